@@ -1,0 +1,43 @@
+"""`FileSystem`: what a command sees of the tree: a Resource that knows all mounts, so it follows links and opens files."""
+
+from __future__ import annotations
+
+import enum
+from typing import Protocol
+
+from ramet.core.paths import Path
+from ramet.core.resource import Resource
+from ramet.core.stat import Stat
+from ramet.core.streams import FileStream
+
+
+class Open(enum.Flag):
+    READ = enum.auto()
+    WRITE = enum.auto()
+    APPEND = enum.auto()
+    CREATE = enum.auto()
+    EXCLUSIVE = enum.auto()
+    TRUNCATE = enum.auto()
+
+
+class FileSystem(Resource, Protocol):
+    """Every verb follows links in all but the last component; `read`, `write` and `open` follow the last one too.
+
+    `stat` describes the link itself unless `follow=True`; `remove` and `rename` act on links, never on their targets.
+    """
+
+    async def stat(self, path: Path, follow: bool = False) -> Stat: ...
+
+    async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
+        """The canonical path with no link in it; with `missing_ok` the last component need not exist."""
+        ...
+
+    async def open(self, path: Path, how: Open = Open.READ) -> FileStream: ...
+
+    async def link(self, src: Path, dst: Path) -> None:
+        """Another name for the same file; EXDEV across mounts."""
+        ...
+
+    def mount_of(self, path: Path) -> Path:
+        """The prefix of the mount that `path` lives on (device boundaries: `find -xdev`, `df`)."""
+        ...

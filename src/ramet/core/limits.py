@@ -1,0 +1,98 @@
+"""`Limits`: every bound of a workspace in one value; `Budget`: what one execution has left of them.
+
+Hitting a limit is an error with a name, never a shortened result. Long loops call `budget.check()`, which
+costs a comparison.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ramet.core.errors import LimitExceeded
+
+MIB = 1024 * 1024
+
+
+class TimeUp(Exception):
+    """The deadline of an execution has passed; becomes exit status 124 at the top."""
+
+
+class Cancelled(Exception):
+    """The cancel token of an execution was set; becomes an exception for the caller."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """High by default: a bound protects the machine from a runaway, it does not shape ordinary work."""
+
+    wall_time: float | None = None
+    """Seconds one execution may take."""
+    output_bytes: int = 256 * MIB
+    """Bytes of captured stdout, and of captured stderr."""
+    string_bytes: int = 512 * MIB
+    """Size of one string: a variable, a command substitution, a line."""
+    expansion_words: int = 10_000_000
+    """Words that one command may expand to."""
+    recursion: int = 10_000
+    """Nested function calls, sources, evals and subshells."""
+    loop_steps: int | None = None
+    """Turns of all loops of one execution; None leaves it to the wall time."""
+    open_files: int = 1024
+    processes: int = 4096
+    """Commands, subshells and jobs alive at the same time."""
+    fan_out: int = 32
+    """Concurrent operations on one remote mount."""
+    sort_memory: int = 256 * MIB
+    """Bytes that a sort holds before it spills."""
+    regex_seconds: float = 10.0
+    """Time for one match on an engine that can backtrack."""
+
+    def with_(self, **changes: object) -> Limits:
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Budget:
+    """The remaining time of one execution, and the way to stop it from outside."""
+
+    __slots__ = ("_clock", "cancelled", "deadline", "limits", "slice_end")
+
+    SLICE = 0.004
+    """Seconds of uninterrupted work before the event loop gets a turn."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits
+        self._clock = clock
+        now = clock()
+        self.deadline = now + limits.wall_time if limits.wall_time is not None else float("inf")
+        self.slice_end = now + self.SLICE
+        self.cancelled = False
+
+    def check(self) -> bool:
+        """Raise when the time is up or the work was cancelled; True when the event loop wants a turn."""
+        now = self._clock()
+        if now < self.slice_end and not self.cancelled:
+            return False
+        if self.cancelled:
+            raise Cancelled
+        if now >= self.deadline:
+            raise TimeUp
+        return True
+
+    async def breathe(self) -> None:
+        """Let the event loop run when this execution has had its slice."""
+        if self.check():
+            await asyncio.sleep(0)
+            self.slice_end = self._clock() + self.SLICE
+
+    def left(self) -> float | None:
+        """Seconds until the deadline; None when there is none."""
+        return None if self.deadline == float("inf") else max(0.0, self.deadline - self._clock())
+
+    def exceeded(self, limit: str, doing: str = "") -> LimitExceeded:
+        return LimitExceeded(limit, getattr(self.limits, limit), doing)

@@ -1,0 +1,131 @@
+"""`Proc`: everything a running command may touch; `Exec`: the one type of callable that a command is.
+
+A command reads files by `proc.open(word)` so that `-`, `/dev/stdin`, `/dev/fd/N` and every mount work alike, and never
+reaches for anything of the host.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ramet.core import paths
+from ramet.core.errors import fail
+from ramet.core.fs import FileSystem, Open
+from ramet.core.limits import Budget
+from ramet.core.paths import Path
+from ramet.core.streams import Reader, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who the commands of a workspace run as; nothing of the host shows."""
+
+    name: str = "user"
+    uid: int = 1000
+    group: str = "user"
+    gid: int = 1000
+    home: str = "/home/user"
+    host: str = "ramet"
+
+
+class Run(Protocol):
+    """Runs another command by the shell's lookup (`xargs`, `find -exec`, `env`); what is not given is inherited."""
+
+    async def __call__(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: Reader | None = None,
+        stdout: Writer | None = None,
+        stderr: Writer | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> int: ...
+
+
+@dataclass(slots=True)
+class Proc:
+    argv: list[str]
+    fs: FileSystem
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: Reader
+    stdout: Writer
+    stderr: Writer
+    run: Run
+    budget: Budget
+    now: Callable[[], float]
+    """Seconds since the epoch, as this workspace sees time."""
+    fds: Mapping[int, Reader | Writer] = field(default_factory=dict)
+    umask: int = 0o022
+    user: User = field(default_factory=User)
+    services: Mapping[str, object] = field(default_factory=dict)
+    """What the workspace lends to some commands by name (job table, history, command table); typed by its users."""
+
+    @property
+    def name(self) -> str:
+        return self.argv[0]
+
+    def path(self, word: str) -> Path:
+        """The path that a command-line word names here."""
+        return paths.parse(word, self.cwd)
+
+    async def emit(self, data: bytes) -> None:
+        """Write to stdout and wait for room when it is full."""
+        self.stdout.write(data)
+        if self.stdout.full:
+            await self.stdout.drain()
+
+    def complain(self, message: str) -> None:
+        """One line on stderr in the form `name: message`."""
+        self.stderr.write(paths.encode(f"{self.argv[0]}: {message}\n"))
+
+    def descriptor(self, word: str) -> Reader | Writer | None:
+        """The stream behind `/dev/stdin`, `/dev/fd/N` and their like; None for an ordinary word."""
+        if not word.startswith("/dev/"):
+            return None
+        if word in ("/dev/stdin", "/dev/fd/0"):
+            return self.stdin
+        if word in ("/dev/stdout", "/dev/fd/1"):
+            return self.stdout
+        if word in ("/dev/stderr", "/dev/fd/2"):
+            return self.stderr
+        if word.startswith("/dev/fd/") and word[8:].isdecimal():
+            found = self.fds.get(int(word[8:]))
+            if found is None:
+                raise fail(errno.ENOENT, word)
+            return found
+        return None
+
+    async def open(self, word: str, *, dash: bool = True) -> Reader:
+        """Input named by a word; `-` is stdin when `dash`. Directories fail with EISDIR. Close with `close()`."""
+        if dash and word == "-":
+            return self.stdin
+        found = self.descriptor(word)
+        if found is not None:
+            if not isinstance(found, Reader):
+                raise fail(errno.EACCES, word)
+            return found
+        return await self.fs.open(self.path(word), Open.READ)
+
+    async def close(self, stream: Reader | Writer) -> None:
+        """Close what `open` or `create` returned; the command's own descriptors stay open."""
+        if stream is self.stdin or stream is self.stdout or stream is self.stderr or stream in self.fds.values():
+            return
+        await stream.close()
+
+    async def create(self, word: str, *, append: bool = False) -> Writer:
+        """Output named by a word, truncated or appended to; `/dev/stdout` and its like are the command's own."""
+        found = self.descriptor(word)
+        if found is not None:
+            if not isinstance(found, Writer):
+                raise fail(errno.EACCES, word)
+            return found
+        how = Open.WRITE | Open.CREATE | (Open.APPEND if append else Open.TRUNCATE)
+        return await self.fs.open(self.path(word), how)
+
+
+Exec = Callable[[Proc], Awaitable[int]]

@@ -1,0 +1,167 @@
+"""`Resource`: the one interface of everything that holds files. Ten verbs, one spelling from backend to facade.
+
+Rules that every resource keeps:
+- Paths are absolute inside the resource. A resource never follows a symbolic link: `stat` describes the link itself,
+  and a path that would have to cross or read one fails with ELOOP. The VFS resolves links: only it knows all mounts.
+- `write` is all or nothing: a reader sees the old content or the new one, and an interrupted write leaves the old.
+- Errors are `OSError`s with the errno POSIX has for the case (`ramet.core.errors`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator
+from typing import Protocol, TypeVar, runtime_checkable
+
+from ramet.core.paths import Path
+from ramet.core.stat import Attrs, Stat
+
+Data = bytes | AsyncIterator[bytes]
+"""What `write` takes: a small content at once, or a stream of blocks."""
+
+
+class How(enum.Enum):
+    REPLACE = "replace"  # the whole content; creates the file when it is not there
+    CREATE = "create"  # EEXIST when anything is there: all that locks and refs need
+    APPEND = "append"  # at the end; creates the file when it is not there
+    PATCH = "patch"  # at offset `at` of an existing file, which grows with zeros when needed
+    LINK = "link"  # a symbolic link whose target is the data; EEXIST when anything is there
+
+
+class Cap(enum.Flag):
+    """What a resource does natively. Read in one place: `layers/emulate.py`."""
+
+    READ = 0
+    WRITE = enum.auto()  # write, mkdir, remove
+    RANGES = enum.auto()  # read(start, stop) costs what it returns
+    CREATE = enum.auto()  # How.CREATE is atomic
+    APPEND = enum.auto()
+    PATCH = enum.auto()
+    RENAME = enum.auto()
+    COPY = enum.auto()
+    LINKS = enum.auto()  # symbolic links
+    HARDLINKS = enum.auto()  # implements HardLinks
+    MODES = enum.auto()  # setattr(mode)
+    MTIMES = enum.auto()  # setattr(mtime_ns)
+    TRUNCATE = enum.auto()  # setattr(size)
+    DIRS = enum.auto()  # keeps empty directories
+    VERSIONS = enum.auto()  # every Stat of a file has a version
+    PRECONDITIONS = enum.auto()  # honours if_version atomically
+    LOCAL = enum.auto()  # answers at memory or disk speed: caching it would only cost
+
+
+class Resource(Protocol):
+    """A tree of files somewhere. Three verbs make it readable, the rest make it writable."""
+
+    caps: Cap
+
+    async def stat(self, path: Path) -> Stat: ...
+
+    def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        """The entries of a directory with their stats, in no particular order: `ls -l` is one call."""
+        ...
+
+    def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        """Blocks of the content of [start, stop); a start beyond the end yields nothing."""
+        ...
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        """Store content; `if_version` refuses with ESTALE when the file is not at that version any more."""
+        ...
+
+    async def mkdir(self, path: Path) -> None: ...
+
+    async def remove(self, path: Path) -> None:
+        """A file, a link, or an empty directory."""
+        ...
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        """As rename(2): replaces a file or an empty directory of the same kind at `dst`."""
+        ...
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        """One file's content and mode, without moving the bytes through us; or Unsupported."""
+        ...
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+# ------------------------------------------------------------------ optional powers, found by `extension`
+
+
+@runtime_checkable
+class HardLinks(Protocol):
+    async def link(self, src: Path, dst: Path) -> None:
+        """`dst` becomes another name of the file `src`."""
+        ...
+
+
+@runtime_checkable
+class Forkable(Protocol):
+    def fork(self) -> Resource:
+        """An independent copy in O(1)."""
+        ...
+
+
+@runtime_checkable
+class Digestible(Protocol):
+    def digest(self, path: Path) -> bytes:
+        """A digest of everything at and below `path`, without reading what has not changed."""
+        ...
+
+
+class Handle(Protocol):
+    """An open file that stays itself when its name is renamed or removed; every call answers at once."""
+
+    def pread(self, offset: int, size: int) -> bytes: ...
+    def pwrite(self, offset: int, data: bytes) -> int: ...
+    def truncate(self, size: int) -> None: ...
+    def stat(self) -> Stat: ...
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Openable(Protocol):
+    def open(self, path: Path, *, write: bool) -> Handle:
+        """A handle on an existing regular file."""
+        ...
+
+
+class Quick(Protocol):
+    """Synchronous answers for what needs no waiting; the same contract as the verbs of the same names."""
+
+    def stat_now(self, path: Path) -> Stat: ...
+    def scan_now(self, path: Path) -> list[tuple[str, Stat]]: ...
+    def read_now(self, path: Path) -> bytes: ...
+
+
+@runtime_checkable
+class Searchable(Protocol):
+    def search(self, path: Path, text: str) -> AsyncIterator[Path]:
+        """Files below `path` that may contain `text`; the caller verifies."""
+        ...
+
+
+@runtime_checkable
+class Layer(Protocol):
+    """A resource around a resource. `transparent` says that bytes and names pass through unchanged."""
+
+    inner: Resource
+    transparent: bool
+
+
+Power = TypeVar("Power")
+
+
+def extension(resource: Resource, power: type[Power]) -> Power | None:
+    """The optional power of this resource, looked up through the layers that do not change bytes."""
+    found: object = resource
+    while not isinstance(found, power):
+        if not (isinstance(found, Layer) and found.transparent):
+            return None
+        found = found.inner
+    return found

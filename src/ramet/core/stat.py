@@ -1,0 +1,65 @@
+"""`Stat`: what is known about a path without reading it. None means unknown, never zero."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+
+class Kind(enum.Enum):
+    FILE = "file"
+    DIR = "dir"
+    LINK = "link"
+    FIFO = "fifo"
+    SOCKET = "socket"
+    DEVICE = "device"
+
+
+class Stat(NamedTuple):
+    """A tuple, because a walk makes one per file: building it must cost nothing."""
+
+    kind: Kind
+    size: int | None = None
+    """Bytes that a full read yields; None for content rendered on read."""
+    mtime_ns: int | None = None
+    version: str | None = None
+    """Etag, sha or sequence: equal versions promise equal bytes."""
+    ttl: float | None = None
+    """Seconds a cache may trust this answer; None is forever (until a write through us), 0 is never."""
+    mode: int | None = None
+    """Permission bits only (0o7777)."""
+    target: str | None = None
+    """Where a link points."""
+    inode: int | None = None
+    """Equal inodes on one resource are one file (hard links)."""
+    nlink: int | None = None
+
+    @property
+    def mtime(self) -> float | None:
+        return None if self.mtime_ns is None else self.mtime_ns / 1e9
+
+    @property
+    def is_dir(self) -> bool:
+        return self.kind is Kind.DIR
+
+    @property
+    def is_file(self) -> bool:
+        return self.kind is Kind.FILE
+
+    @property
+    def is_link(self) -> bool:
+        return self.kind is Kind.LINK
+
+
+class Attrs(NamedTuple):
+    """What `setattr` changes; None leaves a thing as it is."""
+
+    mode: int | None = None
+    mtime_ns: int | None = None
+    size: int | None = None
+    """Truncate, or grow with a hole."""
+
+
+def default_mode(kind: Kind) -> int:
+    """The mode to show where a backend has none."""
+    return 0o755 if kind is Kind.DIR else 0o777 if kind is Kind.LINK else 0o644

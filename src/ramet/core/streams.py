@@ -1,0 +1,413 @@
+"""Byte streams: readers that consume exactly, writers that never block but say when they are full, and the pipe.
+
+A writer takes `write()` at any time and turns `full`; whoever produces much then awaits `drain()`. A reader keeps what
+it has read ahead, so that everyone who shares it sees each byte once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+
+from ramet.core.errors import LimitExceeded, fail
+from ramet.core.stat import Stat
+
+BLOCK = 256 * 1024
+PIPE_CAPACITY = 256 * 1024
+
+
+class Reader:
+    """Buffered input. Subclasses give `_fill` (and `_fill_now` when they can answer without waiting)."""
+
+    __slots__ = ("_buffer", "_pos")
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._pos = 0
+
+    async def _fill(self) -> bytes:
+        """The next block; empty at the end."""
+        raise NotImplementedError
+
+    def _fill_now(self) -> bytes | None:
+        """The next block if it is there already, empty at the end, None when one would have to wait."""
+        return None
+
+    async def read(self, size: int = BLOCK) -> bytes:
+        """Some bytes, at most `size`; empty at the end."""
+        buffer, pos = self._buffer, self._pos
+        if pos >= len(buffer):
+            buffer, pos = await self._fill(), 0
+        if pos == 0 and len(buffer) <= size:
+            self._buffer, self._pos = b"", 0
+            return buffer
+        taken = buffer[pos : pos + size]
+        self._buffer, self._pos = buffer, pos + len(taken)
+        return taken
+
+    async def read_exactly(self, size: int) -> bytes:
+        """`size` bytes, fewer only at the end."""
+        parts: list[bytes] = []
+        while size > 0:
+            part = await self.read(size)
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    async def read_all(self, limit: int | None = None) -> bytes:
+        parts: list[bytes] = []
+        total = 0
+        while block := await self.read():
+            parts.append(block)
+            total += len(block)
+            if limit is not None and total > limit:
+                raise LimitExceeded("string_bytes", limit)
+        return b"".join(parts)
+
+    def readline_now(self, delim: bytes = b"\n") -> bytes | None:
+        """One line with its delimiter if that needs no waiting, else None; empty at the end."""
+        end = self._buffer.find(delim, self._pos)
+        if end < 0:
+            block = self._fill_now()
+            if block is None:
+                return None
+            while block and delim not in block:
+                self._buffer, self._pos = self._buffer[self._pos :] + block, 0
+                block = self._fill_now()
+                if block is None:
+                    return None
+            self._buffer, self._pos = self._buffer[self._pos :] + block, 0
+            end = self._buffer.find(delim)
+            if end < 0:
+                end = len(self._buffer) - 1
+        line = self._buffer[self._pos : end + 1]
+        self._pos = end + 1
+        return line
+
+    async def readline(self, delim: bytes = b"\n") -> bytes:
+        """One line with its delimiter, which only the last line may lack; empty at the end."""
+        end = self._buffer.find(delim, self._pos)
+        if end < 0:
+            parts = [self._buffer[self._pos :]]
+            self._buffer, self._pos = b"", 0
+            while block := await self._fill():
+                end = block.find(delim)
+                if end >= 0:
+                    parts.append(block[: end + 1])
+                    self._buffer, self._pos = block, end + 1
+                    break
+                parts.append(block)
+            return b"".join(parts)
+        line = self._buffer[self._pos : end + 1]
+        self._pos = end + 1
+        return line
+
+    def unread(self, data: bytes) -> None:
+        """Give back what was read too much: the next reader gets it first."""
+        self._buffer, self._pos = data + self._buffer[self._pos :], 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while block := await self.read():
+            yield block
+
+    async def close(self) -> None:
+        self._buffer, self._pos = b"", 0
+
+
+class Writer:
+    """Output that always accepts and says when it is full."""
+
+    __slots__ = ()
+    full: bool = False
+
+    def write(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    async def drain(self) -> None:
+        """Wait until there is room again."""
+
+    async def close(self) -> None:
+        """Everything written is where it belongs when this returns."""
+
+
+class FileStream(Reader, Writer):
+    """An open file description: one offset that all its duplicates share. Made by `FileSystem.open`."""
+
+    __slots__ = ()
+
+    def tell(self) -> int:
+        raise NotImplementedError
+
+    def seek(self, offset: int) -> None:
+        raise NotImplementedError
+
+    async def stat(self) -> Stat:
+        raise NotImplementedError
+
+    async def truncate(self, size: int) -> None:
+        raise NotImplementedError
+
+
+class BytesReader(Reader):
+    """A constant, or a sequence of constants, as input."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self, *blocks: bytes) -> None:
+        super().__init__()
+        self._rest = deque(blocks)
+
+    def _fill_now(self) -> bytes:
+        while self._rest:
+            if block := self._rest.popleft():
+                return block
+        return b""
+
+    async def _fill(self) -> bytes:
+        return self._fill_now()
+
+
+class IteratorReader(Reader):
+    """Any stream of blocks as input."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: AsyncIterator[bytes]) -> None:
+        super().__init__()
+        self._source = source
+
+    async def _fill(self) -> bytes:
+        async for block in self._source:
+            if block:
+                return block
+        return b""
+
+    async def close(self) -> None:
+        await super().close()
+        closing = getattr(self._source, "aclose", None)
+        if closing is not None:
+            await closing()
+
+
+class Capture(Writer):
+    """Collects output in memory, up to a limit that is an error when it is passed."""
+
+    __slots__ = ("_limit", "_name", "_size", "parts")
+
+    def __init__(self, limit: int | None = None, name: str = "output_bytes") -> None:
+        self.parts: list[bytes] = []
+        self._size = 0
+        self._limit = limit
+        self._name = name
+
+    def write(self, data: bytes) -> None:
+        self.parts.append(data)
+        self._size += len(data)
+        if self._limit is not None and self._size > self._limit:
+            raise LimitExceeded(self._name, self._limit)
+
+    def getvalue(self) -> bytes:
+        if len(self.parts) > 1:
+            self.parts = [b"".join(self.parts)]
+        return self.parts[0] if self.parts else b""
+
+    def __len__(self) -> int:
+        return self._size
+
+
+class Null(Reader, Writer):
+    """`/dev/null`."""
+
+    __slots__ = ()
+
+    def write(self, data: bytes) -> None:
+        pass
+
+    def _fill_now(self) -> bytes:
+        return b""
+
+    async def _fill(self) -> bytes:
+        return b""
+
+
+class Tee(Writer):
+    """Writes everything to several writers."""
+
+    __slots__ = ("_writers",)
+
+    def __init__(self, writers: Iterable[Writer]) -> None:
+        self._writers = tuple(writers)
+
+    @property
+    def full(self) -> bool:  # type: ignore[override]
+        return any(writer.full for writer in self._writers)
+
+    def write(self, data: bytes) -> None:
+        for writer in self._writers:
+            writer.write(data)
+
+    async def drain(self) -> None:
+        for writer in self._writers:
+            await writer.drain()
+
+
+# ---------------------------------------------------------------------------------------------------- the pipe
+
+
+class _Channel:
+    """What the two ends of a pipe share."""
+
+    __slots__ = ("blocks", "capacity", "reader_gone", "size", "wake_reader", "wake_writers", "writer_gone")
+
+    def __init__(self, capacity: int) -> None:
+        self.blocks: deque[bytes] = deque()
+        self.size = 0
+        self.capacity = capacity
+        self.reader_gone = False
+        self.writer_gone = False
+        self.wake_reader: asyncio.Future[None] | None = None
+        self.wake_writers: list[asyncio.Future[None]] = []
+
+    def notify_reader(self) -> None:
+        if self.wake_reader is not None:
+            if not self.wake_reader.done():
+                self.wake_reader.set_result(None)
+            self.wake_reader = None
+
+    def notify_writers(self) -> None:
+        for future in self.wake_writers:
+            if not future.done():
+                future.set_result(None)
+        self.wake_writers.clear()
+
+
+class PipeReader(Reader):
+    __slots__ = ("_channel",)
+
+    def __init__(self, channel: _Channel) -> None:
+        super().__init__()
+        self._channel = channel
+
+    def _fill_now(self) -> bytes | None:
+        channel = self._channel
+        if not channel.blocks:
+            return b"" if channel.writer_gone else None
+        block = channel.blocks[0] if len(channel.blocks) == 1 else b"".join(channel.blocks)
+        channel.blocks.clear()
+        channel.size = 0
+        if channel.wake_writers:
+            channel.notify_writers()
+        return block
+
+    async def _fill(self) -> bytes:
+        channel = self._channel
+        while (block := self._fill_now()) is None:
+            if channel.wake_reader is None or channel.wake_reader.done():
+                channel.wake_reader = asyncio.get_running_loop().create_future()
+            # Several readers may share the pipe (subshells): all wait on the same future, one gets the block.
+            await asyncio.shield(channel.wake_reader)
+        return block
+
+    @property
+    def ready(self) -> bool:
+        """Whether a read would return at once."""
+        return self._pos < len(self._buffer) or bool(self._channel.blocks) or self._channel.writer_gone
+
+    async def close(self) -> None:
+        self.close_now()
+
+    def close_now(self) -> None:
+        channel = self._channel
+        channel.reader_gone = True
+        channel.blocks.clear()
+        channel.size = 0
+        self._buffer, self._pos = b"", 0
+        channel.notify_writers()
+
+
+class PipeWriter(Writer):
+    __slots__ = ("_channel",)
+
+    def __init__(self, channel: _Channel) -> None:
+        self._channel = channel
+
+    @property
+    def full(self) -> bool:  # type: ignore[override]
+        channel = self._channel
+        return channel.size >= channel.capacity or channel.reader_gone
+
+    def write(self, data: bytes) -> None:
+        channel = self._channel
+        if channel.reader_gone:
+            raise fail(errno.EPIPE)
+        if data:
+            channel.blocks.append(data)
+            channel.size += len(data)
+            if channel.wake_reader is not None:
+                channel.notify_reader()
+
+    async def drain(self) -> None:
+        channel = self._channel
+        while channel.size >= channel.capacity and not channel.reader_gone:
+            future = asyncio.get_running_loop().create_future()
+            channel.wake_writers.append(future)
+            await future
+        if channel.reader_gone:
+            raise fail(errno.EPIPE)
+
+    async def close(self) -> None:
+        self.close_now()
+
+    def close_now(self) -> None:
+        self._channel.writer_gone = True
+        self._channel.notify_reader()
+
+
+def pipe(capacity: int = PIPE_CAPACITY) -> tuple[PipeReader, PipeWriter]:
+    """A bounded pipe: the writer fills up when nobody reads, and breaks (EPIPE) when the reader has gone."""
+    channel = _Channel(capacity)
+    return PipeReader(channel), PipeWriter(channel)
+
+
+# ------------------------------------------------------------------------------------------- working with lines
+
+
+async def line_blocks(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[bytes]:
+    """Blocks that end at a line end (the last one perhaps not): the unit for work at C speed."""
+    rest: list[bytes] = []
+    while block := await reader.read():
+        cut = block.rfind(delim) + 1
+        if not cut:
+            rest.append(block)
+            continue
+        rest.append(block[:cut])
+        yield rest[0] if len(rest) == 1 else b"".join(rest)
+        rest = [block[cut:]] if cut < len(block) else []
+    if rest:
+        yield b"".join(rest)
+
+
+async def lines(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[bytes]:
+    """Lines with their delimiter, which only the last may lack."""
+    async for block in line_blocks(reader, delim):
+        pieces = block.split(delim)
+        last = pieces.pop()
+        for piece in pieces:
+            yield piece + delim
+        if last:
+            yield last
+
+
+async def copy(reader: Reader, writer: Writer) -> int:
+    """Move everything; the number of bytes moved."""
+    total = 0
+    while block := await reader.read():
+        writer.write(block)
+        total += len(block)
+        if writer.full:
+            await writer.drain()
+    return total
