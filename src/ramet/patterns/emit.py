@@ -1,0 +1,301 @@
+"""Writes a tree in the syntax of an engine; what an engine cannot say is an `Inexpressible`, never an approximation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ramet.patterns.tree import (
+    AnyChar,
+    Assert,
+    Assertion,
+    BackRef,
+    Char,
+    CharSet,
+    Choice,
+    Group,
+    Node,
+    Repeat,
+    Sequence,
+)
+
+
+class Lines(Enum):
+    """How a pattern sees newlines in the data."""
+
+    BLOCK = "block"
+    """The data is many lines: nothing matches a newline, `^` and `$` match at every line."""
+    TEXT = "text"
+    """The data is one text: newlines are ordinary, `^` and `$` are its ends."""
+    MULTI = "multi"
+    """Newlines are ordinary, yet `^` and `$` match around them too."""
+
+
+class Engine(Enum):
+    RE2 = "re2"
+    RE = "re"
+    REGEX = "regex"
+
+
+class Coding(Enum):
+    """What one character of the data is."""
+
+    ASCII = "ascii"
+    """A byte, known to be below 128."""
+    BYTES = "bytes"
+    """A byte, letters being those of ASCII."""
+    UTF8 = "utf8"
+    """A code point (in UTF-8 for RE2, in a `str` for the others)."""
+
+
+class Inexpressible(Exception):
+    """The engine has no way to say this exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    engine: Engine
+    coding: Coding
+    lines: Lines
+    captures: bool = True
+
+
+_ASCII_CLASSES = {
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": r"\x09-\x0d\x20",
+    "blank": r"\x09\x20",
+    "punct": r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
+    "print": r"\x20-\x7e",
+    "graph": r"\x21-\x7e",
+    "cntrl": r"\x00-\x1f\x7f",
+    "xdigit": "0-9a-fA-F",
+}
+_LINE_CLASSES = {"space": r"\x09\x0b-\x0d\x20", "cntrl": r"\x00-\x09\x0b-\x1f\x7f"}
+_LETTERS = r"\p{L}\p{M}\p{Nl}"
+_UNICODE_CLASSES = _ASCII_CLASSES | {
+    "alpha": _LETTERS,
+    "alnum": _LETTERS + r"\p{Nd}",
+    "upper": r"\p{Lu}",
+    "lower": r"\p{Ll}",
+    "punct": r"\p{P}\p{S}",
+    "print": r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\p{Cf}\p{Co}",
+    "graph": r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}",
+}
+_UNICODE_SPACES = (
+    (0x1680, 0x1680),
+    (0x2000, 0x2006),
+    (0x2008, 0x200A),
+    (0x2028, 0x2029),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+)
+_RE2_REPEAT_MAX = 1000
+
+
+def emit(node: Node, target: Target) -> str:
+    return _Emitter(target).node(node)
+
+
+class _Emitter:
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.unicode = target.coding is Coding.UTF8
+        self.limit = {Coding.ASCII: 0x7F, Coding.BYTES: 0xFF, Coding.UTF8: 0x10FFFF}[target.coding]
+        self.writers = {
+            Char: self.char,
+            AnyChar: self.any,
+            CharSet: self.charset,
+            Assert: self.assertion,
+            Group: self.group,
+            BackRef: self.backref,
+            Sequence: self.sequence,
+            Choice: self.choice,
+            Repeat: self.repeat,
+        }
+
+    def node(self, node: Node) -> str:
+        text: str = self.writers[type(node)](node)  # type: ignore[operator]
+        return text
+
+    def point(self, code: int) -> str:
+        """One code point, escaped where it could mean anything else."""
+        char = chr(code)
+        if code < 0x80:
+            return char if char.isalnum() else f"\\x{code:02x}"
+        if self.target.engine is Engine.RE2:
+            return f"\\x{{{code:x}}}"
+        if code <= 0xFF:
+            return f"\\x{code:02x}"
+        return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+    @property
+    def never(self) -> str:
+        if self.target.engine is Engine.RE2:
+            return r"[^\x00-\x{10FFFF}]" if self.unicode else r"[^\x00-\xff]"
+        return r"[^\s\S]"
+
+    def char(self, node: Char) -> str:
+        code = ord(node.char)
+        if code > self.limit:
+            return self.never
+        if 0xD800 <= code <= 0xDFFF and self.target.engine is Engine.RE2:
+            return self.never
+        return self.point(code)
+
+    def any(self, node: AnyChar) -> str:
+        return self.charset(CharSet((), (), True))
+
+    def charset(self, node: CharSet) -> str:
+        parts: list[str] = []
+        # In a block of lines the newline only separates; no set may take it.
+        block = self.target.lines is Lines.BLOCK
+        for low, high in _without_newline(node.ranges) if block and not node.negated else node.ranges:
+            if low > self.limit:
+                continue
+            top = min(high, self.limit)
+            parts.append(self.point(low) if low == top else f"{self.point(low)}-{self.point(top)}")
+        for name in node.classes:
+            members = (_UNICODE_CLASSES if self.unicode else _ASCII_CLASSES)[name]
+            parts.append(_LINE_CLASSES.get(name, members) if block else members)
+            if self.unicode and name == "space":
+                parts.extend(f"{self.point(low)}-{self.point(high)}" for low, high in _UNICODE_SPACES)
+        if node.negated:
+            if block:
+                parts.append(r"\x0a")
+            if self.unicode and self.target.engine is not Engine.RE2:
+                parts.append(r"\udc80-\udcff")
+        if not parts:
+            if not node.negated:
+                return self.never
+            if self.target.engine is Engine.RE2:
+                return "(?s:.)" if self.unicode else r"[\x00-\xff]"
+            return r"[\s\S]"
+        return f"[{'^' if node.negated else ''}{''.join(parts)}]"
+
+    def assertion(self, node: Assert) -> str:
+        kind, engine = node.kind, self.target.engine
+        if kind is Assertion.TEXT_START or (kind is Assertion.LINE_START and self.target.lines is Lines.TEXT):
+            return "(?m:^)" if self.target.lines is Lines.BLOCK else r"\A"
+        if kind is Assertion.TEXT_END or (kind is Assertion.LINE_END and self.target.lines is Lines.TEXT):
+            if self.target.lines is Lines.BLOCK:
+                return "(?m:$)"
+            return r"\z" if engine is Engine.RE2 else r"\Z"
+        if kind is Assertion.LINE_START:
+            return "(?m:^)"
+        if kind is Assertion.LINE_END:
+            return "(?m:$)"
+        if engine is Engine.RE2 or engine is Engine.RE:
+            if self.unicode:
+                raise Inexpressible("word boundaries of Unicode")
+            if engine is Engine.RE2 and kind in (Assertion.WORD_START, Assertion.WORD_END):
+                raise Inexpressible("one-sided word boundaries")
+        word = self.charset(CharSet(((95, 95),), ("alnum",)))
+        return {
+            Assertion.BOUNDARY: r"\b" if not self.unicode else f"(?:(?<!{word})(?={word})|(?<={word})(?!{word}))",
+            Assertion.NOT_BOUNDARY: r"\B" if not self.unicode else f"(?:(?<!{word})(?!{word})|(?<={word})(?={word}))",
+            Assertion.WORD_START: f"(?<!{word})(?={word})",
+            Assertion.WORD_END: f"(?<={word})(?!{word})",
+        }[kind]
+
+    def group(self, node: Group) -> str:
+        return f"({'' if self.target.captures else '?:'}{self.node(node.body)})"
+
+    def backref(self, node: BackRef) -> str:
+        if self.target.engine is Engine.RE2:
+            raise Inexpressible("back-references")
+        return f"(?:\\{node.number})"
+
+    def sequence(self, node: Sequence) -> str:
+        texts: list[str] = []
+        parts = node.parts
+        for index, part in enumerate(parts):
+            if isinstance(part, Assert) and part.kind in (Assertion.WORD_START, Assertion.WORD_END):
+                texts.append(self.one_sided(part, parts[:index], parts[index + 1 :]))
+            elif isinstance(part, Choice):
+                texts.append(f"(?:{self.node(part)})")
+            else:
+                texts.append(self.node(part))
+        return "".join(texts)
+
+    def one_sided(self, node: Assert, before: tuple[Node, ...], after: tuple[Node, ...]) -> str:
+        """`\\<` before a certain word character is `\\b`, so is `\\>` after one; this keeps linear engines usable."""
+        if not self.unicode:
+            if node.kind is Assertion.WORD_START and after and _is_word(after[0], 0):
+                return r"\b"
+            if node.kind is Assertion.WORD_END and before and _is_word(before[-1], -1):
+                return r"\b"
+        return self.assertion(node)
+
+    def choice(self, node: Choice) -> str:
+        return "|".join(self.node(option) for option in node.options)
+
+    def repeat(self, node: Repeat) -> str:
+        text = self.node(node.body)
+        if not isinstance(node.body, (Char, AnyChar, CharSet, Group)):
+            text = f"(?:{text})"
+        low, high = node.low, node.high
+        if (low, high) == (0, None):
+            return text + "*"
+        if (low, high) == (1, None):
+            return text + "+"
+        if (low, high) == (0, 1):
+            return text + "?"
+        if self.target.engine is Engine.RE2 and max(low, high or 0) > _RE2_REPEAT_MAX:
+            return self.long_repeat(text, low, high)
+        return f"{text}{{{low},{'' if high is None else high}}}" if high != low else f"{text}{{{low}}}"
+
+    def long_repeat(self, text: str, low: int, high: int | None) -> str:
+        parts: list[str] = []
+        rest = low
+        while rest > 0:
+            parts.append(f"{text}{{{min(rest, _RE2_REPEAT_MAX)}}}")
+            rest -= _RE2_REPEAT_MAX
+        if high is None:
+            parts.append(text + "*")
+        else:
+            rest = high - low
+            while rest > 0:
+                parts.append(f"{text}{{0,{min(rest, _RE2_REPEAT_MAX)}}}")
+                rest -= _RE2_REPEAT_MAX
+        return f"(?:{''.join(parts)})"
+
+
+def _without_newline(ranges: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, int]]:
+    for low, high in ranges:
+        if low <= 10 <= high:
+            if low < 10:
+                yield low, 9
+            if high > 10:
+                yield 11, high
+        else:
+            yield low, high
+
+
+def _is_word(node: Node, end: int) -> bool:
+    """Whether every match of `node` begins (end 0) or ends (end -1) with a word character of ASCII."""
+    if isinstance(node, Char):
+        return node.char == "_" or (node.char.isascii() and node.char.isalnum())
+    if isinstance(node, CharSet):
+        if node.negated or not set(node.classes) <= {"alpha", "digit", "alnum", "upper", "lower", "xdigit"}:
+            return False
+        return all(_word_range(low, high) for low, high in node.ranges)
+    if isinstance(node, Group):
+        return _is_word(node.body, end)
+    if isinstance(node, Repeat):
+        return node.low > 0 and _is_word(node.body, end)
+    if isinstance(node, Sequence):
+        return bool(node.parts) and _is_word(node.parts[end], end)
+    if isinstance(node, Choice):
+        return all(_is_word(option, end) for option in node.options)
+    return False
+
+
+def _word_range(low: int, high: int) -> bool:
+    if low > 0x7F:
+        return True  # cannot occur in ASCII data at all
+    return high - low < 128 and all(c == 95 or chr(c).isalnum() for c in range(low, high + 1))

@@ -1,0 +1,310 @@
+"""`compile()`: a pattern of any dialect to a `Matcher` over bytes; leftmost-longest for POSIX, never able to hang.
+
+The engine is chosen per pattern and per data: plain `find`, `re` where it is proven exact and linear, RE2 for all
+else it can say, and `regex` under a time limit for back-references and Perl syntax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from ramet.patterns import parse as dialects
+from ramet.patterns import perl, tree
+from ramet.patterns.emit import Coding, Engine, Inexpressible, Lines, Target, emit
+from ramet.patterns.engines import (
+    LiteralEngine,
+    MatchEngine,
+    Re2Engine,
+    ReEngine,
+    RegexEngine,
+    RegexTextEngine,
+    Span,
+)
+from ramet.patterns.errors import TOO_BIG, PatternError
+from ramet.patterns.parse import Dialect, Parsed
+from ramet.patterns.simple import is_simple
+from ramet.patterns.tree import Node
+
+SECONDS = 10.0
+
+
+class Matcher:
+    """A compiled pattern. Positions are byte offsets; context before `pos` counts for anchors and word boundaries."""
+
+    __slots__ = ("_ascii", "_wide", "groups", "literal", "same", "warnings")
+
+    def __init__(self, groups: int, literal: bytes | None, warnings: tuple[str, ...], same: bool) -> None:
+        self.groups = groups
+        self.literal = literal
+        """The bytes this is a plain search for, if it is one."""
+        self.warnings = warnings
+        self.same = same
+        """Whether one engine serves all data."""
+        self._ascii: MatchEngine | None = None
+        self._wide: MatchEngine | None = None
+
+    def _make(self, ascii_only: bool) -> MatchEngine:
+        raise NotImplementedError
+
+    def engine(self, data: bytes) -> MatchEngine:
+        """The engine for this data; looping callers fetch it once per block."""
+        if self.same or data.isascii():
+            if self._ascii is None:
+                self._ascii = self._make(not self.same)
+            return self._ascii
+        if self._wide is None:
+            self._wide = self._make(False)
+        return self._wide
+
+    def search(self, data: bytes, pos: int = 0) -> Span | None:
+        """The span of the leftmost match."""
+        return self.engine(data).search(data, pos)
+
+    def spans(self, data: bytes, pos: int = 0) -> list[Span] | None:
+        """The spans of the leftmost match and of its groups."""
+        return self.engine(data).spans(data, pos)
+
+    def test(self, data: bytes) -> bool:
+        return self.engine(data).search(data, 0) is not None
+
+    def finditer(self, data: bytes) -> Iterator[Span]:
+        """All matches from left to right; an empty one never touches the match before it."""
+        search, pos, end, last = self.engine(data).search, 0, len(data), -1
+        while pos <= end:
+            found = search(data, pos)
+            if found is None:
+                return
+            start, stop = found
+            if start == stop:
+                if start != last:
+                    yield found
+                pos = after_char(data, start)
+            else:
+                yield found
+                pos = last = stop
+
+    def lines(self, block: bytes, delim: bytes = b"\n") -> Iterator[Span]:
+        """The lines of a block (without delimiter) that hold a match; for patterns compiled with `Lines.BLOCK`."""
+        search, find, rfind = self.engine(block).search, block.find, block.rfind
+        pos, end = 0, len(block)
+        while pos < end:
+            found = search(block, pos)
+            if found is None or (found[0] >= end and block.endswith(delim)):
+                return
+            start = rfind(delim, pos, found[0]) + 1 or pos
+            stop = find(delim, found[1])
+            if stop < 0:
+                stop = end
+            yield start, stop
+            pos = stop + 1
+
+    def count_lines(self, block: bytes) -> int:
+        """How many lines of a block hold a match."""
+        literal = self.literal
+        if literal and b"\n" not in literal:
+            first = block.find(literal)
+            if first < 0:
+                return 0
+            between = block.split(literal)
+            return len([piece for piece in between[1:-1] if b"\n" in piece]) + 1
+        search, find = self.engine(block).search, block.find
+        pos, end, count = 0, len(block), 0
+        while pos < end:
+            found = search(block, pos)
+            if found is None or (found[0] >= end and block.endswith(b"\n")):
+                break
+            count += 1
+            pos = find(b"\n", found[1]) + 1
+            if not pos:
+                break
+        return count
+
+
+def after_char(data: bytes, pos: int) -> int:
+    """The position behind the character at `pos`, in UTF-8 or, where it is none, one byte on."""
+    if pos >= len(data) or data[pos] < 0xC2:
+        return pos + 1
+    lead = data[pos]
+    size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    tail = data[pos + 1 : pos + size]
+    return pos + size if len(tail) == size - 1 and all(0x80 <= byte < 0xC0 for byte in tail) else pos + 1
+
+
+class _PosixMatcher(Matcher):
+    __slots__ = ("_coding", "_icase", "_lines", "_parsed", "_seconds")
+
+    def __init__(self, parsed: Parsed, lines: Lines, icase: bool, utf8: bool, seconds: float) -> None:
+        text = tree.literal(parsed.tree)
+        encoding = "utf-8" if utf8 else "latin-1"
+        plain = None
+        if text is not None and not (icase and text.lower() != text.upper()):
+            plain = text.encode(encoding, "surrogateescape")
+        super().__init__(parsed.groups, plain, parsed.warnings, not utf8 or plain is not None)
+        self._parsed, self._lines, self._icase, self._seconds = parsed, lines, icase, seconds
+        self._coding = Coding.UTF8 if utf8 else Coding.BYTES
+
+    def _make(self, ascii_only: bool) -> MatchEngine:
+        if self.literal is not None:
+            return LiteralEngine(self.literal)
+        coding = Coding.ASCII if ascii_only else self._coding
+        node, icase, lines = self._parsed.tree, self._icase, self._lines
+        if coding is not Coding.UTF8 and is_simple(node, coding, lines, icase):
+            return ReEngine(emit(node, Target(Engine.RE, coding, lines)), icase)
+        if not self._parsed.back_references:
+            try:
+                return Re2Engine(emit(node, Target(Engine.RE2, coding, lines)), icase, coding is Coding.UTF8)
+            except Inexpressible:
+                pass
+            except PatternError:
+                raise PatternError(TOO_BIG) from None
+        source = emit(node, Target(Engine.REGEX, coding, lines))
+        guard = self._guard(coding)
+        if coding is Coding.UTF8:
+            return RegexTextEngine(source, icase, True, self._seconds, guard)
+        return RegexEngine(source, icase, True, self._seconds, guard)
+
+    def _guard(self, coding: Coding) -> MatchEngine | None:
+        """A linear engine that matches wherever the pattern might: back-references widened to their group's body."""
+        try:
+            widened = _widen(self._parsed.tree, _bodies(self._parsed.tree))
+            source = emit(widened, Target(Engine.RE2, coding, self._lines, captures=False))
+            return Re2Engine(source, self._icase, coding is Coding.UTF8)
+        except (Inexpressible, PatternError, RecursionError):
+            return None
+
+
+def _bodies(node: Node) -> dict[int, Node]:
+    found: dict[int, Node] = {}
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, tree.Group):
+            found[current.number] = current.body
+        todo.extend(tree.children(current))
+    return found
+
+
+def _widen(node: Node, bodies: dict[int, Node]) -> Node:
+    if isinstance(node, tree.BackRef):
+        body = bodies[node.number]
+        anything = tree.contains(body, (tree.BackRef, tree.Assert))
+        return tree.Repeat(tree.AnyChar(), 0, None) if anything else body
+    if isinstance(node, tree.Assert) and node.kind in (tree.Assertion.WORD_START, tree.Assertion.WORD_END):
+        return tree.EMPTY
+    if isinstance(node, tree.Group):
+        return tree.Group(node.number, _widen(node.body, bodies))
+    if isinstance(node, tree.Sequence):
+        return tree.Sequence(tuple(_widen(part, bodies) for part in node.parts))
+    if isinstance(node, tree.Choice):
+        return tree.Choice(tuple(_widen(option, bodies) for option in node.options))
+    if isinstance(node, tree.Repeat):
+        return tree.Repeat(_widen(node.body, bodies), node.low, node.high)
+    return node
+
+
+class _PerlMatcher(Matcher):
+    __slots__ = ("_icase", "_multiline", "_pattern", "_seconds", "_utf8")
+
+    def __init__(self, pattern: str, lines: Lines, icase: bool, utf8: bool, seconds: float) -> None:
+        super().__init__(0, None, (), not utf8)
+        self._pattern, self._icase, self._utf8, self._seconds = pattern, icase, utf8, seconds
+        self._multiline = lines is not Lines.TEXT
+        self.engine(b"")
+
+    def _make(self, ascii_only: bool) -> MatchEngine:
+        prefix = "(?m)" if self._multiline else ""
+        if ascii_only or not self._utf8:
+            source = perl.for_re2(self._pattern)
+            if source is not None:
+                try:
+                    return Re2Engine(prefix + source, self._icase, utf8=False, longest=False)
+                except PatternError:
+                    pass
+        source = prefix + perl.rewrite(self._pattern)
+        if (ascii_only or not self._utf8) and source.isascii():
+            return RegexEngine(source, self._icase, False, self._seconds)
+        return RegexTextEngine(source, self._icase, False, self._seconds)
+
+
+FIXED = "fixed"
+PERL = "perl"
+
+
+def compile(
+    pattern: bytes,
+    dialect: Dialect | str = dialects.POSIX_EXTENDED,
+    *,
+    icase: bool = False,
+    lines: Lines = Lines.TEXT,
+    utf8: bool = True,
+    seconds: float = SECONDS,
+) -> Matcher:
+    """The matcher of one pattern; PatternError when it is not valid."""
+    return _compile((pattern,), dialect, icase, lines, utf8, seconds, "")
+
+
+def compile_any(
+    patterns: Sequence[bytes],
+    dialect: Dialect | str,
+    *,
+    icase: bool = False,
+    lines: Lines = Lines.TEXT,
+    utf8: bool = True,
+    seconds: float = SECONDS,
+    whole: str = "",
+) -> Matcher:
+    """The matcher of several patterns; `whole` asks that a match be a `line` or a `word` (for selection only)."""
+    return _compile(tuple(patterns), dialect, icase, lines, utf8, seconds, whole)
+
+
+@lru_cache(maxsize=256)
+def _compile(
+    patterns: tuple[bytes, ...],
+    dialect: Dialect | str,
+    icase: bool,
+    lines: Lines,
+    utf8: bool,
+    seconds: float,
+    whole: str,
+) -> Matcher:
+    texts = [_decode(pattern, utf8) for pattern in patterns]
+    if any(not text.isascii() and _has_surrogate(text) for text in texts):
+        # A byte that is no UTF-8 can only be found byte by byte.
+        utf8 = False
+        texts = [pattern.decode("latin-1") for pattern in patterns]
+    if dialect == PERL:
+        pattern = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
+        if whole:
+            pattern = f"^(?:{pattern})$" if whole == "line" else f"(?<!\\w)(?:{pattern})(?!\\w)"
+        return _PerlMatcher(pattern, lines, icase, utf8, seconds)
+    if isinstance(dialect, Dialect):
+        parsed = dialects.choice([dialects.parse(text, dialect) for text in texts])
+    else:
+        parsed = dialects.choice([dialects.parse_fixed(text) for text in texts])
+    if whole:
+        wrapped = _WHOLE[whole](parsed.tree)
+        parsed = Parsed(wrapped, parsed.groups, parsed.back_references, parsed.warnings)
+    return _PosixMatcher(parsed, lines, icase, utf8, seconds)
+
+
+def _whole_line(node: Node) -> Node:
+    return tree.Sequence((tree.Assert(tree.Assertion.LINE_START), node, tree.Assert(tree.Assertion.LINE_END)))
+
+
+def _whole_word(node: Node) -> Node:
+    outside = tree.CharSet(((95, 95),), ("alnum",), True)
+    before = tree.Choice((tree.Assert(tree.Assertion.LINE_START), outside))
+    after = tree.Choice((outside, tree.Assert(tree.Assertion.LINE_END)))
+    return tree.Sequence((before, node, after))
+
+
+_WHOLE = {"line": _whole_line, "word": _whole_word}
+
+
+def _decode(pattern: bytes, utf8: bool) -> str:
+    return pattern.decode("utf-8", "surrogateescape") if utf8 else pattern.decode("latin-1")
+
+
+def _has_surrogate(text: str) -> bool:
+    return any(0xDC80 <= ord(char) <= 0xDCFF for char in text)

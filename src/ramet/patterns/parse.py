@@ -1,0 +1,442 @@
+"""Reads POSIX regular expressions, as grep, sed, awk and the C library each understand them, into a tree.
+
+A `Dialect` says in which of the many small ways the readers differ; the parser itself has no knowledge of its callers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ramet.patterns import errors
+from ramet.patterns.errors import PatternError
+from ramet.patterns.tree import (
+    EMPTY,
+    AnyChar,
+    Assert,
+    Assertion,
+    BackRef,
+    Char,
+    CharSet,
+    Choice,
+    Group,
+    Node,
+    Repeat,
+    Sequence,
+)
+
+REPEAT_MAX = 32767
+CLASSES = frozenset(
+    ("alpha", "digit", "alnum", "upper", "lower", "space", "blank", "punct", "print", "graph", "cntrl", "xdigit")
+)
+
+
+class Leading(Enum):
+    """What a repetition operator means where there is nothing to repeat."""
+
+    LITERAL = "literal"
+    IGNORED = "ignored"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    basic: bool
+    """Operators are written with a backslash."""
+    leading: Leading
+    leading_interval: Leading
+    loose_interval: bool
+    """A brace that starts no interval stands for itself."""
+    loose_paren: bool
+    """A closing parenthesis without its opening one stands for itself."""
+    list_escapes: bool = False
+    """A backslash escapes inside brackets."""
+    c_escapes: bool = False
+    """`\\n`, `\\t`, `\\x41` and so on are the characters they are in C."""
+    boundary: str = "b"
+    strict_class: bool = False
+    """`[:space:]` alone is refused."""
+    back_references: bool = True
+
+
+GREP_BASIC = Dialect(True, Leading.LITERAL, Leading.LITERAL, False, False, strict_class=True)
+GREP_EXTENDED = Dialect(False, Leading.IGNORED, Leading.IGNORED, True, True, strict_class=True)
+SED_BASIC = Dialect(True, Leading.LITERAL, Leading.ERROR, False, False, c_escapes=True)
+SED_EXTENDED = Dialect(False, Leading.ERROR, Leading.ERROR, False, False, c_escapes=True)
+POSIX_BASIC = Dialect(True, Leading.LITERAL, Leading.ERROR, False, False)
+POSIX_EXTENDED = Dialect(False, Leading.ERROR, Leading.ERROR, False, True)
+AWK = Dialect(
+    False,
+    Leading.LITERAL,
+    Leading.LITERAL,
+    True,
+    True,
+    list_escapes=True,
+    c_escapes=True,
+    boundary="y",
+    back_references=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    tree: Node
+    groups: int
+    back_references: bool
+    warnings: tuple[str, ...]
+
+
+def parse(pattern: str, dialect: Dialect) -> Parsed:
+    """The tree of a pattern, or PatternError in the library's words."""
+    parser = _Parser(pattern, dialect)
+    tree = parser.alternatives(0)
+    if parser.pos < len(pattern):
+        raise PatternError(errors.CLOSE_PAREN)
+    return Parsed(tree, parser.opened, parser.used_backref, tuple(parser.warnings))
+
+
+_WORD = CharSet(((95, 95),), ("alnum",))
+_SPACE = CharSet((), ("space",))
+_LETTERS: dict[str, Node] = {
+    "w": _WORD,
+    "W": replace(_WORD, negated=True),
+    "s": _SPACE,
+    "S": replace(_SPACE, negated=True),
+    "<": Assert(Assertion.WORD_START),
+    ">": Assert(Assertion.WORD_END),
+    "B": Assert(Assertion.NOT_BOUNDARY),
+    "`": Assert(Assertion.TEXT_START),
+    "'": Assert(Assertion.TEXT_END),
+}
+_C_ESCAPES = {"n": "\n", "t": "\t", "f": "\f", "v": "\v", "a": "\a", "r": "\r"}
+_HEX = "0123456789abcdefABCDEF"
+
+
+class _Parser:
+    def __init__(self, pattern: str, dialect: Dialect) -> None:
+        self.text = pattern
+        self.dialect = dialect
+        self.pos = 0
+        self.opened = 0
+        self.closed: set[int] = set()
+        self.used_backref = False
+        self.warnings: list[str] = []
+
+    # ------------------------------------------------------------------ operators, by dialect
+
+    def at(self, operator: str) -> bool:
+        """Whether the operator (`(`, `)`, `|`, `{`) stands here, with or without backslash as the dialect wants it."""
+        if self.dialect.basic:
+            return self.text.startswith("\\" + operator, self.pos)
+        return self.text.startswith(operator, self.pos)
+
+    def skip(self) -> None:
+        self.pos += 2 if self.dialect.basic else 1
+
+    # ------------------------------------------------------------------ grammar
+
+    def alternatives(self, depth: int) -> Node:
+        options = [self.branch(depth)]
+        while self.at("|"):
+            self.skip()
+            options.append(self.branch(depth))
+        return options[0] if len(options) == 1 else Choice(tuple(options))
+
+    def branch(self, depth: int) -> Node:
+        parts: list[Node] = []
+        text, end = self.text, len(self.text)
+        # `fresh`: nothing before that a repetition could apply to; `anchored`: a basic `^` here is an anchor.
+        fresh = anchored = True
+        while self.pos < end:
+            if self.at("|"):
+                break
+            if self.at(")"):
+                if depth or not self.dialect.loose_paren:
+                    if not depth:
+                        raise PatternError(errors.CLOSE_PAREN)
+                    break
+                if self.dialect.basic:
+                    raise PatternError(errors.CLOSE_PAREN)
+            repeat = self.repetition(fresh)
+            if repeat is not None:
+                low, high = repeat
+                if (low, high) != (-1, -1):
+                    parts[-1] = Repeat(parts[-1], low, high)
+                continue
+            char = text[self.pos]
+            if char == "^" and (anchored or not self.dialect.basic):
+                self.pos += 1
+                parts.append(Assert(Assertion.LINE_START))
+                fresh, anchored = True, False
+                continue
+            if char == "$" and self.dollar_is_anchor():
+                self.pos += 1
+                parts.append(Assert(Assertion.LINE_END))
+                fresh, anchored = True, False
+                continue
+            parts.append(self.atom(depth))
+            fresh, anchored = isinstance(parts[-1], Assert), False
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+    def dollar_is_anchor(self) -> bool:
+        if not self.dialect.basic:
+            return True
+        after = self.pos + 1
+        return after == len(self.text) or self.text.startswith(("\\)", "\\|"), after)
+
+    def repetition(self, fresh: bool) -> tuple[int, int | None] | None:
+        """The bounds of the repetition operator here; (-1, -1) when it was skipped, None when there is none."""
+        text, pos, basic = self.text, self.pos, self.dialect.basic
+        char = text[pos]
+        bounds: tuple[int, int | None]
+        if char == "*":
+            bounds, width = (0, None), 1
+        elif not basic and char in "+?":
+            bounds, width = ((1, None) if char == "+" else (0, 1)), 1
+        elif basic and text.startswith(("\\+", "\\?"), pos):
+            bounds, width = ((1, None) if text[pos + 1] == "+" else (0, 1)), 2
+        elif self.at("{"):
+            return self.interval(fresh)
+        else:
+            return None
+        if fresh:
+            rule = self.dialect.leading
+            if rule is Leading.LITERAL:
+                return None
+            if rule is Leading.ERROR:
+                raise PatternError(errors.BAD_REPEAT)
+            self.warnings.append(f"{char} at start of expression")
+            self.pos += width
+            return (-1, -1)
+        self.pos += width
+        return bounds
+
+    def interval(self, fresh: bool) -> tuple[int, int | None] | None:
+        start = self.pos
+        rule = self.dialect.leading_interval
+        if fresh and rule is Leading.ERROR:
+            raise PatternError(errors.BAD_REPEAT)
+        if fresh and rule is Leading.LITERAL:
+            return None
+        self.skip()
+        low = self.number()
+        high: int | None = low
+        comma = self.text.startswith(",", self.pos)
+        if comma:
+            self.pos += 1
+            high = self.number()
+        elif low is None:
+            high = None
+        valid = (low is not None or comma) and self.at("}")
+        if not valid:
+            if self.dialect.loose_interval:
+                self.pos = start
+                return None
+            raise PatternError(errors.OPEN_BRACE if self.pos >= len(self.text) else errors.BAD_INTERVAL)
+        self.skip()
+        least = low or 0
+        if high is not None and high < least:
+            raise PatternError(errors.BAD_INTERVAL)
+        if least > REPEAT_MAX or (high is not None and high > REPEAT_MAX):
+            raise PatternError(errors.TOO_BIG)
+        if fresh:
+            self.warnings.append("{...} at start of expression")
+            return (-1, -1)
+        return least, high
+
+    def number(self) -> int | None:
+        start = self.pos
+        while self.pos < len(self.text) and self.text[self.pos] in "0123456789":
+            self.pos += 1
+        return int(self.text[start : min(self.pos, start + 9)]) if self.pos > start else None
+
+    def atom(self, depth: int) -> Node:
+        text = self.text
+        if self.at("("):
+            return self.group(depth)
+        char = text[self.pos]
+        if char == "[":
+            return self.bracket()
+        self.pos += 1
+        if char == ".":
+            return AnyChar()
+        if char == "\\":
+            return self.escape()
+        return Char(char)
+
+    def group(self, depth: int) -> Node:
+        self.skip()
+        self.opened += 1
+        number = self.opened
+        body = self.alternatives(depth + 1)
+        if not self.at(")"):
+            raise PatternError(errors.OPEN_PAREN)
+        self.skip()
+        self.closed.add(number)
+        return Group(number, body)
+
+    def escape(self) -> Node:
+        if self.pos >= len(self.text):
+            raise PatternError(errors.BAD_ESCAPE)
+        char = self.text[self.pos]
+        self.pos += 1
+        if char in "123456789" and self.dialect.back_references:
+            number = int(char)
+            if number not in self.closed:
+                raise PatternError(errors.BAD_BACKREF)
+            self.used_backref = True
+            return BackRef(number)
+        if char == self.dialect.boundary:
+            return Assert(Assertion.BOUNDARY)
+        if self.dialect.c_escapes:
+            plain = self.c_escape(char)
+            if plain is not None:
+                return Char(plain)
+        if char in _LETTERS:
+            return _LETTERS[char]
+        if char.isalnum():
+            self.warnings.append(f"stray \\ before {char}")
+        return Char(char)
+
+    def c_escape(self, char: str) -> str | None:
+        """The character of a C escape whose letter has just been read; None when it is not one."""
+        text = self.text
+        if char in _C_ESCAPES:
+            return _C_ESCAPES[char]
+        awk = self.dialect.boundary == "y"
+        if awk and char == "b":
+            return "\b"
+        if awk and char in "01234567":
+            return self.digits(self.pos - 1, 3, 8, "01234567")
+        if char == "x":
+            return self.digits(self.pos, 2, 16, _HEX)
+        if not awk and char == "d":
+            return self.digits(self.pos, 3, 10, "0123456789")
+        if not awk and char == "o":
+            return self.digits(self.pos, 3, 8, "01234567")
+        if not awk and char == "c" and self.pos < len(text):
+            self.pos += 1
+            return chr(ord(text[self.pos - 1].upper()) ^ 0x40)
+        return None
+
+    def digits(self, start: int, width: int, base: int, allowed: str) -> str | None:
+        end = start
+        while end < len(self.text) and end - start < width and self.text[end] in allowed:
+            end += 1
+        if end == start:
+            return None
+        value = int(self.text[start:end], base) & 0xFF
+        self.pos = end
+        return chr(value) if value < 0x80 else bytes((value,)).decode("utf-8", "surrogateescape")
+
+    # ------------------------------------------------------------------ bracket expressions
+
+    def bracket(self) -> Node:
+        text, start = self.text, self.pos
+        self.pos += 1
+        if self.pos >= len(text):
+            raise PatternError(errors.BAD_PATTERN)
+        negated = text[self.pos] == "^"
+        if negated:
+            self.pos += 1
+            if self.pos >= len(text):
+                raise PatternError(errors.BAD_PATTERN)
+        ranges: list[tuple[int, int]] = []
+        classes: list[str] = []
+        first = True
+        while True:
+            if self.pos >= len(text):
+                raise PatternError(errors.OPEN_BRACKET)
+            char = text[self.pos]
+            if char == "]" and not first:
+                self.pos += 1
+                break
+            first = False
+            if text.startswith("[:", self.pos):
+                classes.append(self.named(":"))
+                continue
+            low = self.element()
+            if text.startswith("-", self.pos) and not text.startswith("-]", self.pos):
+                self.pos += 1
+                if self.pos >= len(text):
+                    raise PatternError(errors.OPEN_BRACKET)
+                high = self.element()
+                if high < low:
+                    raise PatternError(errors.BAD_RANGE)
+                ranges.append((low, high))
+            else:
+                ranges.append((low, low))
+        inner = text[start + 1 : self.pos - 1]
+        if self.dialect.strict_class and len(inner) > 2 and inner[0] == inner[-1] == ":" and not classes:
+            raise PatternError(errors.CLASS_SYNTAX)
+        return CharSet(tuple(ranges), tuple(classes), negated)
+
+    def named(self, kind: str) -> str:
+        end = self.text.find(kind + "]", self.pos + 2)
+        if end < 0:
+            raise PatternError(errors.OPEN_BRACKET)
+        name = self.text[self.pos + 2 : end]
+        self.pos = end + 2
+        if kind == ":":
+            if name not in CLASSES:
+                raise PatternError(errors.BAD_CLASS)
+            return name
+        if len(name) != 1:
+            raise PatternError(errors.BAD_COLLATION)
+        return name
+
+    def element(self) -> int:
+        """One end of a range: a character, a collating symbol or an equivalence class of one character."""
+        text = self.text
+        if text.startswith("[.", self.pos):
+            return ord(self.named("."))
+        if text.startswith("[=", self.pos):
+            return ord(self.named("="))
+        char = text[self.pos]
+        self.pos += 1
+        if char == "\\" and self.pos < len(text):
+            after = text[self.pos]
+            if self.dialect.list_escapes:
+                self.pos += 1
+                return ord(self.c_escape(after) or after)
+            if self.dialect.c_escapes and after in "nftvardox":
+                at = self.pos
+                self.pos += 1
+                plain = self.c_escape(after)
+                if plain is not None:
+                    return ord(plain)
+                self.pos = at
+        return ord(char)
+
+
+def parse_fixed(pattern: str) -> Parsed:
+    return Parsed(Sequence(tuple(Char(c) for c in pattern)), 0, False, ())
+
+
+def choice(parts: list[Parsed]) -> Parsed:
+    """The alternatives of several patterns; their groups are renumbered in order."""
+    if len(parts) == 1:
+        return parts[0]
+    options: list[Node] = []
+    offset = 0
+    for part in parts:
+        options.append(_renumber(part.tree, offset))
+        offset += part.groups
+    tree = Choice(tuple(options)) if options else EMPTY
+    return Parsed(tree, offset, any(p.back_references for p in parts), tuple(w for p in parts for w in p.warnings))
+
+
+def _renumber(node: Node, offset: int) -> Node:
+    if not offset:
+        return node
+    if isinstance(node, Group):
+        return Group(node.number + offset, _renumber(node.body, offset))
+    if isinstance(node, BackRef):
+        return BackRef(node.number + offset)
+    if isinstance(node, Sequence):
+        return Sequence(tuple(_renumber(part, offset) for part in node.parts))
+    if isinstance(node, Choice):
+        return Choice(tuple(_renumber(option, offset) for option in node.options))
+    if isinstance(node, Repeat):
+        return Repeat(_renumber(node.body, offset), node.low, node.high)
+    return node
