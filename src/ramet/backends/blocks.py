@@ -1,0 +1,142 @@
+"""`Blocks`: the content of a file in memory as a list of immutable blocks, cheap to append to, to patch and to copy.
+
+Blocks are never changed, only replaced, so a copy shares them and a reader keeps what it has begun to read. Small
+appends gather in a tail until they make a block. A hole is one block of zeros repeated.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+BLOCK: Final = 1024 * 1024
+SMALL: Final = 64 * 1024
+ZEROS: Final = bytes(BLOCK)
+
+
+class Blocks:
+    __slots__ = ("_blocks", "_starts", "_tail", "_tail_size", "size")
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._blocks: list[bytes] = [data] if data else []
+        self._starts: list[int] = [0] if data else []
+        self._tail: list[bytes] = []
+        self._tail_size = 0
+        self.size = len(data)
+
+    def copy(self) -> Blocks:
+        self._settle()
+        twin = Blocks()
+        twin._blocks, twin._starts, twin.size = self._blocks.copy(), self._starts.copy(), self.size
+        return twin
+
+    def append(self, data: bytes) -> None:
+        if not data:
+            return
+        if len(data) >= SMALL:
+            self._settle()
+            self._starts.append(self.size)
+            self._blocks.append(data)
+        else:
+            self._tail.append(data)
+            self._tail_size += len(data)
+            if self._tail_size >= SMALL:
+                self.size += len(data)
+                self._settle()
+                return
+        self.size += len(data)
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """The content of [start, stop) in blocks, as it is now; later changes do not show."""
+        end = self.size if stop is None else min(stop, self.size)
+        if start >= end:
+            return
+        self._settle()
+        first = bisect_right(self._starts, start) - 1
+        if first == 0 and start == 0 and end == self.size:
+            yield from tuple(self._blocks)
+            return
+        last = bisect_right(self._starts, end - 1)
+        base = self._starts[first]
+        for block in self._blocks[first:last]:
+            if start <= base and base + len(block) <= end:
+                yield block
+            else:
+                yield block[max(0, start - base) : end - base]
+            base += len(block)
+
+    def pread(self, offset: int, size: int) -> bytes:
+        parts = tuple(self.read(offset, offset + size))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def join(self) -> bytes:
+        """Everything in one piece, which is kept that way while the file is small."""
+        self._settle()
+        if not self._blocks:
+            return b""
+        if len(self._blocks) > 1:
+            whole = b"".join(self._blocks)
+            if self.size > BLOCK:
+                return whole
+            self._blocks, self._starts = [whole], [0]
+        return self._blocks[0]
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Replace what is at `offset`; a gap before it becomes a hole."""
+        if offset == self.size:
+            self.append(data)
+            return
+        if not data:
+            return
+        if offset > self.size:
+            self.resize(offset)
+            self.append(data)
+            return
+        end = offset + len(data)
+        self._settle()
+        before = self._part(0, offset)
+        after = self._part(end, self.size) if end < self.size else []
+        self._set([*before, data, *after])
+
+    def resize(self, size: int) -> None:
+        self._settle()
+        if size <= self.size:
+            self._set(self._part(0, size))
+            return
+        gap = size - self.size
+        blocks = self._blocks + [ZEROS] * (gap // BLOCK)
+        if gap % BLOCK:
+            blocks.append(bytes(gap % BLOCK))
+        self._set(blocks)
+
+    def _part(self, start: int, end: int) -> list[bytes]:
+        """The blocks of [start, end), cut so that later patches copy at most one block's worth."""
+        parts: list[bytes] = []
+        for block in self.read(start, end):
+            if len(block) > 2 * BLOCK:
+                parts.extend(block[i : i + BLOCK] for i in range(0, len(block), BLOCK))
+            else:
+                parts.append(block)
+        return parts
+
+    def _set(self, blocks: list[bytes]) -> None:
+        starts: list[int] = []
+        total = 0
+        for block in blocks:
+            starts.append(total)
+            total += len(block)
+        self._blocks, self._starts, self.size = blocks, starts, total
+
+    def _settle(self) -> None:
+        """Make the tail a block; merge it with a small last block so that reading between appends stays linear."""
+        if not self._tail:
+            return
+        if self._blocks and len(self._blocks[-1]) < SMALL:
+            self._tail.insert(0, self._blocks.pop())
+            self._tail_size += len(self._tail[0])
+            self._starts.pop()
+        block = b"".join(self._tail)
+        self._tail, self._tail_size = [], 0
+        self._starts.append((self._starts[-1] + len(self._blocks[-1])) if self._blocks else 0)
+        self._blocks.append(block)

@@ -1,0 +1,544 @@
+"""`RAMResource`: a persistent tree in memory. `fork()` is O(1); both sides then copy a node when they first change it.
+
+Rules that this file keeps:
+- A node is changed in place only by the tree whose token it carries. `fork()` gives both trees new tokens, so that
+  every node is shared and none is owned; `_own_*` copies the nodes along one path and nothing else.
+- `sum` (our digest) and `memo` (whatever a committer keeps) of a node are None from the moment the node, or anything
+  below it, changes. A directory has them only when all its children have them.
+- A file with several names lives in the inode table and its entries hold its number, so that a copy shows under every
+  name. A directory with such an entry never keeps `sum` or `memo`: a change under another name would not reach it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Final
+
+from ramet.backends.blocks import Blocks
+from ramet.core.errors import fail
+from ramet.core.paths import Path, encode
+from ramet.core.resource import Cap, Data, How
+from ramet.core.stat import Attrs, Kind, Stat
+
+_numbers = itertools.count(2)  # inode numbers and versions: unique in the process, so forks never confuse them
+
+CAPS: Final = (
+    Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.LINKS | Cap.HARDLINKS
+    | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS | Cap.LOCAL
+)  # fmt: skip
+
+
+class Token:
+    """Who may change a node in place."""
+
+    __slots__ = ()
+
+
+class File:
+    __slots__ = ("content", "inode", "memo", "mode", "mtime_ns", "nlink", "stat", "sum", "token", "version")
+
+    def __init__(self, token: Token, content: Blocks, mode: int, mtime_ns: int) -> None:
+        self.token = token
+        self.content = content
+        self.mode = mode
+        self.mtime_ns = mtime_ns
+        self.inode = next(_numbers)
+        self.version = self.inode
+        self.nlink = 1
+        self.stat: Stat | None = None
+        self.memo: object = None
+        self.sum: bytes | None = None
+
+    def copy(self, token: Token) -> File:
+        twin = File.__new__(File)
+        twin.token, twin.content, twin.mode, twin.mtime_ns = token, self.content.copy(), self.mode, self.mtime_ns
+        twin.inode, twin.version, twin.nlink = self.inode, self.version, self.nlink
+        twin.stat = twin.memo = twin.sum = None
+        return twin
+
+    def changed(self, mtime_ns: int) -> None:
+        self.mtime_ns = mtime_ns
+        self.version = next(_numbers)
+        self.stat = self.memo = self.sum = None
+
+    def describe(self) -> Stat:
+        found = self.stat
+        if found is None:
+            version = str(self.version)
+            found = self.stat = Stat(
+                Kind.FILE, self.content.size, self.mtime_ns, version, None, self.mode, None, self.inode, self.nlink
+            )
+        return found
+
+
+class Link:
+    __slots__ = ("inode", "memo", "mode", "mtime_ns", "sum", "target")
+
+    def __init__(self, target: str, mtime_ns: int) -> None:
+        self.target, self.mtime_ns, self.mode = target, mtime_ns, 0o777
+        self.inode = next(_numbers)
+        self.memo: object = None
+        self.sum: bytes | None = None
+
+    def describe(self) -> Stat:
+        size = len(encode(self.target))
+        return Stat(Kind.LINK, size, self.mtime_ns, str(self.inode), None, 0o777, self.target, self.inode, 1)
+
+
+class Dir:
+    __slots__ = ("entries", "inode", "memo", "mode", "mtime_ns", "subdirs", "sum", "token")
+
+    def __init__(self, token: Token, mode: int, mtime_ns: int) -> None:
+        self.token = token
+        self.entries: dict[str, Entry] = {}
+        self.mode = mode
+        self.mtime_ns = mtime_ns
+        self.inode = next(_numbers)
+        self.subdirs = 0
+        self.memo: object = None
+        self.sum: bytes | None = None
+
+    def copy(self, token: Token) -> Dir:
+        twin = Dir.__new__(Dir)
+        twin.token, twin.entries, twin.mode, twin.mtime_ns = token, self.entries.copy(), self.mode, self.mtime_ns
+        twin.inode, twin.subdirs = self.inode, self.subdirs
+        twin.memo = twin.sum = None
+        return twin
+
+    def describe(self) -> Stat:
+        return Stat(Kind.DIR, 4096, self.mtime_ns, None, None, self.mode, None, self.inode, 2 + self.subdirs)
+
+
+Node = File | Link | Dir
+Entry = Node | int  # an int is the number of a file with several names
+
+
+class RAMResource:
+    """Files in memory. `quota` bounds the bytes of all files; what does not fit fails with ENOSPC."""
+
+    caps = CAPS
+
+    def __init__(self, *, quota: int | None = None, clock: Callable[[], int] = time.time_ns) -> None:
+        self._token = Token()
+        self._clock = clock
+        self._root = Dir(self._token, 0o755, clock())
+        self._shared: dict[int, File] = {}
+        self._shared_token = self._token
+        self._handles: set[RAMHandle] = set()
+        self._used = 0
+        self.quota = quota
+
+    def __repr__(self) -> str:
+        return f"RAMResource({self._used} bytes)"
+
+    # ------------------------------------------------------------------------------------------------ verbs
+
+    async def stat(self, path: Path) -> Stat:
+        return self._node(path).describe()
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        for entry in self.scan_now(path):
+            yield entry
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        for block in self._file(path).content.read(start, stop):
+            yield block
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        if isinstance(data, bytes):
+            content = Blocks(data)
+        else:
+            content = Blocks()
+            async for block in data:
+                content.append(block)
+                self._check_quota(content.size)
+        return self._store(path, content, how, at, if_version)
+
+    async def mkdir(self, path: Path) -> None:
+        if len(path) == 1:
+            raise fail(errno.EEXIST, path)
+        parent = self._own_dir(path.parent)
+        name = path.name
+        if name in parent.entries:
+            raise fail(errno.EEXIST, path)
+        now = self._clock()
+        parent.entries[name] = Dir(self._token, 0o755, now)
+        parent.subdirs += 1
+        parent.mtime_ns = now
+
+    async def remove(self, path: Path) -> None:
+        if len(path) == 1:
+            raise fail(errno.EBUSY, path)
+        node = self._node(path)
+        if isinstance(node, Dir) and node.entries:
+            raise fail(errno.ENOTEMPTY, path)
+        parent = self._own_dir(path.parent)
+        self._drop(parent, path.name, path)
+        parent.mtime_ns = self._clock()
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        node = self._node(src)
+        if src == dst:
+            return
+        if dst.under(src) or len(src) == 1:
+            raise fail(errno.EINVAL, dst)
+        target_parent = self._dir(dst.parent)
+        existing = target_parent.entries.get(dst.name)
+        if existing is not None:
+            old = self._shared[existing] if isinstance(existing, int) else existing
+            if old is node:
+                return
+            if isinstance(old, Dir):
+                if not isinstance(node, Dir):
+                    raise fail(errno.EISDIR, dst)
+                if old.entries:
+                    raise fail(errno.ENOTEMPTY, dst)
+            elif isinstance(node, Dir):
+                raise fail(errno.ENOTDIR, dst)
+        now = self._clock()
+        source = self._own_dir(src.parent)
+        target = self._own_dir(dst.parent)
+        if existing is not None:
+            self._drop(target, dst.name, dst)
+        entry = source.entries.pop(src.name)
+        target.entries[dst.name] = entry
+        if isinstance(node, Dir):
+            source.subdirs -= 1
+            target.subdirs += 1
+        source.mtime_ns = target.mtime_ns = now
+        for handle in self._handles:
+            if handle.path is not None and handle.path.under(src):
+                handle.path = handle.path.below(src).onto(dst)
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        source = self._file(src)
+        self._check_quota(source.content.size)
+        self._store(dst, source.content.copy(), How.REPLACE, 0, None)
+        if self._file(dst).mode != source.mode:
+            self.setattr_now(dst, Attrs(mode=source.mode))
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        self.setattr_now(path, attrs)
+
+    async def close(self) -> None:
+        self._handles.clear()
+
+    # ------------------------------------------------------------------------------------- optional powers
+
+    async def link(self, src: Path, dst: Path) -> None:
+        node = self._node(src)
+        if isinstance(node, Dir):
+            raise fail(errno.EPERM, src)
+        if dst.name in self._dir(dst.parent).entries or len(dst) == 1:
+            raise fail(errno.EEXIST, dst)
+        parent = self._own_dir(dst.parent)
+        if isinstance(node, Link):
+            parent.entries[dst.name] = Link(node.target, node.mtime_ns)
+            return
+        file = self._own_file(src)
+        if file.nlink == 1:
+            self._own_table()[file.inode] = file
+            self._own_dir(src.parent).entries[src.name] = file.inode
+        file.nlink += 1
+        file.stat = None
+        parent.entries[dst.name] = file.inode
+        parent.mtime_ns = self._clock()
+
+    def fork(self) -> RAMResource:
+        """An independent copy that shares everything until one side changes it."""
+        twin = RAMResource.__new__(RAMResource)
+        twin._root, twin._shared, twin._used, twin.quota = self._root, self._shared, self._used, self.quota
+        twin._clock, twin._handles = self._clock, set()
+        shared = Token()  # owned by nobody
+        twin._shared_token = self._shared_token = shared
+        self._token, twin._token = Token(), Token()
+        return twin
+
+    def digest(self, path: Path) -> bytes:
+        """SHA-256 over names, kinds, modes and content at and below `path`; nothing unchanged is read again."""
+        return self._digest(self._node(path))
+
+    def open(self, path: Path, *, write: bool) -> RAMHandle:
+        handle = RAMHandle(self, path, self._file(path))
+        self._handles.add(handle)
+        return handle
+
+    def stat_now(self, path: Path) -> Stat:
+        return self._node(path).describe()
+
+    def scan_now(self, path: Path) -> list[tuple[str, Stat]]:
+        shared = self._shared
+        return [
+            (name, (shared[entry] if isinstance(entry, int) else entry).describe())
+            for name, entry in self._dir(path).entries.items()
+        ]
+
+    def read_now(self, path: Path) -> bytes:
+        return self._file(path).content.join()
+
+    def setattr_now(self, path: Path, attrs: Attrs) -> None:
+        node = self._node(path)
+        if isinstance(node, Link):
+            return
+        if attrs.size is not None:
+            if isinstance(node, Dir):
+                raise fail(errno.EISDIR, path)
+            self._resize(self._own_file(path), attrs.size)
+        owned = self._own_dir(path) if isinstance(node, Dir) else self._own_file(path)
+        if attrs.mode is not None:
+            owned.mode = attrs.mode & 0o7777
+        if attrs.mtime_ns is not None:
+            owned.mtime_ns = attrs.mtime_ns
+        if isinstance(owned, File):
+            owned.stat = owned.memo = owned.sum = None
+
+    # ------------------------------------------------------------------------------ finding and owning nodes
+
+    def _node(self, path: Path) -> Node:
+        node: Node = self._root
+        if len(path) == 1:
+            return node
+        for name in path[1:].split("/"):
+            if not isinstance(node, Dir):
+                raise fail(errno.ELOOP if isinstance(node, Link) else errno.ENOTDIR, path)
+            entry = node.entries.get(name)
+            if entry is None:
+                raise fail(errno.ENOENT, path)
+            node = self._shared[entry] if isinstance(entry, int) else entry
+        return node
+
+    def _dir(self, path: Path) -> Dir:
+        node = self._node(path)
+        if not isinstance(node, Dir):
+            raise fail(errno.ELOOP if isinstance(node, Link) else errno.ENOTDIR, path)
+        return node
+
+    def _file(self, path: Path) -> File:
+        node = self._node(path)
+        if not isinstance(node, File):
+            raise fail(errno.ELOOP if isinstance(node, Link) else errno.EISDIR, path)
+        return node
+
+    def _own_dir(self, path: Path) -> Dir:
+        """The directory, copied along its path where it is shared; its memo and those above it are gone."""
+        token = self._token
+        node = self._root
+        if node.token is not token:
+            node = self._root = node.copy(token)
+        node.memo = node.sum = None
+        if len(path) == 1:
+            return node
+        for name in path[1:].split("/"):
+            below = node.entries.get(name)
+            if not isinstance(below, Dir):
+                if below is None:
+                    raise fail(errno.ENOENT, path)
+                raise fail(errno.ELOOP if isinstance(below, Link) else errno.ENOTDIR, path)
+            if below.token is not token:
+                below = node.entries[name] = below.copy(token)
+            below.memo = below.sum = None
+            node = below
+        return node
+
+    def _own_file(self, path: Path) -> File:
+        parent = self._own_dir(path.parent)
+        entry = parent.entries.get(path.name)
+        if isinstance(entry, int):
+            file = self._shared[entry]
+            if file.token is not self._token:
+                self._own_table()[entry] = self._copied(file)
+            return self._shared[entry]
+        if entry is None:
+            raise fail(errno.ENOENT, path)
+        if not isinstance(entry, File):
+            raise fail(errno.ELOOP if isinstance(entry, Link) else errno.EISDIR, path)
+        if entry.token is not self._token:
+            entry = parent.entries[path.name] = self._copied(entry)
+        return entry
+
+    def _copied(self, file: File) -> File:
+        twin = file.copy(self._token)
+        for handle in self._handles:
+            if handle.node is file:
+                handle.node = twin
+        return twin
+
+    def _own_table(self) -> dict[int, File]:
+        if self._shared_token is not self._token:
+            self._shared = dict(self._shared)
+            self._shared_token = self._token
+        return self._shared
+
+    # -------------------------------------------------------------------------------------- changing things
+
+    def _check_quota(self, extra: int) -> None:
+        if self.quota is not None and self._used + extra > self.quota:
+            raise fail(errno.ENOSPC)
+
+    def _store(self, path: Path, content: Blocks, how: How, at: int, if_version: str | None) -> Stat:
+        if len(path) == 1:
+            raise fail(errno.EISDIR, path)
+        entry = self._dir(path.parent).entries.get(path.name)
+        if if_version is not None:
+            found = self._node(path) if entry is not None else None
+            if not isinstance(found, File) or str(found.version) != if_version:
+                raise fail(errno.ESTALE, path)
+        if entry is not None and how in (How.CREATE, How.LINK):
+            raise fail(errno.EEXIST, path)
+        if entry is None:
+            if how is How.PATCH:
+                raise fail(errno.ENOENT, path)
+            return self._create(path, content, how)
+        file = self._own_file(path)
+        now = self._clock()
+        if how is How.REPLACE:
+            self._check_quota(content.size - file.content.size)
+            self._used += content.size - file.content.size
+            file.content = content
+        else:
+            offset = file.content.size if how is How.APPEND else at
+            self._grow(file, offset + content.size)
+            for block in content.read(0, None):
+                file.content.write(offset, block)
+                offset += len(block)
+        file.changed(now)
+        return file.describe()
+
+    def _create(self, path: Path, content: Blocks, how: How) -> Stat:
+        now = self._clock()
+        node: File | Link
+        if how is How.LINK:
+            node = Link(content.join().decode("utf-8", "surrogateescape"), now)
+        else:
+            self._check_quota(content.size)
+            node = File(self._token, content, 0o644, now)
+            self._used += content.size
+        parent = self._own_dir(path.parent)
+        parent.entries[path.name] = node
+        parent.mtime_ns = now
+        return node.describe()
+
+    def _drop(self, parent: Dir, name: str, path: Path) -> None:
+        """Take one name away; the content goes with the last one."""
+        entry = parent.entries.pop(name)
+        if isinstance(entry, Dir):
+            parent.subdirs -= 1
+            return
+        if isinstance(entry, Link):
+            return
+        if isinstance(entry, int):
+            file = self._shared[entry]
+            if file.token is not self._token:
+                file = self._own_table()[entry] = self._copied(file)
+            file.nlink -= 1
+            file.stat = None
+            if file.nlink:
+                return
+            del self._own_table()[entry]
+        else:
+            file = entry
+        self._used -= file.content.size
+        for handle in self._handles:
+            if handle.path == path:
+                handle.path = None
+
+    def _grow(self, file: File, size: int) -> None:
+        extra = size - file.content.size
+        if extra > 0:
+            self._check_quota(extra)
+            self._used += extra
+
+    def _resize(self, file: File, size: int) -> None:
+        self._check_quota(size - file.content.size)
+        self._used += size - file.content.size
+        file.content.resize(size)
+        file.changed(self._clock())
+
+    # ---------------------------------------------------------------------------------------------- digests
+
+    def _digest(self, top: Node) -> bytes:
+        found: dict[Node, bytes] = {}
+        for node in self._unsummed(top):
+            if isinstance(node, File):
+                hasher = hashlib.sha256(b"file %o\0" % node.mode)
+                for block in node.content.read(0, None):
+                    hasher.update(block)
+            elif isinstance(node, Link):
+                hasher = hashlib.sha256(b"link\0" + encode(node.target))
+            else:
+                hasher = hashlib.sha256(b"dir %o\0" % node.mode)
+                keep = True
+                for name, entry in sorted(node.entries.items()):
+                    child = self._shared[entry] if isinstance(entry, int) else entry
+                    keep = keep and child is entry and child.sum is not None
+                    hasher.update(encode(name) + b"\0" + (child.sum or found[child]))
+                if not keep:
+                    found[node] = hasher.digest()
+                    continue
+            node.sum = hasher.digest()
+        return top.sum or found[top]
+
+    def _unsummed(self, top: Node) -> Iterator[Node]:
+        """Nodes without a digest, children before their directories."""
+        stack: list[tuple[Node, bool]] = [(top, False)]
+        while stack:
+            node, entered = stack.pop()
+            if node.sum is not None:
+                continue
+            if entered or not isinstance(node, Dir):
+                yield node
+                continue
+            stack.append((node, True))
+            below = (self._shared[e] if isinstance(e, int) else e for e in node.entries.values())
+            stack.extend((child, False) for child in below)
+
+
+class RAMHandle:
+    """An open file: it follows renames, survives removal, and always sees the current content."""
+
+    __slots__ = ("node", "path", "tree")
+
+    def __init__(self, tree: RAMResource, path: Path, node: File) -> None:
+        self.tree = tree
+        self.path: Path | None = path
+        self.node = node
+
+    def pread(self, offset: int, size: int) -> bytes:
+        return self.node.content.pread(offset, size)
+
+    def pwrite(self, offset: int, data: bytes) -> int:
+        node = self._own()
+        if self.path is not None:
+            self.tree._grow(node, offset + len(data))
+        node.content.write(offset, data)
+        node.changed(self.tree._clock())
+        return len(data)
+
+    def truncate(self, size: int) -> None:
+        node = self._own()
+        if self.path is not None:
+            self.tree._resize(node, size)
+        else:
+            node.content.resize(size)
+
+    def stat(self) -> Stat:
+        return self.node.describe()
+
+    def close(self) -> None:
+        self.tree._handles.discard(self)
+
+    def _own(self) -> File:
+        node = self.node
+        if node.token is self.tree._token and node.memo is None and node.sum is None:
+            return node
+        if self.path is not None:
+            self.node = self.tree._own_file(self.path)
+        elif node.token is not self.tree._token:
+            self.node = node.copy(self.tree._token)
+        return self.node

@@ -1,0 +1,203 @@
+"""Open files: one offset that all duplicates share, over a local handle or over a resource that only has verbs.
+
+A `LocalStream` acts at once, so what one descriptor writes the next one reads. A `RemoteStream` gathers writes and stores
+them when it is flushed; the VFS flushes it before anyone looks at its path.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import AsyncIterator, Callable
+
+from ramet.core.errors import fail
+from ramet.core.fs import Open
+from ramet.core.paths import Path
+from ramet.core.resource import Handle, How, Resource
+from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import BLOCK, FileStream
+
+GATHER = 4 * 1024 * 1024
+"""Bytes that a remote stream holds back before it wants to be drained."""
+
+
+class LocalStream(FileStream):
+    __slots__ = ("_append", "_handle", "_how", "_offset")
+
+    def __init__(self, handle: Handle, how: Open) -> None:
+        super().__init__()
+        self._handle = handle
+        self._how = how
+        self._append = bool(how & Open.APPEND)
+        self._offset = 0
+
+    def _fill_now(self) -> bytes:
+        if not self._how & Open.READ:
+            raise fail(errno.EBADF)
+        block = self._handle.pread(self._offset, BLOCK)
+        self._offset += len(block)
+        return block
+
+    async def _fill(self) -> bytes:
+        return self._fill_now()
+
+    def write(self, data: bytes) -> None:
+        if not self._how & Open.WRITE:
+            raise fail(errno.EBADF)
+        if self._buffer:
+            self.seek(self.tell())
+        if self._append:
+            self._offset = self._handle.stat().size or 0
+        self._offset += self._handle.pwrite(self._offset, data)
+
+    def tell(self) -> int:
+        return self._offset - (len(self._buffer) - self._pos)
+
+    def seek(self, offset: int) -> None:
+        self._offset = offset
+        self._buffer, self._pos = b"", 0
+
+    async def stat(self) -> Stat:
+        return self._handle.stat()
+
+    async def truncate(self, size: int) -> None:
+        self._handle.truncate(size)
+
+    async def close(self) -> None:
+        await super().close()
+        self._handle.close()
+
+
+class RemoteStream(FileStream):
+    """A file on a resource without handles. `on_dirty` tells the VFS whether there is something to flush."""
+
+    __slots__ = (
+        "_append",
+        "_gathered",
+        "_gathered_at",
+        "_how",
+        "_offset",
+        "_on_dirty",
+        "_path",
+        "_resource",
+        "_source",
+    )
+
+    def __init__(
+        self, resource: Resource, path: Path, how: Open, on_dirty: Callable[[RemoteStream, bool], None]
+    ) -> None:
+        super().__init__()
+        self._resource, self._path, self._how, self._on_dirty = resource, path, how, on_dirty
+        self._append = bool(how & Open.APPEND)
+        self._offset = 0
+        self._gathered: list[bytes] = []
+        self._gathered_at = 0
+        self._source: AsyncIterator[bytes] | None = None
+
+    @property
+    def full(self) -> bool:  # type: ignore[override]
+        return sum(map(len, self._gathered)) >= GATHER
+
+    async def _fill(self) -> bytes:
+        if not self._how & Open.READ:
+            raise fail(errno.EBADF)
+        await self.flush()
+        if self._source is None:
+            self._source = self._resource.read(self._path, self._offset)
+        async for block in self._source:
+            if block:
+                self._offset += len(block)
+                return block
+        self._source = None
+        return b""
+
+    def write(self, data: bytes) -> None:
+        if not self._how & Open.WRITE:
+            raise fail(errno.EBADF)
+        if not data:
+            return
+        if self._buffer or self._source is not None:
+            self.seek(self.tell())
+        if not self._gathered:
+            self._gathered_at = self._offset
+            self._on_dirty(self, True)
+        self._gathered.append(data)
+        self._offset += len(data)
+
+    async def flush(self) -> None:
+        """Store what was gathered; on failure it stays gathered and the error is the caller's."""
+        if not self._gathered:
+            return
+        data = b"".join(self._gathered)
+        if self._append:
+            await self._resource.write(self._path, data, How.APPEND)
+        else:
+            await self._resource.write(self._path, data, How.PATCH, at=self._gathered_at)
+        self._gathered.clear()
+        self._on_dirty(self, False)
+
+    async def drain(self) -> None:
+        await self.flush()
+
+    def tell(self) -> int:
+        return self._offset - (len(self._buffer) - self._pos)
+
+    def seek(self, offset: int) -> None:
+        if self._gathered and not self._append and offset != self._offset:
+            raise fail(errno.ESPIPE, self._path, "seek before the gathered data was flushed")
+        self._offset = offset
+        self._buffer, self._pos = b"", 0
+        self._source = None
+
+    async def stat(self) -> Stat:
+        await self.flush()
+        return await self._resource.stat(self._path)
+
+    async def truncate(self, size: int) -> None:
+        await self.flush()
+        await self._resource.setattr(self._path, Attrs(size=size))
+
+    async def close(self) -> None:
+        await super().close()
+        await self.flush()
+        closing = getattr(self._source, "aclose", None)
+        if closing is not None:
+            await closing()
+
+
+class DeviceStream(FileStream):
+    """`/dev/null`, `/dev/zero`, `/dev/full` and `/dev/urandom` as open files."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def _fill_now(self) -> bytes:
+        return device_block(self._name, BLOCK)
+
+    async def _fill(self) -> bytes:
+        return self._fill_now()
+
+    def write(self, data: bytes) -> None:
+        if self._name == "full" and data:
+            raise fail(errno.ENOSPC)
+
+    def tell(self) -> int:
+        return 0
+
+    def seek(self, offset: int) -> None:
+        self._buffer, self._pos = b"", 0
+
+    async def stat(self) -> Stat:
+        return Stat(Kind.DEVICE, 0, mode=0o666)
+
+    async def truncate(self, size: int) -> None:
+        raise fail(errno.EINVAL)
+
+
+def device_block(name: str, size: int) -> bytes:
+    if name in ("null", "tty"):
+        return b""
+    return os.urandom(size) if name in ("urandom", "random") else bytes(size)

@@ -1,0 +1,411 @@
+"""`VFS`: the mount table as a Resource. Longest prefix wins, mounts nest, links resolve across all of them.
+
+Every verb is tried directly first; only a path that meets a link (ELOOP) is walked component by component. So a tree
+without links pays nothing for them, and a remote mount is never asked twice.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import AsyncIterator, Mapping
+from typing import TypeVar
+
+from ramet.core import ops, paths
+from ramet.core.errors import fail
+from ramet.core.fs import Open
+from ramet.core.paths import ROOT, Path
+from ramet.core.resource import Cap, Data, HardLinks, How, Openable, Resource, extension
+from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import FileStream
+from ramet.vfs.dev import DevResource
+from ramet.vfs.streams import LocalStream, RemoteStream
+
+MAX_LINKS = 40
+T = TypeVar("T")
+
+
+class VFS:
+    """All mounts as one tree. Mounting and unmounting take effect at once."""
+
+    caps = (
+        Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.HARDLINKS
+        | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS
+    )  # fmt: skip
+
+    def __init__(self, mounts: Mapping[Path, Resource]) -> None:
+        self._mounts: dict[Path, Resource] = {}
+        self._order: list[tuple[Path, str, Resource]] = []
+        self._points: dict[Path, set[str]] = {}
+        self._dirty: dict[RemoteStream, Path] = {}
+        for prefix, resource in mounts.items():
+            self._mounts[prefix] = resource
+        self._index()
+
+    # ------------------------------------------------------------------------------------------ the table
+
+    @property
+    def mounts(self) -> Mapping[Path, Resource]:
+        return self._mounts
+
+    def mount(self, prefix: Path, resource: Resource) -> None:
+        if prefix in self._mounts:
+            raise fail(errno.EBUSY, prefix)
+        self._mounts[prefix] = resource
+        self._index()
+
+    def replace(self, prefix: Path, resource: Resource) -> None:
+        """Exchange the resource of a mount (a branch puts an overlay there)."""
+        if prefix not in self._mounts:
+            raise fail(errno.EINVAL, prefix)
+        self._mounts[prefix] = resource
+        self._index()
+
+    def unmount(self, prefix: Path) -> Resource:
+        if prefix not in self._mounts:
+            raise fail(errno.EINVAL, prefix)
+        if prefix == ROOT:
+            raise fail(errno.EBUSY, prefix)
+        resource = self._mounts.pop(prefix)
+        self._index()
+        return resource
+
+    def _index(self) -> None:
+        self._order = [(p, p + "/", self._mounts[p]) for p in sorted(self._mounts, key=len, reverse=True) if p != ROOT]
+        self._points = {}
+        for prefix in self._mounts:
+            while prefix != ROOT:
+                self._points.setdefault(prefix.parent, set()).add(prefix.name)
+                prefix = prefix.parent
+
+    def locate(self, path: Path) -> tuple[Resource, Path, Path]:
+        """The resource that holds `path`, the path inside it, and the prefix of its mount."""
+        for prefix, slashed, resource in self._order:
+            if path.startswith(slashed):
+                return resource, Path(path[len(prefix) :]), prefix
+            if path == prefix:
+                return resource, ROOT, prefix
+        root = self._mounts.get(ROOT)
+        if root is None:
+            raise fail(errno.ENOENT, path)
+        return root, path, ROOT
+
+    def mount_of(self, path: Path) -> Path:
+        return self.locate(path)[2]
+
+    # ---------------------------------------------------------------------------------------------- links
+
+    async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
+        return await self._follow(path, last=True, missing_ok=missing_ok)
+
+    async def _follow(self, path: Path, *, last: bool, missing_ok: bool = True) -> Path:
+        """`path` without links; the last component is followed only if `last`."""
+        done, rest, hops = ROOT, path.parts, 0
+        rest.reverse()
+        while rest:
+            name = rest.pop()
+            here = done / name
+            if not rest and not last:
+                return here
+            try:
+                stat = await self._stat(here)
+            except OSError as error:
+                if error.errno == errno.ENOENT and not rest and missing_ok:
+                    return here
+                raise _named(error, path) from None
+            if stat.kind is Kind.LINK:
+                hops += 1
+                if hops > MAX_LINKS:
+                    raise fail(errno.ELOOP, path)
+                target = paths.parse(stat.target or "", done)
+                done = ROOT
+                rest.extend(reversed(target.parts))
+                continue
+            if rest and stat.kind is not Kind.DIR:
+                raise fail(errno.ENOTDIR, path)
+            done = here
+        return done
+
+    async def _stat(self, path: Path) -> Stat:
+        if self._dirty:
+            await self._flush(path)
+        try:
+            resource, inner, _ = self.locate(path)
+            return await resource.stat(inner)
+        except OSError as error:
+            if path in self._points and error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return Stat(Kind.DIR, 0, mode=0o755)
+            raise
+
+    # ---------------------------------------------------------------------------------------------- verbs
+
+    async def stat(self, path: Path, follow: bool = False) -> Stat:
+        try:
+            found = await self._stat(path)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise _named(error, path) from None
+            path = await self._follow(path, last=False)
+            found = await self._stat(path)
+        if follow and found.kind is Kind.LINK:
+            return await self._stat(await self._follow(path, last=True, missing_ok=False))
+        return found
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        if self._dirty:
+            await self._flush_all()
+        for attempt in (path, None):
+            try:
+                here = attempt if attempt is not None else await self.resolve(path)
+                points = self._points.get(here, ())
+                seen: set[str] = set()
+                try:
+                    resource, inner, _ = self.locate(here)
+                    async for entry in resource.scan(inner):
+                        if points and entry[0] in points:
+                            continue
+                        yield entry
+                except OSError as error:
+                    if not points or error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                        raise
+                for name in points:
+                    if name not in seen:
+                        yield name, await self._stat(here / name)
+                return
+            except OSError as error:
+                if error.errno != errno.ELOOP or attempt is None:
+                    raise _named(error, path) from None
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        if self._dirty:
+            await self._flush(path)
+        begun = False
+        try:
+            resource, inner, _ = self.locate(path)
+            async for block in resource.read(inner, start, stop):
+                begun = True
+                yield block
+            return
+        except OSError as error:
+            if error.errno != errno.ELOOP or begun:
+                raise await self._as_directory(error, path) from None
+        target = await self.resolve(path)
+        resource, inner, _ = self.locate(target)
+        try:
+            async for block in resource.read(inner, start, stop):
+                yield block
+        except OSError as error:
+            raise _named(error, path) from None
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        if self._dirty:
+            await self._flush(path)
+        target = path
+        try:
+            # The data can be consumed only once, so the way is cleared before it is touched.
+            parent = await self._stat(path.parent)
+            if parent.kind is Kind.LINK:
+                raise fail(errno.ELOOP, path)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise _named(error, path) from None
+            target = await self._follow(path, last=False)
+        if how not in (How.CREATE, How.LINK):
+            target = await self._last_target(target)
+        self._refuse_point(target, errno.EEXIST if how in (How.CREATE, How.LINK) else errno.EISDIR)
+        resource, inner, _ = self.locate(target)
+        try:
+            return await resource.write(inner, data, how, at=at, if_version=if_version)
+        except OSError as error:
+            raise _named(error, path) from None
+
+    async def _last_target(self, path: Path) -> Path:
+        """Where a write to `path` goes: through the link it may be, to a file that need not exist."""
+        try:
+            stat = await self._stat(path)
+        except OSError:
+            return path
+        return await self._follow(path, last=True) if stat.kind is Kind.LINK else path
+
+    async def mkdir(self, path: Path) -> None:
+        if path in self._points or path in self._mounts:
+            raise fail(errno.EEXIST, path)
+        resource, inner = await self._place(path)
+        try:
+            await resource.mkdir(inner)
+        except OSError as error:
+            raise _named(error, path) from None
+
+    async def remove(self, path: Path) -> None:
+        self._refuse_point(path, errno.EBUSY)
+        resource, inner = await self._place(path)
+        try:
+            await resource.remove(inner)
+        except OSError as error:
+            raise _named(error, path) from None
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        if self._dirty:
+            await self._flush_all()
+        self._refuse_point(src, errno.EBUSY)
+        self._refuse_point(dst, errno.EBUSY)
+        src_resource, src_inner = await self._place(src)
+        dst_resource, dst_inner = await self._place(dst)
+        if src_resource is not dst_resource:
+            raise fail(errno.EXDEV, src)
+        try:
+            await src_resource.rename(src_inner, dst_inner)
+        except OSError as error:
+            raise _named(error, src) from None
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        """One file's content and mode, server side within a mount, streaming between mounts."""
+        if self._dirty:
+            await self._flush_all()
+        src = await self.resolve(src)
+        dst = await self._last_target(await self._follow(dst, last=False))
+        src_resource, src_inner, _ = self.locate(src)
+        dst_resource, dst_inner, _ = self.locate(dst)
+        if src_resource is dst_resource:
+            try:
+                return await src_resource.copy(src_inner, dst_inner)
+            except OSError as error:
+                if error.errno != errno.ENOTSUP:
+                    raise _named(error, src) from None
+        stat = await src_resource.stat(src_inner)
+        await dst_resource.write(dst_inner, src_resource.read(src_inner))
+        await ops.keep_attrs(dst_resource, dst_inner, Stat(Kind.FILE, mode=stat.mode))
+        return None
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        if self._dirty:
+            await self._flush(path)
+        target = await self.resolve(path)
+        resource, inner, _ = self.locate(target)
+        try:
+            await resource.setattr(inner, attrs)
+        except OSError as error:
+            raise _named(error, path) from None
+
+    async def link(self, src: Path, dst: Path) -> None:
+        src_resource, src_inner = await self._place(src)
+        dst_resource, dst_inner = await self._place(dst)
+        if src_resource is not dst_resource:
+            raise fail(errno.EXDEV, src)
+        power = extension(src_resource, HardLinks)  # type: ignore[type-abstract]
+        if power is None:
+            raise fail(errno.EPERM, src)
+        try:
+            await power.link(src_inner, dst_inner)
+        except OSError as error:
+            raise _named(error, dst) from None
+
+    async def close(self) -> None:
+        await self._flush_all()
+        for resource in self._mounts.values():
+            await resource.close()
+
+    # --------------------------------------------------------------------------------------------- opening
+
+    async def open(self, path: Path, how: Open = Open.READ) -> FileStream:
+        if self._dirty:
+            await self._flush(path)
+        target, stat = await self._find_for_open(path, how)
+        resource, inner, _ = self.locate(target)
+        if isinstance(resource, DevResource):
+            return resource.stream(inner)
+        if stat is None:
+            await resource.write(inner, b"", How.CREATE)
+        elif stat.kind is Kind.DIR:
+            if how & Open.WRITE or how & Open.READ:
+                raise fail(errno.EISDIR, path)
+        elif stat.kind is not Kind.FILE:
+            raise fail(errno.ENXIO, path)
+        elif how & Open.TRUNCATE and stat.size != 0:
+            await resource.write(inner, b"")
+        elif how & Open.WRITE:
+            await resource.setattr(inner, Attrs())
+        openable = extension(resource, Openable)  # type: ignore[type-abstract]
+        if openable is not None:
+            return LocalStream(openable.open(inner, write=bool(how & Open.WRITE)), how)
+        return RemoteStream(resource, inner, how, self._note_dirty)
+
+    async def _find_for_open(self, path: Path, how: Open) -> tuple[Path, Stat | None]:
+        """Where the file is and what is there; None when it is to be created."""
+        try:
+            stat = await self.stat(path)
+            if stat.kind is not Kind.LINK:
+                if how & Open.EXCLUSIVE and how & Open.CREATE:
+                    raise fail(errno.EEXIST, path)
+                located = path if path in self._mounts else await self._canonical(path)
+                return located, stat
+            if how & Open.EXCLUSIVE and how & Open.CREATE:
+                raise fail(errno.EEXIST, path)
+            target = await self._follow(path, last=True, missing_ok=bool(how & Open.CREATE))
+            try:
+                return target, await self._stat(target)
+            except OSError as error:
+                if error.errno != errno.ENOENT:
+                    raise
+                return target, None
+        except OSError as error:
+            if error.errno != errno.ENOENT or not how & Open.CREATE:
+                raise _named(error, path) from None
+        target = await self._canonical(path)
+        if not (await self._stat(target.parent)).is_dir:
+            raise fail(errno.ENOTDIR, path)
+        return target, None
+
+    async def _canonical(self, path: Path) -> Path:
+        """`path` with the links among its parents resolved."""
+        try:
+            if (await self._stat(path.parent)).kind is not Kind.LINK:
+                return path
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise _named(error, path) from None
+        return await self._follow(path, last=False)
+
+    def _note_dirty(self, stream: RemoteStream, dirty: bool) -> None:
+        if dirty:
+            self._dirty[stream] = stream._path
+        else:
+            self._dirty.pop(stream, None)
+
+    async def _flush(self, path: Path) -> None:
+        """Store what open files have gathered for `path`, so that whoever looks sees it."""
+        _, inner, _ = self.locate(path)
+        for stream, gathered in tuple(self._dirty.items()):
+            if gathered == inner:
+                await stream.flush()
+
+    async def _flush_all(self) -> None:
+        for stream in tuple(self._dirty):
+            await stream.flush()
+
+    async def flush(self) -> None:
+        """Store everything that open files have gathered."""
+        await self._flush_all()
+
+    # --------------------------------------------------------------------------------------------- helpers
+
+    async def _place(self, path: Path) -> tuple[Resource, Path]:
+        """Where the name itself lives: parents resolved, the last component as it is."""
+        resource, inner, _ = self.locate(await self._canonical(path))
+        return resource, inner
+
+    def _refuse_point(self, path: Path, number: int) -> None:
+        if path in self._mounts or path in self._points:
+            raise fail(number, path)
+
+    async def _as_directory(self, error: OSError, path: Path) -> OSError:
+        if path in self._points and error.errno == errno.ENOENT:
+            return fail(errno.EISDIR, path)
+        return _named(error, path)
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """The same error about the path that the caller asked for, not the one inside a mount."""
+    error.filename = path
+    return error
