@@ -137,7 +137,7 @@ class _Emitter:
     def never(self) -> str:
         if self.target.engine is Engine.RE2:
             return r"[^\x00-\x{10FFFF}]" if self.unicode else r"[^\x00-\xff]"
-        return r"[^\s\S]"
+        return "(?!)"
 
     def char(self, node: Char) -> str:
         code = ord(node.char)

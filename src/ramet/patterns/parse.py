@@ -157,7 +157,7 @@ class _Parser:
                     break
                 if self.dialect.basic:
                     raise PatternError(errors.CLOSE_PAREN)
-            repeat = self.repetition(fresh)
+            repeat = self.repetition(fresh, bool(parts))
             if repeat is not None:
                 low, high = repeat
                 if (low, high) != (-1, -1):
@@ -184,7 +184,7 @@ class _Parser:
         after = self.pos + 1
         return after == len(self.text) or self.text.startswith(("\\)", "\\|"), after)
 
-    def repetition(self, fresh: bool) -> tuple[int, int | None] | None:
+    def repetition(self, fresh: bool, started: bool) -> tuple[int, int | None] | None:
         """The bounds of the repetition operator here; (-1, -1) when it was skipped, None when there is none."""
         text, pos, basic = self.text, self.pos, self.dialect.basic
         char = text[pos]
@@ -196,7 +196,7 @@ class _Parser:
         elif basic and text.startswith(("\\+", "\\?"), pos):
             bounds, width = ((1, None) if text[pos + 1] == "+" else (0, 1)), 2
         elif self.at("{"):
-            return self.interval(fresh)
+            return self.interval(fresh, started)
         else:
             return None
         if fresh:
@@ -211,12 +211,12 @@ class _Parser:
         self.pos += width
         return bounds
 
-    def interval(self, fresh: bool) -> tuple[int, int | None] | None:
+    def interval(self, fresh: bool, started: bool) -> tuple[int, int | None] | None:
         start = self.pos
         rule = self.dialect.leading_interval
         if fresh and rule is Leading.ERROR:
             raise PatternError(errors.BAD_REPEAT)
-        if fresh and rule is Leading.LITERAL:
+        if fresh and (rule is Leading.LITERAL or (started and rule is Leading.IGNORED)):
             return None
         self.skip()
         low = self.number()
