@@ -1,0 +1,61 @@
+"""Parsed scripts kept by their text, so that a repeated command costs one lookup.
+
+Rule: only what depends on nothing but the text and the options is kept: no script that was read with aliases, none that
+failed, none that warned.
+"""
+
+from __future__ import annotations
+
+from ramet.shell.syntax.nodes import Script
+from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.scanner import Options
+
+_KEPT = 512
+_CHARACTERS = 4_000_000
+_DEFAULT = Options()
+_scripts: dict[tuple[str, Options], tuple[Script, ...]] = {}
+_size = 0
+
+
+def parse(text: str, options: Options = _DEFAULT) -> Script:
+    """The whole text as one list. Raises SyntaxFailure."""
+    lines = parse_lines(text, options)
+    if len(lines) == 1:
+        return lines[0]
+    return Script(tuple(statement for line in lines for statement in line.statements))
+
+
+def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
+    """The complete command lines of the text, for a caller that has no aliases; kept for the next time."""
+    key = (text, options)
+    found = _scripts.get(key)
+    if found is not None:
+        return found
+    parser = Parser(text, None, options)
+    lines = []
+    while (line := parser.next()) is not None:
+        lines.append(line)
+    result = tuple(lines)
+    if not parser.warnings:
+        remember(text, options, result)
+    return result
+
+
+def recall(text: str, options: Options) -> tuple[Script, ...] | None:
+    """The lines of a text that was read before with these options and without aliases."""
+    return _scripts.get((text, options))
+
+
+def remember(text: str, options: Options, lines: tuple[Script, ...]) -> None:
+    """Keeps what a caller read line by line, provided that neither options nor aliases changed on the way."""
+    global _size
+    if len(text) > _CHARACTERS // 8:
+        return
+    if len(_scripts) >= _KEPT or _size + len(text) > _CHARACTERS:
+        # Oldest first; a dictionary keeps the order of insertion.
+        for key in list(_scripts)[: _KEPT // 2]:
+            _size -= len(key[0])
+            del _scripts[key]
+    if (text, options) not in _scripts:
+        _size += len(text)
+    _scripts[text, options] = lines

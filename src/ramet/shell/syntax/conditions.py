@@ -1,0 +1,143 @@
+"""The grammar inside ``[[ ... ]]``; an error here keeps ``$?`` as it was, as bash does."""
+
+from __future__ import annotations
+
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import (
+    CondAnd,
+    CondBinary,
+    CondExpr,
+    CondGroup,
+    CondNot,
+    CondOr,
+    CondUnary,
+    CondWord,
+    Word,
+)
+from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
+from ramet.shell.syntax.words import WordReader
+
+UNARY = frozenset(f"-{c}" for c in "abcdefghknoprstuvwxzGLNORS")
+BINARY = frozenset(["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"])
+
+
+class ConditionReader(WordReader):
+    """Reads conditional expressions."""
+
+    def condition(self) -> CondExpr:
+        """The expression after ``[[`` and its ``]]``."""
+        expr = self._cond_or()
+        if self.kind != WORD or self.raw != "]]":
+            if self.kind == EOF:
+                raise self._cond_failure("unexpected EOF while looking for `]]'")
+            raise self._cond_failure(f"syntax error in conditional expression: unexpected token `{self._shown()}'")
+        self.skip()
+        return expr
+
+    def _cond_failure(self, message: str) -> SyntaxFailure:
+        return SyntaxFailure(message, self.line_at(self.start), status=None)
+
+    def _shown(self) -> str:
+        """The token in sight for a message."""
+        if self.kind == COMPLEX:
+            begin = self.start
+            self.read_word()
+            return self.text[begin : self.pos]
+        return self.token_text()
+
+    def _cond_newlines(self) -> None:
+        while self.kind == NEWLINE:
+            self.skip()
+
+    def _cond_or(self) -> CondExpr:
+        items = [self._cond_and()]
+        while self.kind == OPERATOR and self.raw == "||":
+            self.skip()
+            items.append(self._cond_and())
+        return items[0] if len(items) == 1 else CondOr(tuple(items))
+
+    def _cond_and(self) -> CondExpr:
+        items = [self._cond_term()]
+        while self.kind == OPERATOR and self.raw == "&&":
+            self.skip()
+            items.append(self._cond_term())
+        return items[0] if len(items) == 1 else CondAnd(tuple(items))
+
+    def _cond_term(self) -> CondExpr:
+        self._cond_newlines()
+        negations = 0
+        while self.kind == WORD and self.raw == "!":
+            negations += 1
+            self.skip()
+            self._cond_newlines()
+        expr = self._cond_primary()
+        for _ in range(negations):
+            expr = CondNot(expr)
+        if self.kind == NEWLINE:
+            # A newline may follow a whole term, not the first word of one.
+            self._cond_newlines()
+        return expr
+
+    def _cond_primary(self) -> CondExpr:
+        if self.kind == OPERATOR and self.raw == "(":
+            self.deeper()
+            self.skip()
+            expr = self._cond_or()
+            self.depth -= 1
+            if self.kind != OPERATOR or self.raw != ")":
+                raise self._cond_failure(f"unexpected token `{self._shown()}', expected `)'")
+            self.skip()
+            return CondGroup(expr)
+        if self.kind not in (WORD, COMPLEX) or (self.kind == WORD and self.raw == "]]"):
+            # bash says nothing here and stops.
+            raise self._cond_failure("" if self.kind != EOF else "unexpected EOF while looking for `]]'")
+        if self.kind == WORD and self.raw in UNARY:
+            return self._cond_unary()
+        left = self.read_word()
+        self.peek()
+        if self.kind == WORD and self.raw in BINARY:
+            return self._cond_binary(left, self.raw)
+        if self.kind == OPERATOR and self.raw in "<>":
+            return self._cond_binary(left, self.raw)
+        if (self.kind == WORD and self.raw == "]]") or (self.kind == OPERATOR and self.raw in ("&&", "||", ")")):
+            return CondWord(left)
+        if self.kind in (WORD, COMPLEX):
+            raise self._cond_failure("conditional binary operator expected")
+        raise self._cond_failure(f"unexpected token `{self._shown()}', conditional binary operator expected")
+
+    def _cond_unary(self) -> CondExpr:
+        op = self.raw
+        place = self.pos
+        self.skip()
+        if self.kind in (WORD, COMPLEX) and self.raw != "]]":
+            if self.kind == WORD and self.raw in BINARY:
+                # `[[ -f == x ]]` compares the text `-f`; `[[ -n = ]]` tests the text `=`.
+                after = self.pos
+                self.skip()
+                if self.kind in (WORD, COMPLEX) and self.raw != "]]":
+                    self.pos = place
+                    self.peek()
+                    left = self.read_word()
+                    self.peek()
+                    return self._cond_binary(left, self.raw)
+                self.pos = after
+                self.peek()
+            word = self.read_word()
+            self.peek()
+            return CondUnary(op, word)
+        raise self._cond_failure(f"unexpected argument `{self._shown()}' to conditional unary operator")
+
+    def _cond_binary(self, left: Word, op: str) -> CondExpr:
+        self.skip()
+        if self.kind not in (WORD, COMPLEX) and not (op == "=~" and self.kind == OPERATOR and self.raw == "("):
+            raise self._cond_failure(f"unexpected argument `{self._shown()}' to conditional binary operator")
+        if self.kind == WORD and self.raw == "]]":
+            raise self._cond_failure("unexpected argument `]]' to conditional binary operator")
+        if op == "=~":
+            right = self.read_regex()
+        elif op in ("=", "==", "!="):
+            right = self.read_pattern()
+        else:
+            right = self.read_word()
+        self.peek()
+        return CondBinary(op, left, right)

@@ -1,0 +1,871 @@
+"""The grammar: from tokens to commands, one complete line at a time, as bash reads.
+
+Rules: lists, chains, pipelines and clauses are loops; only real nesting recurses, and `deeper` bounds it.
+Here-documents are read
+when the newline after them is consumed. Aliases are spliced into the text before it is read further.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal as OneOf
+
+from ramet.shell.syntax.conditions import ConditionReader
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import (
+    AndOr,
+    ArithCommand,
+    ArrayElement,
+    ArrayLiteral,
+    Assignment,
+    Case,
+    CaseItem,
+    Command,
+    Cond,
+    Coproc,
+    For,
+    ForArith,
+    Function,
+    Group,
+    HereDoc,
+    If,
+    Literal,
+    Node,
+    Pipeline,
+    Redirect,
+    Script,
+    Select,
+    Simple,
+    Statement,
+    Subshell,
+    While,
+    Word,
+)
+from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
+from ramet.shell.syntax.words import EMPTY
+
+RESERVED = frozenset(
+    [
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "while",
+        "until",
+        "for",
+        "select",
+        "in",
+        "function",
+        "{",
+        "}",
+        "!",
+        "[[",
+        "]]",
+        "time",
+        "coproc",
+    ]
+)
+_CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
+_CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
+_REDIRECTIONS = frozenset(["<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"])
+_DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
+_WRAPPERS = frozenset(["command", "builtin"])
+_COMPOUND_OK = frozenset(["eval", "let"])
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[|\+?=)", re.ASCII).match
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII).fullmatch
+_FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
+_QUOTE = re.compile(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
+
+_assignments: dict[str, Assignment] = {}
+_ASSIGNMENTS_KEPT = 4096
+
+
+class _Pending:
+    """A here-document whose body comes after the next newline."""
+
+    __slots__ = ("delimiter", "line", "quoted", "redirect", "strip")
+
+    def __init__(self, redirect: Redirect, delimiter: str, quoted: bool, line: int) -> None:
+        self.redirect = redirect
+        self.delimiter = delimiter
+        self.quoted = quoted
+        self.strip = redirect.op == "<<-"
+        self.line = line
+
+
+class Parser(ConditionReader):
+    """Reads a script. ``options`` and ``aliases`` may be changed between two calls of `next`.
+
+    ``warnings`` collects (line, message) pairs for what bash warns about and goes on; the caller empties it.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        aliases: Mapping[str, str] | None = None,
+        options: Options = Options(),  # noqa: B008 - a frozen value
+        start_line: int = 1,
+    ) -> None:
+        super().__init__(text, options, start_line)
+        self.aliases: Mapping[str, str] = aliases if aliases is not None else {}
+        self.warnings: list[tuple[int, str]] = []
+        self._pending: list[_Pending] = []
+        self._closing = ""  # what ends the text we are in besides its end: `)` inside a command substitution
+        self._expanding: list[tuple[str, int]] = []  # aliases being read, each with the length of the text after it
+        self._alias_next = -1  # length of the text after an alias that ended in a blank
+        self._compound: dict[str, Callable[[], Command]] = {
+            "if": self._if,
+            "for": self._for,
+            "while": self._while,
+            "until": self._while,
+            "case": self._case,
+            "select": self._for,
+            "{": self._group,
+            "[[": self._cond,
+        }
+
+    # --------------------------------------------------------------------- lists
+
+    def next(self) -> Script | None:
+        """The next complete command line, or None at the end of the text."""
+        self.depth = 0
+        self.n = len(self.text)
+        self.peek()
+        while self.kind == NEWLINE:
+            self.skip()
+        if self.kind == EOF:
+            return None
+        try:
+            statements = self._complete_line()
+        except SyntaxFailure as failure:
+            self._pending.clear()
+            if not failure.fatal:
+                # bash drops the rest of the line it is on.
+                end = self.text.find("\n", self.pos)
+                self.pos = len(self.text) if end < 0 else end
+            raise
+        return Script(tuple(statements))
+
+    def _complete_line(self) -> list[Statement]:
+        statements: list[Statement] = []
+        while True:
+            line = self.line_at(self.start)
+            node = self._and_or()
+            background = False
+            if self.kind == OPERATOR:
+                if self.raw == "&":
+                    background = True
+                elif self.raw != ";":
+                    self.unexpected()
+                self.skip()
+            elif self.kind == WORD or self.kind == COMPLEX:
+                self.unexpected()
+            statements.append(Statement(node, background, line))
+            if self.kind == NEWLINE:
+                self.pos = self.stop
+                if self._pending:
+                    self._documents()
+                return statements
+            if self.kind == EOF:
+                if self._pending:
+                    self.pos = self.n
+                    self._documents()
+                return statements
+
+    def _newlines(self) -> None:
+        while self.kind == NEWLINE:
+            self.pos = self.stop
+            if self._pending:
+                self._documents()
+            self.peek()
+
+    def _list(self, empty_allowed: bool = False) -> Script:
+        """A compound list, up to a word or operator that closes something."""
+        statements: list[Statement] = []
+        self._newlines()
+        while True:
+            kind, raw = self.kind, self.raw
+            if (
+                (kind == WORD and raw in _CLOSERS)
+                or (kind == OPERATOR and raw in _CLOSING_OPERATORS)
+                or kind == EOF
+            ):  # fmt: skip
+                break
+            line = self.line_at(self.start)
+            node = self._and_or()
+            background = False
+            if self.kind == OPERATOR and (self.raw == ";" or self.raw == "&"):
+                background = self.raw == "&"
+                self.skip()
+            elif self.kind != NEWLINE:
+                statements.append(Statement(node, False, line))
+                break
+            statements.append(Statement(node, background, line))
+            self._newlines()
+        if not statements and not empty_allowed:
+            self.unexpected()
+        return Script(tuple(statements))
+
+    def script_in_parens(self, opened: int) -> Script:
+        outer, self._pending = self._pending, []
+        closing, self._closing = self._closing, ")"
+        self.deeper()
+        self.peek()
+        body = self._list(empty_allowed=True)
+        if self.kind == EOF:
+            raise self.missing(")", None)
+        if self.kind != OPERATOR or self.raw != ")":
+            self.unexpected()
+        self.pos = self.stop
+        if self._pending:
+            self._documents()
+        self.depth -= 1
+        self._pending, self._closing = outer, closing
+        return body
+
+    def _and_or(self) -> Node:
+        first = self._pipeline()
+        if self.kind != OPERATOR or (self.raw != "&&" and self.raw != "||"):
+            return first
+        rest: list[tuple[OneOf["&&", "||"], Command | Pipeline]] = []
+        while self.kind == OPERATOR and (self.raw == "&&" or self.raw == "||"):
+            op: OneOf["&&", "||"] = "&&" if self.raw == "&&" else "||"
+            self.skip()
+            self._newlines()
+            rest.append((op, self._pipeline()))
+        return AndOr(first, tuple(rest))
+
+    def _pipeline(self) -> Command | Pipeline:
+        negated = False
+        timed: OneOf["", "time", "time -p"] = ""
+        prefixed = False
+        line = 0
+        while self.kind == WORD and (self.raw == "!" or self.raw == "time"):
+            if self.raw == "time" and timed:
+                break
+            if not prefixed:
+                line = self.line_at(self.start)
+            prefixed = True
+            if self.raw == "!":
+                negated = not negated
+                self.skip()
+            else:
+                timed = "time"
+                self.skip()
+                if self.kind == WORD and self.raw == "-p":
+                    timed = "time -p"
+                    self.skip()
+                if self.kind == WORD and self.raw == "--":
+                    self.skip()
+        if prefixed and self._no_command():
+            return Pipeline((), negated, timed, (), line)
+        first = self._command()
+        if not prefixed and (self.kind != OPERATOR or (self.raw != "|" and self.raw != "|&")):
+            return first
+        stages, merge = [first], []
+        while self.kind == OPERATOR and (self.raw == "|" or self.raw == "|&"):
+            merge.append(self.raw == "|&")
+            self.skip()
+            self._newlines()
+            if self.kind == WORD and self.raw == "!":
+                self.unexpected()
+            stages.append(self._command())
+        merge.append(False)
+        return Pipeline(tuple(stages), negated, timed, tuple(merge), line or self.line_at(self.start))
+
+    def _no_command(self) -> bool:
+        """After ``!`` or ``time``: does the pipeline end here?"""
+        return self.kind in (EOF, NEWLINE) or (self.kind == OPERATOR and self.raw in (";", "&", ")", "&&", "||"))
+
+    # ------------------------------------------------------------------ commands
+
+    def _command(self) -> Command:
+        while True:
+            if self.kind == WORD:
+                raw = self.raw
+                if raw in RESERVED:
+                    return self._reserved(raw)
+                if self.options.expand_aliases and raw in self.aliases and self._alias(raw):
+                    continue
+                return self._simple()
+            if self.kind == OPERATOR:
+                if self.raw == "(":
+                    return self._parenthesis()
+                if self.raw not in _REDIRECTIONS:
+                    self.unexpected()
+            elif self.kind != COMPLEX:
+                self.unexpected()
+            return self._simple()
+
+    def _alias(self, name: str) -> bool:
+        """Puts the alias's text in place of its name; False when it is being expanded already."""
+        text, start, stop = self.text, self.start, self.stop
+        left = len(text) - start
+        while self._expanding and self._expanding[-1][1] >= left:
+            self._expanding.pop()
+        if any(name == other for other, _ in self._expanding):
+            return False
+        value = self.aliases[name]
+        tail = len(text) - stop
+        self._expanding.append((name, tail))
+        self.text = text[:start] + value + text[stop:]
+        self.n += len(value) - (stop - start)
+        if value.endswith((" ", "\t")):
+            self._alias_next = tail
+        self.pos = start
+        self.peek()
+        return True
+
+    def _reserved(self, raw: str) -> Command:
+        compound = self._compound.get(raw)
+        if compound is not None:
+            self.deeper()
+            command = compound()
+            self.depth -= 1
+            return command
+        if raw == "function":
+            return self._function_keyword()
+        if raw == "coproc":
+            return self._coproc()
+        if raw in ("in", "]]", "time"):
+            return self._simple()
+        raise self.failure()
+
+    def _compound_command(self) -> Command | None:
+        """The compound command in sight, or None."""
+        if self.kind == WORD and self.raw in self._compound:
+            return self._reserved(self.raw)
+        if self.kind == OPERATOR and self.raw == "(":
+            return self._parenthesis()
+        return None
+
+    def _expect(self, word: str) -> None:
+        if self.kind != WORD or self.raw != word:
+            self.unexpected()
+        self.skip()
+
+    def _parenthesis(self) -> Command:
+        line = self.line_at(self.start)
+        if self.text.startswith("(", self.stop) and self.stop < self.n:
+            end = self.arith_end(self.stop + 1)
+            if end >= 0 and self.text.startswith(")", end + 1) and end + 1 < self.n:
+                self.pos = self.stop + 1
+                body = self.arithmetic(end)
+                self.pos = end + 2
+                self.peek()
+                return ArithCommand(body, self._redirects(), line)
+            if end < 0 and self.arith_end(self.stop) < 0:
+                raise self.missing(")", self.start)
+        self.deeper()
+        self.skip()
+        script = self._list()
+        self.depth -= 1
+        if self.kind != OPERATOR or self.raw != ")":
+            self.unexpected()
+        self.skip()
+        return Subshell(script, self._redirects(), line)
+
+    def _group(self) -> Command:
+        line = self.line_at(self.start)
+        self.skip()
+        body = self._list()
+        self._expect("}")
+        return Group(body, self._redirects(), line)
+
+    def _if(self) -> Command:
+        line = self.line_at(self.start)
+        clauses: list[tuple[Script, Script]] = []
+        orelse = None
+        while True:
+            self.skip()
+            condition = self._list()
+            self._expect("then")
+            clauses.append((condition, self._list()))
+            if self.kind != WORD or self.raw != "elif":
+                break
+        if self.kind == WORD and self.raw == "else":
+            self.skip()
+            orelse = self._list()
+        self._expect("fi")
+        return If(tuple(clauses), orelse, self._redirects(), line)
+
+    def _while(self) -> Command:
+        line, until = self.line_at(self.start), self.raw == "until"
+        self.skip()
+        condition = self._list()
+        body = self._do()
+        return While(condition, body, until, self._redirects(), line)
+
+    def _do(self) -> Script:
+        self._expect("do")
+        body = self._list()
+        self._expect("done")
+        return body
+
+    def _loop_body(self) -> Script:
+        """``do ... done`` or, after ``for`` and ``select``, ``{ ... }``."""
+        if self.kind == WORD and self.raw == "{":
+            self.skip()
+            body = self._list()
+            self._expect("}")
+            return body
+        return self._do()
+
+    def _for(self) -> Command:
+        line, select = self.line_at(self.start), self.raw == "select"
+        self.skip()
+        if self.kind == OPERATOR and self.raw == "(" and self.text.startswith("(", self.stop) and not select:
+            return self._for_arith(line)
+        if self.kind not in (WORD, COMPLEX):
+            self.unexpected()
+        begin = self.start
+        self.read_word()
+        name = self.text[begin : self.pos]
+        self.peek()
+        words: tuple[Word, ...] | None = None
+        if self.kind == OPERATOR and self.raw == ";":
+            self.skip()
+            self._newlines()
+        else:
+            self._newlines()
+            if self.kind == WORD and self.raw == "in":
+                self.skip()
+                words = self._for_words()
+        body = self._loop_body()
+        kind = Select if select else For
+        return kind(name, words, body, self._redirects(), line)
+
+    def _for_words(self) -> tuple[Word, ...]:
+        words = []
+        while self.kind in (WORD, COMPLEX):
+            words.append(self.read_word())
+            self.peek()
+        if self.kind == OPERATOR and self.raw == ";":
+            self.skip()
+        elif self.kind != NEWLINE:
+            self.unexpected()
+        self._newlines()
+        return tuple(words)
+
+    def _for_arith(self, line: int) -> Command:
+        opened = self.start
+        begin = self.stop + 1
+        end = self.arith_end(begin)
+        if end < 0:
+            raise self.missing(")", opened)
+        if not self.text.startswith(")", end + 1):
+            self.pos = self.stop
+            self.peek()
+            self.unexpected()
+        pieces = self._semicolons(begin, end)
+        if len(pieces) != 3:
+            whole = self.text[opened : end + 2]
+            message = "arithmetic expression required" if len(pieces) < 3 else "`;' unexpected"
+            raise SyntaxFailure(f"syntax error: {message}", line, f"syntax error: `{whole}'")
+        words = []
+        for first, last in pieces:
+            self.pos = first
+            while first < last and self.text[first] in " \t\n":
+                first += 1
+            self.pos = first
+            words.append(self.arithmetic(last))
+        self.pos = end + 2
+        self.peek()
+        if self.kind == OPERATOR and self.raw == ";":
+            self.skip()
+        self._newlines()
+        body = self._loop_body()
+        return ForArith(words[0], words[1], words[2], body, self._redirects(), line)
+
+    def _semicolons(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """The stretches of ``begin..end`` between semicolons that are not inside quotes or brackets."""
+        pieces, first, pos, depth = [], begin, begin, 0
+        while pos < end:
+            c = self.text[pos]
+            if c == ";" and not depth:
+                pieces.append((first, pos))
+                first = pos + 1
+            elif c in "([{":
+                depth += 1
+            elif c in ")]}":
+                depth -= 1
+            elif c in "\"'`":
+                pos = max(pos, self._quote_end(c, pos))
+            pos += 1
+        pieces.append((first, end))
+        return pieces
+
+    def _case(self) -> Command:
+        line = self.line_at(self.start)
+        self.skip()
+        if self.kind not in (WORD, COMPLEX):
+            self.unexpected()
+        word = self.read_word()
+        self.peek()
+        self._newlines()
+        self._expect("in")
+        self._newlines()
+        items: list[CaseItem] = []
+        while not (self.kind == WORD and self.raw == "esac"):
+            items.append(self._case_item())
+        self.skip()
+        return Case(word, tuple(items), self._redirects(), line)
+
+    def _case_item(self) -> CaseItem:
+        if self.kind == OPERATOR and self.raw == "(":
+            self.skip()
+        patterns = []
+        while True:
+            if self.kind not in (WORD, COMPLEX):
+                self.unexpected()
+            patterns.append(self.read_word())
+            self.peek()
+            if self.kind == OPERATOR and self.raw == "|":
+                self.skip()
+                continue
+            if self.kind != OPERATOR or self.raw != ")":
+                self.unexpected()
+            break
+        self.skip()
+        body = self._list(empty_allowed=True)
+        end: OneOf[";;", ";&", ";;&"] = ";;"
+        if self.kind == OPERATOR and self.raw in (";;", ";&", ";;&"):
+            end = ";;" if self.raw == ";;" else ";&" if self.raw == ";&" else ";;&"
+            self.skip()
+            self._newlines()
+        elif self.kind != WORD or self.raw != "esac":
+            self.unexpected()
+        return CaseItem(tuple(patterns), body, end)
+
+    def _cond(self) -> Command:
+        line = self.line_at(self.start)
+        self.skip()
+        expr = self.condition()
+        return Cond(expr, self._redirects(), line)
+
+    # ----------------------------------------------------------------- functions
+
+    def _function_keyword(self) -> Command:
+        line = self.line_at(self.start)
+        self.skip()
+        if self.kind not in (WORD, COMPLEX):
+            self.unexpected()
+        begin = self.start
+        self.read_word()
+        name = self.text[begin : self.pos]
+        self.peek()
+        if self.kind == OPERATOR and self.raw == "(" and re.compile(r"[ \t]*\)").match(self.text, self.stop):
+            self.skip()
+            self.skip()
+        return self._function_body(name, True, line)
+
+    def _function_body(self, name: str, keyword: bool, line: int) -> Command:
+        self._newlines()
+        body = self._compound_command()
+        if body is None:
+            self.unexpected()
+        return Function(name, body, keyword, line)
+
+    def _coproc(self) -> Command:
+        line = self.line_at(self.start)
+        self.skip()
+        body = self._compound_command()
+        if body is not None:
+            return Coproc("COPROC", body, line)
+        if self.kind == WORD:
+            place, name = self.pos, self.raw
+            self.skip()
+            body = self._compound_command()
+            if body is not None:
+                return Coproc(name, body, line)
+            self.pos = place
+            self.peek()
+        return Coproc("COPROC", self._command(), line)
+
+    # ----------------------------------------------------------- simple commands
+
+    def _simple(self) -> Command:
+        start = self.start
+        line = self.line_at(start)
+        assigns: list[Assignment] = []
+        words: list[Word | Assignment] = []
+        redirects: list[Redirect] = []
+        declaring = False
+        wrapped = compound_ok = False
+        while True:
+            kind = self.kind
+            if kind == WORD:
+                raw = self.raw
+                if self._alias_next >= 0 and words and self._alias_follows(raw):
+                    continue
+                following = self.text[self.stop : self.stop + 1] if self.stop < self.n else ""
+                if following and following in "<>" and self._descriptor(raw):
+                    redirects.append(self._redirect(*self._prefix(raw)))
+                    continue
+                if not words or declaring:
+                    if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw)) is not None:
+                        (words if words else assigns).append(assignment)
+                        self.peek()
+                        continue
+                    if not words:
+                        if following == "(" or (following in " \t" and following):
+                            function = self._function(assigns, redirects, line)
+                            if function is not None:
+                                return function
+                        declaring = raw in _DECLARATIONS
+                        wrapped = raw in _WRAPPERS
+                        compound_ok = raw in _COMPOUND_OK
+                elif wrapped:
+                    declaring = raw in _DECLARATIONS
+                    wrapped = raw in _WRAPPERS or raw.startswith("-")
+                elif following == "(" and compound_ok and _ASSIGNMENT(raw) and raw.endswith("="):
+                    words.append(self._raw_compound())
+                    self.peek()
+                    continue
+                words.append(self.read_word())
+                self.peek()
+            elif kind == COMPLEX:
+                if (not words or declaring) and (assignment := self._assignment("")) is not None:
+                    (words if words else assigns).append(assignment)
+                    self.peek()
+                    continue
+                wrapped = False
+                words.append(self.read_word())
+                if not words[-1].parts:  # type: ignore[union-attr]
+                    # Only line continuations: not a word after all.
+                    words.pop()
+                self.peek()
+                if len(words) == 1 and self.kind == OPERATOR and self.raw == "(" and not assigns and not redirects:
+                    return self._function_after(self.text[start : self.pos], line)
+            elif kind == OPERATOR and self.raw in _REDIRECTIONS:
+                redirects.append(self._redirect(None, None))
+            else:
+                break
+        if kind == OPERATOR and self.raw == "(":
+            self.unexpected()
+        return Simple(tuple(assigns), tuple(words), tuple(redirects), line)
+
+    def _alias_follows(self, raw: str) -> bool:
+        """After an alias that ends in a blank the next word is looked up as well."""
+        if len(self.text) - self.start > self._alias_next:
+            return False
+        self._alias_next = -1
+        return self.options.expand_aliases and raw in self.aliases and self._alias(raw)
+
+    def _function(self, assigns: list[Assignment], redirects: list[Redirect], line: int) -> Command | None:
+        """A definition, when the first word in sight is followed by ``()``."""
+        if assigns or redirects:
+            return None
+        place, name = self.pos, self.raw
+        if not self.text.startswith("(", self.stop):
+            # Cheap test before looking further: `name ()`.
+            pos = self.stop
+            while self.text.startswith((" ", "\t"), pos):
+                pos += 1
+            if not self.text.startswith("(", pos):
+                return None
+        self.skip()
+        if self.kind != OPERATOR or self.raw != "(":
+            self.pos = place
+            self.peek()
+            return None
+        return self._function_after(name, line)
+
+    def _function_after(self, name: str, line: int) -> Command:
+        """The rest of a definition; ``(`` is in sight."""
+        self.skip()
+        if self.kind != OPERATOR or self.raw != ")":
+            self.unexpected()
+        self.skip()
+        return self._function_body(name, False, line)
+
+    # --------------------------------------------------------------- assignments
+
+    def _assignment(self, raw: str) -> Assignment | None:
+        """Reads the word in sight as an assignment; None, with nothing consumed, when it is none."""
+        known = _assignments.get(raw) if raw else None
+        start = self.start
+        if known is not None and not self.text.startswith("(", self.stop):
+            self.pos = self.stop
+            return known
+        m = _ASSIGNMENT(self.text, start, self.n)
+        if m is None:
+            return None
+        head = m[0]
+        self.pos = m.end()
+        subscript = None
+        if head[-1] == "[":
+            name = head[:-1]
+            subscript = self.subscript()
+            if subscript is None:
+                return None
+            if self.text.startswith("=", self.pos):
+                append = False
+                self.pos += 1
+            elif self.text.startswith("+=", self.pos):
+                append = True
+                self.pos += 2
+            else:
+                return None
+        else:
+            append = head[-2] == "+"
+            name = head[:-2] if append else head[:-1]
+        if self.text.startswith("(", self.pos) and self.pos < self.n:
+            return Assignment(name, subscript, append, self._array(self.pos))
+        found = Assignment(name, subscript, append, self.rest_of_word())
+        if raw and self.pos == self.stop and len(raw) < 80:
+            if len(_assignments) >= _ASSIGNMENTS_KEPT:
+                _assignments.clear()
+            _assignments[raw] = found
+        return found
+
+    def _array(self, opened: int) -> ArrayLiteral:
+        """Reads ``(...)`` of a compound assignment; ``pos`` is on the parenthesis."""
+        self.pos += 1
+        elements: list[ArrayElement] = []
+        self.peek()
+        while True:
+            if self.kind == NEWLINE:
+                self.skip()
+            elif self.kind in (WORD, COMPLEX):
+                elements.append(self._element())
+                self.peek()
+            elif self.kind == OPERATOR and self.raw == ")":
+                self.pos = self.stop
+                return ArrayLiteral(tuple(elements))
+            else:
+                failure = self.missing(")", opened) if self.kind == EOF else self.failure()
+                raise SyntaxFailure(failure.message, failure.line, failure.source, status=1, fatal=False)
+
+    def _element(self) -> ArrayElement:
+        if self.text.startswith("[", self.start):
+            place = self.start
+            self.pos = place + 1
+            subscript = self.subscript()
+            if subscript is not None and self.text.startswith(("=", "+="), self.pos):
+                append = self.text[self.pos] == "+"
+                self.pos += 2 if append else 1
+                return ArrayElement(subscript, append, self.rest_of_word())
+        return ArrayElement(None, False, self.read_word())
+
+    def _raw_compound(self) -> Word:
+        """``let x=(1+2)*3`` and ``eval a=(...)``: the parentheses are text of the word."""
+        end = self.arith_end(self.stop + 1)
+        if end < 0:
+            raise self.missing(")", self.start)
+        text = self.text[self.start : end + 1]
+        self.pos = end + 1
+        return Word((Literal(text), *self.rest_of_word().parts))
+
+    # -------------------------------------------------------------- redirections
+
+    def _redirects(self) -> tuple[Redirect, ...]:
+        """The redirections after a compound command."""
+        found: list[Redirect] = []
+        while True:
+            if self.kind == OPERATOR and self.raw in _REDIRECTIONS:
+                found.append(self._redirect(None, None))
+            elif (
+                self.kind == WORD
+                and self.text.startswith(("<", ">"), self.stop)
+                and self.stop < self.n
+                and self._descriptor(self.raw)
+            ):
+                found.append(self._redirect(*self._prefix(self.raw)))
+            else:
+                return tuple(found)
+
+    def _descriptor(self, raw: str) -> bool:
+        """Is this word, right before a redirection operator, a descriptor?"""
+        return (raw.isdigit() and raw.isascii()) or (raw[0] == "{" and _FD_VARIABLE(raw) is not None)
+
+    def _prefix(self, raw: str) -> tuple[int | None, str | None]:
+        self.skip()
+        return (None, raw[1:-1]) if raw[0] == "{" else (int(raw), None)
+
+    def _redirect(self, fd: int | None, var: str | None) -> Redirect:
+        op, line = self.raw, self.line_at(self.start)
+        self.skip()
+        if self.kind not in (WORD, COMPLEX):
+            self.unexpected()
+        begin = self.start
+        target = self.read_word()
+        if op == "<<" or op == "<<-":
+            raw = self.text[begin : self.pos]
+            redirect = Redirect(op, target, fd, var, HereDoc(EMPTY, raw, False), line)
+            delimiter = _unquote(raw)
+            self._pending.append(_Pending(redirect, delimiter, delimiter != raw or '"' in raw or "'" in raw, line))
+        else:
+            redirect = Redirect(op, target, fd, var, None, line)
+        self.peek()
+        return redirect
+
+    def _documents(self) -> None:
+        """Reads the bodies that follow the newline just consumed."""
+        pending, self._pending = self._pending, []
+        for one in pending:
+            body = self._body(one)
+            if one.quoted:
+                word = Word((Literal(body),)) if body else EMPTY
+            else:
+                line = self.line_at(self.pos)
+                inner = Parser(body, self.aliases, self.options, line - body.count("\n") - 1)
+                inner.depth = self.depth
+                word = inner.document()
+            here = HereDoc(word, one.delimiter, one.quoted)
+            object.__setattr__(one.redirect, "here", here)
+
+    def _body(self, one: _Pending) -> str:
+        """The text up to the delimiter, which is consumed."""
+        text, begin = self.text, self.pos
+        pos, end, delimiter = begin, self.n, one.delimiter
+        while pos < end:
+            stop = text.find("\n", pos, end)
+            line = text[pos:] if stop < 0 else text[pos:stop]
+            bare = line.lstrip("\t") if one.strip else line
+            if bare == delimiter:
+                self.pos = end if stop < 0 else stop + 1
+                return self._stripped(text[begin:pos], one)
+            if self._closing and bare.startswith(delimiter + self._closing):
+                # `$(cat <<E ... E)`: the parenthesis may follow the delimiter.
+                self.pos = pos + len(line) - len(bare) + len(delimiter)
+                return self._stripped(text[begin:pos], one)
+            if not one.quoted:
+                # A continued line is not looked at for the delimiter.
+                while stop >= 0 and _continues(text, pos, stop):
+                    pos = stop + 1
+                    stop = text.find("\n", pos, end)
+            if stop < 0:
+                break
+            pos = stop + 1
+        self.pos = end
+        wanted = f"here-document at line {one.line} delimited by end-of-file (wanted `{delimiter}')"
+        self.warnings.append((self.last_line() - 1, wanted))
+        return self._stripped(text[begin:end], one)
+
+    def _stripped(self, body: str, one: _Pending) -> str:
+        return re.sub(r"(?m)^\t+", "", body) if one.strip else body
+
+
+def _continues(text: str, begin: int, end: int) -> bool:
+    """Does the line end in an odd number of backslashes?"""
+    pos = end
+    while pos > begin and text[pos - 1] == "\\":
+        pos -= 1
+    return (end - pos) % 2 == 1
+
+
+def _unquote(raw: str) -> str:
+    """A here-document's delimiter without its quotes."""
+
+    def one(m: re.Match[str]) -> str:
+        char, single, double = m.groups()
+        return char or single or (re.sub(r'\\([$`"\\])', r"\1", double) if double else "")
+
+    return _QUOTE.sub(one, raw)

@@ -1,0 +1,82 @@
+"""Decoding of ``$'...'`` escapes; the result is text with surrogateescape, so any byte can come out of it."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(
+    r"\\(?:x(?:\{([0-9A-Fa-f]*)\}?|([0-9A-Fa-f]{1,2}))|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})"
+    r"|([0-7]{1,3})|c(\\\\|.)|(.))",
+    re.DOTALL,
+)
+_NAMED = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "?": "?",
+}
+
+
+def byte_char(value: int) -> str:
+    """One byte as a character of our text (a lone high byte is a surrogate escape)."""
+    return chr(value) if value < 0x80 else chr(0xDC00 + value)
+
+
+def code_point(value: int) -> str:
+    """A code point as bash writes it: UTF-8, also for the values Unicode does not have."""
+    if value < 0x80:
+        return chr(value)
+    if value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF:
+        return chr(value)
+    out: list[int] = []
+    first = 0x3F
+    while value > first:
+        out.append(0x80 | (value & 0x3F))
+        value >>= 6
+        first >>= 1
+    lead = (~(first * 2 + 1)) & 0xFF
+    out.append(lead | value)
+    return "".join(byte_char(b) for b in reversed(out))
+
+
+def rejoin(text: str) -> str:
+    """Bytes that were written one by one and form valid UTF-8 together become the characters they mean."""
+    if text.isascii() or not any("\udc80" <= c <= "\udcff" for c in text):
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def ansi_decode(source: str) -> str:
+    """The value of ``$'source'``; it ends at the first NUL, as C strings do in bash."""
+    if "\\" not in source:
+        return source
+
+    def one(m: re.Match[str]) -> str:
+        braced, hexa, u4, u8, octal, control, other = m.groups()
+        if braced is not None:
+            return byte_char(int(braced, 16) & 0xFF) if braced else m.group()
+        if hexa is not None:
+            return byte_char(int(hexa, 16))
+        if u4 is not None:
+            return code_point(int(u4, 16))
+        if u8 is not None:
+            return code_point(int(u8, 16))
+        if octal is not None:
+            return byte_char(int(octal, 8) & 0xFF)
+        if control is not None:
+            code = control[0]
+            return "\x7f" if code == "?" else byte_char(ord(code.upper()) & 0x1F) if ord(code) < 0x80 else m.group()
+        return _NAMED.get(other, m.group())
+
+    value = _ESCAPE.sub(one, source)
+    nul = value.find("\0")
+    return rejoin(value if nul < 0 else value[:nul])

@@ -1,0 +1,154 @@
+"""The characters of a script as tokens: position, one token of lookahead, line numbers, and how failures are worded.
+
+Rule: a token is found by one match of one regular expression without nested repetition that could backtrack, so
+that cost is linear.
+Lexing does not depend on context; where the grammar needs another view (``[[ x =~ re ]]``, assignments, ``((``),
+the parser reads
+again from ``start``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ramet.shell.syntax.errors import SyntaxFailure
+
+EOF, NEWLINE, OPERATOR, WORD, COMPLEX = range(5)
+"""Kinds of tokens. WORD is a word whose extent is known from its text alone (``raw``), COMPLEX one that must be
+read."""
+
+_BRACED = r"\$\{[^{}'\"`$\\\n()<>]*\}"
+_SIMPLE = (
+    r"(?>[^ \t\n\"'`$\\|&;()<>]+"
+    r"|'[^'\n]*'"
+    r"|\"(?>[^\"\\$`\n]+|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r")*\""
+    r"|\$[A-Za-z_0-9@*#?!$-]|" + _BRACED + r"|\\[^\n])++"
+)
+_OPERATORS = (
+    "&>>", "&>", "&&", "&", "||", "|&", "|", ";;&", ";;", ";&", ";",
+    "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "(", ")",
+)  # fmt: skip
+_OPERATOR_SET = frozenset(_OPERATORS) | {"<", ">"}
+TOKEN = re.compile(
+    r"(?>(?:[ \t]|\\\n)*)(?:#[^\n]*)?"
+    r"(?:(\n)|(" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\())"
+    r"|(" + _SIMPLE + r")(?=[ \t\n|&;()]|[<>](?!\()|\Z))?",
+    re.ASCII,
+).match
+_EXTGLOB = frozenset("?*+@!")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the reading of a script depends on besides its text."""
+
+    extglob: bool = False
+    posix: bool = False
+    expand_aliases: bool = False
+
+
+class Scanner:
+    """One text and a place in it. ``pos`` is the end of what was consumed; the token after it is in the other
+    fields."""
+
+    def __init__(self, text: str, options: Options, start_line: int) -> None:
+        self.text = text
+        self.n = len(text)
+        self.pos = 0
+        self.options = options
+        self.start_line = start_line
+        self.kind = EOF
+        self.start = 0
+        self.stop = 0
+        self.raw = ""
+        self._line_pos = 0
+        self._line = start_line
+
+    # -------------------------------------------------------------------- tokens
+
+    def peek(self) -> None:
+        """Finds the token after ``pos``."""
+        text = self.text
+        m = TOKEN(text, self.pos, self.n)
+        assert m is not None  # every part of the expression is optional
+        kind = m.lastindex
+        if kind is None:
+            self.start = self.stop = m.end()
+            self.raw = ""
+            self.kind = EOF if self.start >= self.n else COMPLEX
+            return
+        self.start, stop = m.span(kind)
+        self.stop = stop
+        self.kind = kind
+        raw = self.raw = m[kind]
+        if kind == WORD:
+            if text.startswith("(", stop) and stop < self.n and raw[-1] in _EXTGLOB and self.options.extglob:
+                self.kind = COMPLEX
+        elif kind == OPERATOR and text.startswith("\\\n", stop):
+            self._join_operator()
+
+    def _join_operator(self) -> None:
+        """An operator may be cut by line continuations: ``&\\<newline>&``."""
+        stop, op = self.stop, self.raw
+        while self.text.startswith("\\\n", stop):
+            stop += 2
+            if not self.text.startswith("\\\n", stop):
+                if op + self.text[stop : stop + 1] not in _OPERATOR_SET or stop >= self.n:
+                    break
+                op += self.text[stop]
+                stop += 1
+                self.stop, self.raw = stop, op
+
+    def skip(self) -> None:
+        """Consumes the token in sight (not a word that must be read) and looks at the next."""
+        self.pos = self.stop
+        self.peek()
+
+    # --------------------------------------------------------------------- lines
+
+    def line_at(self, pos: int) -> int:
+        """The number of the line that holds ``pos``; cheap when asked with rising positions."""
+        if pos >= self._line_pos:
+            self._line += self.text.count("\n", self._line_pos, pos)
+        else:
+            self._line -= self.text.count("\n", pos, self._line_pos)
+        self._line_pos = pos
+        return self._line
+
+    def last_line(self) -> int:
+        """The line bash names when the text ends too early: the one after the last."""
+        text = self.text
+        return self.start_line + text.count("\n") + (0 if text.endswith("\n") else 1)
+
+    def source_line(self, pos: int) -> str:
+        """The line that holds ``pos``, for the second message of a syntax error."""
+        begin = self.text.rfind("\n", 0, pos) + 1
+        end = self.text.find("\n", pos)
+        return self.text[begin:] if end < 0 else self.text[begin:end]
+
+    # ------------------------------------------------------------------ failures
+
+    def unexpected(self) -> NoReturn:
+        """The token in sight does not fit the grammar."""
+        raise self.failure()
+
+    def failure(self) -> SyntaxFailure:
+        """The error that names the token in sight."""
+        if self.kind == EOF and self.start >= len(self.text):
+            return SyntaxFailure("syntax error: unexpected end of file", self.last_line())
+        token = self.token_text()
+        line = self.line_at(self.start)
+        return SyntaxFailure(f"syntax error near unexpected token `{token}'", line, self.source_line(self.start))
+
+    def token_text(self) -> str:
+        """The token in sight as error messages show it."""
+        if self.kind == NEWLINE or self.kind == EOF:
+            return "newline"
+        return self.raw
+
+    def missing(self, closer: str, opened: int | None) -> SyntaxFailure:
+        """The text ended inside a construct that began at ``opened`` (None: bash names the last line)."""
+        line = self.last_line() if opened is None else self.line_at(opened)
+        return SyntaxFailure(f"unexpected EOF while looking for matching `{closer}'", line)

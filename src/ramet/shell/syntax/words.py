@@ -1,0 +1,581 @@
+"""Words and everything inside them: quotes, parameters, substitutions, subscripts, patterns, documents.
+
+One loop (`WordReader._parts`) reads every kind of text; a `_Mode` says which characters are special in it. Words
+that are
+simple enough to be recognized as a whole are kept by their text, so that a common word is parsed once.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from ramet.shell.syntax.errors import TooDeep
+from ramet.shell.syntax.nodes import (
+    AnsiQuoted,
+    ArithSub,
+    CommandSub,
+    DoubleQuoted,
+    Escaped,
+    Literal,
+    Param,
+    Part,
+    ProcessSub,
+    Script,
+    SingleQuoted,
+    Word,
+)
+from ramet.shell.syntax.quoting import ansi_decode
+from ramet.shell.syntax.scanner import WORD, Options, Scanner
+
+MAX_DEPTH = 1000
+_FRAMES_PER_LEVEL = 16
+EMPTY = Word(())
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """Which characters mean something in a stretch of text."""
+
+    special: str  # characters at which the run of plain text ends
+    stops: str = ""  # characters that end the text (outside of nested brackets)
+    quoted: bool = False  # backslash quotes only `escapes`; ' is plain; "$'" and '$"' are not quotes
+    escapes: str = '$`"\\'
+    opens: str = ""  # brackets that nest: within them nothing stops
+    closes: str = ""
+    ternary: bool = False  # `?` makes the next `:` plain (slices)
+    procsub: bool = False
+    parens: OneOf["", "extglob", "regex"] = ""
+
+    def run(self) -> re.Pattern[str]:
+        return re.compile("[^" + re.escape(self.special + self.stops + self.opens + self.closes) + "]+")
+
+
+_QUOTES = "'\"`$\\"
+_COMMAND = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True)
+_EXTGLOB = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True, parens="extglob")
+_REGEX = _Mode(_QUOTES, " \t\n&;()<>", parens="regex")
+_ARGUMENT = _Mode(_QUOTES + "<>", "}", procsub=True)
+_QUOTED_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}')
+_PATTERN = _Mode(_QUOTES, "/}")
+_SUBSCRIPT = _Mode(_QUOTES, "]", opens="[", closes="]")
+_SLICE = _Mode('"`$\\?', ":}", quoted=True, opens="([", closes=")]", ternary=True)
+_DOUBLE = _Mode("`$\\", '"', quoted=True)
+_DOCUMENT = _Mode("`$\\", "", quoted=True, escapes="$`\\")
+_ARITH = _Mode('"`$\\', "", quoted=True)
+_NESTED_EXTGLOB = _Mode(_QUOTES, "()", procsub=False)
+_NESTED_REGEX = _Mode(_QUOTES, "()")
+
+_RUNS = {
+    id(mode): mode.run().match
+    for mode in (
+        _COMMAND, _EXTGLOB, _REGEX, _ARGUMENT, _QUOTED_ARGUMENT, _PATTERN, _SUBSCRIPT, _SLICE, _DOUBLE, _DOCUMENT,
+        _ARITH,        _NESTED_EXTGLOB, _NESTED_REGEX,
+    )
+}  # fmt: skip
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
+_NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
+_ARITH_RUN = re.compile(r"[^()'\"`\\]+").match
+_BACKTICK_RUN = re.compile(r"[^`\\]+").match
+_UNTICK = re.compile(r"\\([$`\\])")
+_UNTICK_QUOTED = re.compile(r'\\([$`\\"])')
+_PATTERN_OPS = ("##", "#", "%%", "%", "^^", "^", ",,", ",", "~~", "~")
+_VALUE_OPS = (":-", ":=", ":?", ":+", "-", "=", "?", "+")
+_TRANSFORMS = frozenset("QUuLEPAaKk")
+
+_words: dict[str, Word] = {}
+_WORDS_KEPT = 8192
+_WORD_LENGTH = 120
+
+
+class WordReader(Scanner):
+    """Reads words at the scanner's place."""
+
+    def __init__(self, text: str, options: Options, start_line: int) -> None:
+        super().__init__(text, options, start_line)
+        self.depth = 0
+
+    def script_in_parens(self, opened: int) -> Script:
+        """Reads commands up to and with the ``)`` that ends them; ``pos`` is after the ``(``."""
+        raise NotImplementedError
+
+    # --------------------------------------------------------------------- depth
+
+    def deeper(self) -> None:
+        """One more level of nesting; Python's own limit never shows. The caller takes it back from ``depth``."""
+        self.depth += 1
+        if self.depth % 20 == 0:
+            if self.depth >= MAX_DEPTH:
+                raise TooDeep(f"syntax error: nested more than {MAX_DEPTH} levels deep", self.line_at(self.pos))
+            frames, frame = 20 * _FRAMES_PER_LEVEL + 500, sys._getframe()
+            while (caller := frame.f_back) is not None:
+                frames, frame = frames + 1, caller
+            if sys.getrecursionlimit() < frames:
+                sys.setrecursionlimit(frames)
+
+    # --------------------------------------------------------------------- words
+
+    def read_word(self) -> Word:
+        """Consumes the word token in sight. The caller peeks."""
+        if self.kind == WORD:
+            raw = self.raw
+            word = _words.get(raw)
+            self.pos = self.stop
+            if word is None:
+                word = self._remember(raw)
+            return word
+        self.pos = self.start
+        return Word(self._parts(_EXTGLOB if self.options.extglob else _COMMAND))
+
+    def _remember(self, raw: str) -> Word:
+        """Parses a simple word; it has no line breaks and no commands, so only its text matters."""
+        self.pos = self.start
+        word = Word(self._parts(_COMMAND))
+        self.pos = self.stop
+        if len(raw) <= _WORD_LENGTH:
+            if len(_words) >= _WORDS_KEPT:
+                _words.clear()
+            _words[raw] = word
+        return word
+
+    def read_pattern(self) -> Word:
+        """The right side of ``[[ x == y ]]``: a word with extended patterns."""
+        if self.kind == WORD and not self.text.startswith("(", self.stop):
+            return self.read_word()
+        self.pos = self.start
+        return Word(self._parts(_EXTGLOB))
+
+    def read_regex(self) -> Word:
+        """The right side of ``[[ x =~ y ]]``."""
+        self.pos = self.start
+        return Word(self._parts(_REGEX))
+
+    def rest_of_word(self) -> Word:
+        """The word that continues at ``pos``, possibly empty (the value of an assignment)."""
+        parts = self._parts(_EXTGLOB if self.options.extglob else _COMMAND)
+        return Word(parts) if parts else EMPTY
+
+    def subscript(self) -> Word | None:
+        """Reads ``...]`` after a ``[``; None (and nothing consumed) when no bracket closes it."""
+        begin = self.pos
+        parts = self._parts(_SUBSCRIPT)
+        if self.pos >= self.n:
+            self.pos = begin
+            return None
+        self.pos += 1
+        return Word(parts)
+
+    def document(self) -> Word:
+        """The whole text as the body of an unquoted here-document."""
+        return Word(self._parts(_DOCUMENT))
+
+    def arithmetic(self, end: int) -> Word:
+        """The text up to ``end`` as an arithmetic expression."""
+        outer, self.n = self.n, end
+        parts = self._parts(_ARITH)
+        self.n = outer
+        self.pos = end
+        return Word(parts) if parts else EMPTY
+
+    def arith_end(self, pos: int) -> int:
+        """Where the ``)`` is that closes the parenthesis before ``pos``; -1 when the text ends first."""
+        text, n, depth = self.text, self.n, 1
+        while pos < n:
+            if m := _ARITH_RUN(text, pos, n):
+                pos = m.end()
+                if pos >= n:
+                    break
+            c = text[pos]
+            if c == "(":
+                depth += 1
+            elif c == ")":
+                depth -= 1
+                if not depth:
+                    return pos
+            elif c == "\\":
+                pos += 1
+            else:
+                pos = self._quote_end(c, pos)
+                if pos < 0:
+                    return -1
+            pos += 1
+        return -1
+
+    def _quote_end(self, quote: str, pos: int) -> int:
+        """Where the quote that opens at ``pos`` closes, or -1."""
+        while True:
+            pos = self.text.find(quote, pos + 1, self.n)
+            if pos < 0 or quote == "'":
+                return pos
+            begin = pos
+            while self.text[begin - 1] == "\\":
+                begin -= 1
+            if (pos - begin) % 2 == 0:
+                return pos
+
+    # --------------------------------------------------------------------- parts
+
+    def _parts(self, mode: _Mode) -> tuple[Part, ...]:
+        """Reads up to a stop of ``mode`` or the end of the text, and leaves ``pos`` there."""
+        text, n, pos = self.text, self.n, self.pos
+        run, stops, quoted = _RUNS[id(mode)], mode.stops, mode.quoted
+        parts: list[Part] = []
+        plain = ""
+        depth = ternary = 0
+        active, current = run, mode
+        while pos < n:
+            if m := active(text, pos, n):
+                plain += m[0]
+                pos = m.end()
+                if pos >= n:
+                    break
+            c = text[pos]
+            if c == "\\":
+                nxt = text[pos + 1 : pos + 2] if pos + 1 < n else ""
+                if nxt == "\n":
+                    pos += 2
+                elif not nxt or (quoted and nxt not in mode.escapes):
+                    plain += c
+                    pos += 1
+                else:
+                    if plain:
+                        parts.append(Literal(plain))
+                        plain = ""
+                    parts.append(Escaped(nxt))
+                    pos += 2
+                continue
+            if c == "$":
+                self.pos = pos
+                found = self._dollar(quoted)
+                pos = self.pos
+                if isinstance(found, str):
+                    plain += found
+                    continue
+            elif c == "`":
+                self.pos = pos
+                found = self._backtick(quoted)
+                pos = self.pos
+            elif c == "'" and not quoted:
+                end = text.find("'", pos + 1, n)
+                if end < 0:
+                    raise self.missing("'", pos)
+                found = SingleQuoted(text[pos + 1 : end])
+                pos = end + 1
+            elif c == '"' and '"' not in stops:
+                self.pos = pos
+                found = self._double(False)
+                pos = self.pos
+            elif c in "<>" and current.procsub and text.startswith("(", pos + 1) and pos + 1 < n:
+                self.pos = pos
+                found = self._procsub()
+                pos = self.pos
+            else:
+                # Brackets and stops.
+                if depth:
+                    if c in "([" and (c in current.opens or current.stops == "()"):
+                        depth += 1
+                    elif c in ")]" and (c in current.closes or current.stops == "()"):
+                        depth -= 1
+                        if not depth:
+                            active, current = run, mode
+                elif c in mode.opens and c:
+                    depth = 1
+                elif c == "(" and mode.parens:
+                    if mode.parens == "extglob":
+                        if not plain or plain[-1] not in "?*+@!":
+                            break
+                        current = _NESTED_EXTGLOB
+                    else:
+                        current = _NESTED_REGEX
+                    active = _RUNS[id(current)]
+                    depth = 1
+                elif mode.ternary and c == "?":
+                    ternary += 1
+                elif c == ":" and ternary:
+                    ternary -= 1
+                elif c in stops:
+                    break
+                plain += c
+                pos += 1
+                continue
+            if plain:
+                parts.append(Literal(plain))
+                plain = ""
+            parts.append(found)
+        if depth and mode.parens and pos >= n:
+            raise self.missing(")", None)
+        if plain:
+            parts.append(Literal(plain))
+        self.pos = pos
+        return tuple(parts)
+
+    def _double(self, locale: bool) -> DoubleQuoted:
+        """Reads ``"..."``; ``pos`` is on the first quote."""
+        opened = self.pos
+        self.pos += 1
+        self.deeper()
+        parts = self._parts(_DOUBLE)
+        self.depth -= 1
+        if self.pos >= self.n:
+            raise self.missing('"', opened)
+        self.pos += 1
+        return DoubleQuoted(parts, locale)
+
+    def _procsub(self) -> ProcessSub:
+        direction: OneOf["<", ">"] = "<" if self.text[self.pos] == "<" else ">"
+        opened = self.pos
+        self.pos += 2
+        return ProcessSub(direction, self.script_in_parens(opened), self.line_at(opened))
+
+    def _backtick(self, quoted: bool) -> CommandSub:
+        """Reads a command in backticks; its commands are parsed when it runs."""
+        opened = self.pos
+        text, n, pos = self.text, self.n, opened + 1
+        while True:
+            if m := _BACKTICK_RUN(text, pos, n):
+                pos = m.end()
+            if pos >= n:
+                raise self.missing("`", opened)
+            if text[pos] == "`":
+                break
+            pos += 2
+        self.pos = pos + 1
+        source = (_UNTICK_QUOTED if quoted else _UNTICK).sub(r"\1", text[opened + 1 : pos])
+        return CommandSub(None, source, True, self.line_at(opened))
+
+    # ------------------------------------------------------------------- dollars
+
+    def _dollar(self, quoted: bool) -> Part | str:
+        """Reads what begins with the ``$`` at ``pos``; the text ``$`` when it begins nothing."""
+        text, opened = self.text, self.pos
+        pos = opened + 1
+        while text.startswith("\\\n", pos):
+            pos += 2
+        if m := _BARE(text, pos, self.n):
+            name, end = m[0], m.end()
+            if text.startswith("\\\n", end) and (name[0].isalpha() or name[0] == "_"):
+                name, end = self._joined_name(name, end)
+            self.pos = end
+            return Param(name, braced=False)
+        c = text[pos : pos + 1] if pos < self.n else ""
+        if c == "{":
+            self.pos = pos + 1
+            return self._braced(quoted, opened)
+        if c == "(":
+            if text.startswith("(", pos + 1):
+                found = self._arith_sub(pos)
+                if found is not None:
+                    return found
+            self.pos = pos + 1
+            line = self.line_at(opened)
+            body = self.script_in_parens(opened)
+            return CommandSub(body, text[pos + 1 : self.pos - 1], False, line)
+        if c == "[":
+            return self._bracket_arith(pos, opened)
+        if not quoted:
+            if c == "'":
+                return self._ansi(pos)
+            if c == '"':
+                self.pos = pos
+                return self._double(True)
+        self.pos = pos
+        return "$"
+
+    def _joined_name(self, name: str, end: int) -> tuple[str, int]:
+        """A name that line continuations cut in pieces."""
+        pos = end
+        while self.text.startswith("\\\n", pos):
+            pos += 2
+            if m := _NAME_MORE(self.text, pos, self.n):
+                name += m[0]
+                pos = end = m.end()
+        return name, end
+
+    def _ansi(self, pos: int) -> AnsiQuoted:
+        """Reads ``$'...'``; ``pos`` is on the quote."""
+        end = pos + 1
+        while True:
+            quote = self.text.find("'", end, self.n)
+            if quote < 0:
+                raise self.missing("'", pos)
+            slash = self.text.find("\\", end, quote)
+            if slash < 0:
+                break
+            end = slash + 2
+        self.pos = quote + 1
+        source = self.text[pos + 1 : quote]
+        return AnsiQuoted(ansi_decode(source), source)
+
+    def _arith_sub(self, pos: int) -> ArithSub | None:
+        """Reads ``$((...))``; None when it is a command substitution that begins with a subshell."""
+        end = self.arith_end(pos + 2)
+        if end < 0 or not self.text.startswith(")", end + 1) or end + 1 >= self.n:
+            return None
+        self.pos = pos + 2
+        self.deeper()
+        body = self.arithmetic(end)
+        self.depth -= 1
+        self.pos = end + 2
+        return ArithSub(body)
+
+    def _bracket_arith(self, pos: int, opened: int) -> ArithSub:
+        """Reads the old form ``$[...]``."""
+        text, depth, end = self.text, 1, pos + 1
+        while end < self.n:
+            c = text[end]
+            if c == "[":
+                depth += 1
+            elif c == "]":
+                depth -= 1
+                if not depth:
+                    break
+            end += 1
+        else:
+            raise self.missing("]", opened)
+        self.pos = pos + 1
+        body = self.arithmetic(end)
+        self.pos = end + 1
+        return ArithSub(body, True)
+
+    # ---------------------------------------------------------------- ${...}
+
+    def _braced(self, quoted: bool, opened: int) -> Param:
+        """Reads a parameter after ``${``."""
+        begin = self.pos
+        self.deeper()
+        try:
+            param = self._parameter(quoted)
+        finally:
+            self.depth -= 1
+        if param is not None and self.text.startswith("}", self.pos) and self.pos < self.n:
+            self.pos += 1
+            return param
+        # Not a form that bash knows; it says so when the word is expanded.
+        self.pos = begin
+        self._parts(_QUOTED_ARGUMENT if quoted else _ARGUMENT)
+        if self.pos >= self.n:
+            raise self.missing("}", opened)
+        self.pos += 1
+        return Param("", bad=self.text[begin : self.pos - 1])
+
+    def _parameter(self, quoted: bool) -> Param | None:
+        """The inside of ``${...}`` up to its ``}``; None when it is none of the known forms."""
+        text = self.text
+        form: OneOf["value", "length", "indirect", "keys", "names"] = "value"
+        c, after = text[self.pos : self.pos + 1], text[self.pos + 1 : self.pos + 2]
+        named = after.isalnum() or after == "_"
+        if (
+            c
+            and c in "!#"
+            and (
+                named or (after and after in ("@*#" if c == "!" else "@*#?-$!") and text.startswith("}", self.pos + 2))
+            )
+        ):
+            form = "indirect" if c == "!" else "length"
+            self.pos += 1
+        name = self._param_name()
+        if not name:
+            return None
+        subscript: Word | OneOf["@", "*"] | None = None
+        if text.startswith("[", self.pos) and (name[0].isalpha() or name[0] == "_"):
+            self.pos += 1
+            found = self.subscript()
+            if found is None or not found.parts:
+                return None
+            subscript = "@" if found == _AT else "*" if found == _STAR else found
+        if form == "length":
+            return Param(name, subscript, form)
+        if form == "indirect":
+            if text.startswith(("@}", "*}"), self.pos) and subscript is None and not name[0].isdigit():
+                self.pos += 1
+                return Param(name, None, "names", text[self.pos - 1])
+            if isinstance(subscript, str):
+                form = "keys"
+        return self._operator(name, subscript, form, quoted)
+
+    def _param_name(self) -> str:
+        text = self.text
+        while text.startswith("\\\n", self.pos):
+            self.pos += 2
+        if m := _NAME(text, self.pos, self.n):
+            name, self.pos = m[0], m.end()
+            if text.startswith("\\\n", self.pos):
+                name, self.pos = self._joined_name(name, self.pos)
+                while text.startswith("\\\n", self.pos):
+                    self.pos += 2
+            return name
+        c = text[self.pos : self.pos + 1]
+        if c and c in "@*#?$!-" and self.pos < self.n:
+            self.pos += 1
+            return c
+        return ""
+
+    def _operator(
+        self,
+        name: str,
+        subscript: Word | OneOf["@", "*"] | None,
+        form: OneOf["value", "length", "indirect", "keys", "names"],
+        quoted: bool,
+    ) -> Param | None:
+        """The operator after a parameter and its operands."""
+        text, pos = self.text, self.pos
+        if text.startswith("}", pos):
+            return Param(name, subscript, form)
+        for op in _VALUE_OPS:
+            if text.startswith(op, pos):
+                self.pos = pos + len(op)
+                word = self._argument(_QUOTED_ARGUMENT if quoted else _ARGUMENT)
+                return Param(name, subscript, form, op, (word,))
+        for op in _PATTERN_OPS:
+            if text.startswith(op, pos):
+                self.pos = pos + len(op)
+                word = self._argument(_ARGUMENT)
+                args = () if not word.parts and op[0] in "^,~" else (word,)
+                return Param(name, subscript, form, op, args)
+        c = text[pos]
+        if c == "/":
+            return self._replacement(name, subscript, form)
+        if c == ":":
+            self.pos = pos + 1
+            offset = self._argument(_SLICE)
+            if text.startswith(":", self.pos) and self.pos < self.n:
+                self.pos += 1
+                return Param(name, subscript, form, ":", (offset, self._argument(_SLICE)))
+            return Param(name, subscript, form, ":", (offset,))
+        if c == "@" and text[pos + 1 : pos + 2] in _TRANSFORMS:
+            self.pos = pos + 2
+            return Param(name, subscript, form, text[pos : pos + 2])
+        return None
+
+    def _replacement(
+        self,
+        name: str,
+        subscript: Word | OneOf["@", "*"] | None,
+        form: OneOf["value", "length", "indirect", "keys", "names"],
+    ) -> Param:
+        """``/pattern/replacement``, both read as unquoted words also inside double quotes."""
+        op = "/"
+        self.pos += 1
+        following = self.text[self.pos : self.pos + 1]
+        if following and following in "/#%":
+            op += following
+            self.pos += 1
+        pattern = self._argument(_PATTERN)
+        if self.text.startswith("/", self.pos) and self.pos < self.n:
+            self.pos += 1
+            return Param(name, subscript, form, op, (pattern, self._argument(_ARGUMENT)))
+        return Param(name, subscript, form, op, (pattern,))
+
+    def _argument(self, mode: _Mode) -> Word:
+        parts = self._parts(mode)
+        if self.pos >= self.n:
+            raise self.missing("}", self.pos)
+        return Word(parts) if parts else EMPTY
+
+
+_AT = Word((Literal("@"),))
+_STAR = Word((Literal("*"),))
