@@ -1,4 +1,4 @@
-"""`FileSystem`: what a command sees of the tree: a Resource that knows all mounts, so it follows links and opens files."""
+"""`FileSystem`: what a command sees: a Resource that knows all mounts, so that it follows links and opens files."""
 
 from __future__ import annotations
 

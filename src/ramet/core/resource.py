@@ -53,7 +53,8 @@ class Cap(enum.Flag):
 class Resource(Protocol):
     """A tree of files somewhere. Three verbs make it readable, the rest make it writable."""
 
-    caps: Cap
+    @property
+    def caps(self) -> Cap: ...
 
     async def stat(self, path: Path) -> Stat: ...
 
@@ -150,8 +151,10 @@ class Searchable(Protocol):
 class Layer(Protocol):
     """A resource around a resource. `transparent` says that bytes and names pass through unchanged."""
 
-    inner: Resource
-    transparent: bool
+    @property
+    def inner(self) -> Resource: ...
+    @property
+    def transparent(self) -> bool: ...
 
 
 Power = TypeVar("Power")

@@ -1,7 +1,7 @@
 """Open files: one offset that all duplicates share, over a local handle or over a resource that only has verbs.
 
-A `LocalStream` acts at once, so what one descriptor writes the next one reads. A `RemoteStream` gathers writes and stores
-them when it is flushed; the VFS flushes it before anyone looks at its path.
+A `LocalStream` acts at once, so what one descriptor writes the next one reads. A `RemoteStream` gathers writes and
+stores them when it is flushed; the VFS flushes it before anyone looks at its path.
 """
 
 from __future__ import annotations

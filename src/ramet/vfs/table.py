@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TypeVar
 
 from ramet.core import ops, paths
-from ramet.core.errors import fail
+from ramet.core.errors import Unsupported, fail
 from ramet.core.fs import Open
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, HardLinks, How, Openable, Resource, extension
@@ -328,7 +328,10 @@ class VFS:
             await resource.setattr(inner, Attrs())
         openable = extension(resource, Openable)  # type: ignore[type-abstract]
         if openable is not None:
-            return LocalStream(openable.open(inner, write=bool(how & Open.WRITE)), how)
+            try:
+                return LocalStream(openable.open(inner, write=bool(how & Open.WRITE)), how)
+            except Unsupported:
+                pass  # a layer that has handles for some files only
         return RemoteStream(resource, inner, how, self._note_dirty)
 
     async def _find_for_open(self, path: Path, how: Open) -> tuple[Path, Stat | None]:

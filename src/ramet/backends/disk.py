@@ -1,0 +1,467 @@
+"""`DiskResource`: a directory of the host as a tree that nothing leads out of.
+
+Rules that this file keeps:
+- Every path is opened from the root's descriptor by `beneath`: neither `..` nor a link nor a concurrent rename escapes.
+- A whole-file write goes to a temporary name in the same directory and is renamed into place; nobody sees half of it.
+- Only regular files are read or written: a FIFO, socket or device is described, never opened for its data.
+- Nothing is remembered between calls, so a listing is never stale.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat as modes
+from collections.abc import AsyncIterator
+from typing import Final, Literal
+
+from ramet.backends.beneath import open_beneath, open_parent
+from ramet.core.errors import fail
+from ramet.core.paths import ROOT, Path
+from ramet.core.resource import Cap, Data, How
+from ramet.core.stat import Attrs, Kind, Stat
+
+BLOCK: Final = 1024 * 1024
+TEMP_PREFIX: Final = ".ramet-tmp-"
+Fsync = Literal["never", "file", "full"]
+
+_KINDS: Final = {
+    modes.S_IFREG: Kind.FILE,
+    modes.S_IFDIR: Kind.DIR,
+    modes.S_IFLNK: Kind.LINK,
+    modes.S_IFIFO: Kind.FIFO,
+    modes.S_IFSOCK: Kind.SOCKET,
+    modes.S_IFBLK: Kind.DEVICE,
+    modes.S_IFCHR: Kind.DEVICE,
+}
+
+
+class DiskResource:
+    """Files below `root` on the host. `fsync` says when a write is forced to the disk: "never", "file" or "full"."""
+
+    caps = (
+        Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.LINKS
+        | Cap.HARDLINKS | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.LOCAL
+    )  # fmt: skip
+
+    def __init__(self, root: str | os.PathLike[str], *, create: bool = True, fsync: Fsync = "never") -> None:
+        self.root = os.path.abspath(os.fspath(root))
+        if create:
+            os.makedirs(self.root, exist_ok=True)
+        self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._fsync: Fsync = fsync
+
+    def __repr__(self) -> str:
+        return f"DiskResource({self.root!r})"
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            os.close(self._fd)
+
+    # ------------------------------------------------------------------------------------------------ verbs
+
+    async def stat(self, path: Path) -> Stat:
+        return self.stat_now(path)
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        for entry in self.scan_now(path):
+            yield entry
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        fd = self._open_file(path, os.O_RDONLY)
+        try:
+            size = BLOCK if stop is None else min(BLOCK, stop - start)
+            while size > 0 and (block := os.pread(fd, size, start)):
+                yield block
+                start += len(block)
+                if stop is not None:
+                    size = min(BLOCK, stop - start)
+        finally:
+            os.close(fd)
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        if len(path) == 1:
+            raise fail(errno.EISDIR, path)
+        if if_version is not None and self._version(path) != if_version:
+            raise fail(errno.ESTALE, path)
+        if how is How.LINK:
+            return await self._symlink(path, data)
+        if how in (How.REPLACE, How.CREATE):
+            return await self._replace(path, data, how)
+        flags = os.O_WRONLY | (os.O_CREAT if how is How.APPEND else 0)
+        fd = self._open_file(path, flags)
+        try:
+            offset = os.fstat(fd).st_size if how is How.APPEND else at
+            async for block in _blocks(data):
+                offset += _pwrite_all(fd, block, offset)
+            self._settle(fd)
+            return _describe(os.fstat(fd))
+        finally:
+            os.close(fd)
+
+    async def mkdir(self, path: Path) -> None:
+        with _Parent(self._fd, path, errno.EEXIST) as (fd, name):
+            os.mkdir(name, 0o777, dir_fd=fd)
+
+    async def remove(self, path: Path) -> None:
+        with _Parent(self._fd, path, errno.EBUSY) as (fd, name):
+            try:
+                os.unlink(name, dir_fd=fd)
+            except (IsADirectoryError, PermissionError) as error:
+                if not modes.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+                    raise error
+                os.rmdir(name, dir_fd=fd)
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        source, target = _Parent(self._fd, src, errno.EINVAL), _Parent(self._fd, dst, errno.EBUSY)
+        with source as (src_fd, src_name), target as (dst_fd, dst_name):
+            os.rename(src_name, dst_name, src_dir_fd=src_fd, dst_dir_fd=dst_fd)
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        source = self._open_file(src, os.O_RDONLY)
+        try:
+            mode = os.fstat(source).st_mode & 0o7777
+            with _Parent(self._fd, dst, errno.EISDIR) as (parent, name), _Temporary(parent, name, mode) as temp:
+                _copy_range(source, temp.fd)
+                self._settle(temp.fd)
+                temp.rename()
+        finally:
+            os.close(source)
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        if attrs.size is not None:
+            fd = self._open_file(path, os.O_WRONLY)
+            try:
+                os.ftruncate(fd, attrs.size)
+            finally:
+                os.close(fd)
+        if attrs.mode is None and attrs.mtime_ns is None:
+            self.stat_now(path)
+            return
+        if len(path) == 1:
+            _set_attrs(self._fd, ".", attrs)
+            return
+        with _Parent(self._fd, path, errno.EINVAL) as (parent, name):
+            _set_attrs(parent, name, attrs)
+
+    async def close(self) -> None:
+        """The root stays open until the resource is forgotten, so a copy of a workspace may share it."""
+
+    # ------------------------------------------------------------------------------------- optional powers
+
+    async def link(self, src: Path, dst: Path) -> None:
+        source, target = _Parent(self._fd, src, errno.EPERM), _Parent(self._fd, dst, errno.EEXIST)
+        with source as (src_fd, src_name), target as (dst_fd, dst_name):
+            os.link(src_name, dst_name, src_dir_fd=src_fd, dst_dir_fd=dst_fd, follow_symlinks=False)
+
+    def open(self, path: Path, *, write: bool) -> DiskHandle:
+        return DiskHandle(self._open_file(path, os.O_RDWR if write else os.O_RDONLY))
+
+    def stat_now(self, path: Path) -> Stat:
+        if len(path) == 1:
+            return _describe(os.fstat(self._fd))
+        with _Parent(self._fd, path, errno.EINVAL) as (fd, name):
+            found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if modes.S_ISLNK(found.st_mode):
+                return _describe(found, os.readlink(name, dir_fd=fd))
+            return _describe(found)
+
+    def scan_now(self, path: Path) -> list[tuple[str, Stat]]:
+        fd = self._on(path, os.O_RDONLY | os.O_DIRECTORY)
+        found: list[tuple[str, Stat]] = []
+        try:
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if name.startswith(TEMP_PREFIX):
+                        continue
+                    try:
+                        info = entry.stat(follow_symlinks=False)
+                        target = os.readlink(name, dir_fd=fd) if entry.is_symlink() else None
+                    except FileNotFoundError:
+                        continue  # removed by someone else since the listing
+                    found.append((name, _describe(info, target)))
+        finally:
+            os.close(fd)
+        return found
+
+    def read_now(self, path: Path) -> bytes:
+        fd = self._open_file(path, os.O_RDONLY)
+        try:
+            parts: list[bytes] = []
+            while block := os.read(fd, BLOCK):
+                parts.append(block)
+                if len(block) < BLOCK:
+                    break
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        finally:
+            os.close(fd)
+
+    # ---------------------------------------------------------------------------------------------- helpers
+
+    def _on(self, path: Path, flags: int) -> int:
+        try:
+            return open_beneath(self._fd, path, flags)
+        except OSError as error:
+            raise self._precise(error, path) from None
+
+    def _precise(self, error: OSError, path: Path) -> OSError:
+        """O_DIRECTORY turns a link into ENOTDIR; the contract wants ELOOP for it."""
+        if error.errno == errno.ENOTDIR and len(path) > 1 and self.stat_now(path).kind is Kind.LINK:
+            return fail(errno.ELOOP, path)
+        return fail(error.errno or errno.EIO, path)
+
+    def _open_file(self, path: Path, flags: int) -> int:
+        """A descriptor of a regular file, never blocking on what is not one."""
+        try:
+            fd = open_beneath(self._fd, path, flags | os.O_NONBLOCK)
+        except OSError as error:
+            raise fail(error.errno or errno.EIO, path) from None
+        mode = os.fstat(fd).st_mode
+        if modes.S_ISREG(mode):
+            return fd
+        os.close(fd)
+        raise fail(errno.EISDIR if modes.S_ISDIR(mode) else errno.ENXIO, path)
+
+    def _version(self, path: Path) -> str | None:
+        try:
+            return self.stat_now(path).version
+        except FileNotFoundError:
+            return None
+
+    async def _replace(self, path: Path, data: Data, how: How) -> Stat:
+        with _Parent(self._fd, path, errno.EISDIR) as (parent, name):
+            mode = 0o644
+            try:
+                found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            except FileNotFoundError:
+                pass
+            else:
+                if how is How.CREATE:
+                    raise fail(errno.EEXIST, path)
+                kind = _KINDS.get(modes.S_IFMT(found.st_mode))
+                if kind is not Kind.FILE:
+                    wrong = {Kind.DIR: errno.EISDIR, Kind.LINK: errno.ELOOP}
+                    raise fail(wrong.get(kind or Kind.DEVICE, errno.ENXIO), path)
+                mode = found.st_mode & 0o7777
+                if found.st_nlink > 1:
+                    return await self._overwrite(path, data)
+            with _Temporary(parent, name, mode) as temp:
+                async for block in _blocks(data):
+                    _write_all(temp.fd, block)
+                self._settle(temp.fd)
+                stat = os.fstat(temp.fd)
+                if how is How.CREATE:
+                    temp.link()
+                else:
+                    temp.rename()
+                if self._fsync == "full":
+                    _fsync_directory(parent)
+            return _describe(stat)
+
+    async def _overwrite(self, path: Path, data: Data) -> Stat:
+        """A file with several names keeps them, so its content changes in place once all of it has arrived."""
+        blocks = [block async for block in _blocks(data)]
+        fd = self._open_file(path, os.O_WRONLY)
+        try:
+            size = 0
+            for block in blocks:
+                size += _pwrite_all(fd, block, size)
+            os.ftruncate(fd, size)
+            self._settle(fd)
+            return _describe(os.fstat(fd))
+        finally:
+            os.close(fd)
+
+    async def _symlink(self, path: Path, data: Data) -> Stat:
+        target = b"".join([block async for block in _blocks(data)])
+        with _Parent(self._fd, path, errno.EEXIST) as (parent, name):
+            os.symlink(os.fsdecode(target), name, dir_fd=parent)
+        return self.stat_now(path)
+
+    def _settle(self, fd: int) -> None:
+        if self._fsync != "never":
+            os.fsync(fd)
+
+
+class DiskHandle:
+    """An open file of the host; the kernel keeps it through renames and removal."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def pread(self, offset: int, size: int) -> bytes:
+        return os.pread(self._fd, size, offset)
+
+    def pwrite(self, offset: int, data: bytes) -> int:
+        return _pwrite_all(self._fd, data, offset)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def stat(self) -> Stat:
+        return _describe(os.fstat(self._fd))
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _Parent:
+    """The directory that holds a path, as a descriptor, with OS errors named after the path."""
+
+    __slots__ = ("_close", "_fd", "_path")
+
+    def __init__(self, root: int, path: Path, at_root: int) -> None:
+        if path == ROOT:
+            raise fail(at_root, path)
+        self._path = path
+        try:
+            self._fd, _, self._close = open_parent(root, path)
+        except NotADirectoryError:
+            raise self._crossing(root, path) from None
+        except OSError as error:
+            raise fail(error.errno or errno.EIO, path) from None
+
+    def __enter__(self) -> tuple[int, str]:
+        return self._fd, self._path.name
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._close:
+            os.close(self._fd)
+        if isinstance(error, OSError) and error.filename != self._path and error.errno is not None:
+            raise fail(error.errno, self._path) from None
+
+    @staticmethod
+    def _crossing(root: int, path: Path) -> OSError:
+        """Some kernels say ENOTDIR for a link in the way; the contract wants ELOOP."""
+        above = path.parent
+        while above != ROOT:
+            try:
+                fd = open_beneath(root, above, os.O_PATH)
+            except OSError:
+                above = above.parent
+                continue
+            link = modes.S_ISLNK(os.fstat(fd).st_mode)
+            os.close(fd)
+            return fail(errno.ELOOP if link else errno.ENOTDIR, path)
+        return fail(errno.ENOTDIR, path)
+
+
+class _Temporary:
+    """A file under a temporary name that becomes the real one or vanishes."""
+
+    __slots__ = ("_name", "_parent", "_temp", "fd")
+
+    def __init__(self, parent: int, name: str, mode: int) -> None:
+        self._parent, self._name = parent, name
+        self._temp: str | None = TEMP_PREFIX + secrets.token_hex(8)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self.fd = os.open(self._temp, flags, 0o600, dir_fd=parent)
+        os.fchmod(self.fd, mode)
+
+    def rename(self) -> None:
+        assert self._temp is not None
+        os.rename(self._temp, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
+        self._temp = None
+
+    def link(self) -> None:
+        """Take the real name only if it is free."""
+        assert self._temp is not None
+        os.link(self._temp, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
+
+    def __enter__(self) -> _Temporary:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.fd)
+        if self._temp is not None:
+            os.unlink(self._temp, dir_fd=self._parent)
+
+
+def _describe(info: os.stat_result, target: str | None = None) -> Stat:
+    mode = info.st_mode
+    kind = _KINDS[modes.S_IFMT(mode)]
+    return Stat(
+        kind,
+        info.st_size,
+        info.st_mtime_ns,
+        f"{info.st_mtime_ns:x}-{info.st_size:x}-{info.st_ino:x}-{info.st_ctime_ns:x}" if kind is Kind.FILE else None,
+        0,
+        mode & 0o7777,
+        target,
+        info.st_ino,
+        info.st_nlink,
+    )
+
+
+def _set_attrs(parent: int, name: str, attrs: Attrs) -> None:
+    if modes.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        return
+    if attrs.mode is not None:
+        # chmod has no nofollow on Linux; going through a descriptor of the thing itself cannot be raced to elsewhere.
+        fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            os.chmod(f"/proc/self/fd/{fd}", attrs.mode & 0o7777)
+        finally:
+            os.close(fd)
+    if attrs.mtime_ns is not None:
+        now = os.stat(name, dir_fd=parent, follow_symlinks=False).st_atime_ns
+        os.utime(name, ns=(now, attrs.mtime_ns), dir_fd=parent, follow_symlinks=False)
+
+
+async def _blocks(data: Data) -> AsyncIterator[bytes]:
+    if isinstance(data, bytes):
+        yield data
+    else:
+        async for block in data:
+            yield block
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _pwrite_all(fd: int, data: bytes, offset: int) -> int:
+    done = os.pwrite(fd, data, offset)
+    while done < len(data):
+        done += os.pwrite(fd, memoryview(data)[done:], offset + done)
+    return done
+
+
+def _copy_range(source: int, target: int) -> None:
+    """Bytes from file to file inside the kernel (a reflink where the file system has them)."""
+    size = os.fstat(source).st_size
+    done = 0
+    try:
+        while done < size:
+            moved = os.copy_file_range(source, target, size - done)
+            if not moved:
+                return
+            done += moved
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise
+        while block := os.pread(source, BLOCK, done):
+            _write_all(target, block)
+            done += len(block)
+
+
+def _fsync_directory(fd: int) -> None:
+    """An O_PATH descriptor cannot be synced; reopen what it stands for."""
+    real = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
+    try:
+        os.fsync(real)
+    finally:
+        os.close(real)

@@ -1,0 +1,339 @@
+"""`Cache`: remembers listings and contents of a slow resource, and is never stale within one workspace.
+
+Rules that this file keeps:
+- An answer is trusted for its `ttl`; after that a content is revalidated by `version` and read again only if it changed.
+- Every write, removal or rename through this layer forgets what it touches before it returns, also when it fails.
+- What is remembered is bounded: bytes by `max_bytes`, entries by `max_entries`; the least recently used goes first.
+- A reader that stops early costs at most `max_drain_bytes` more, read on in the background to fill the cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+
+from ramet.core.errors import fail
+from ramet.core.paths import Path
+from ramet.core.resource import Data, How, Resource
+from ramet.core.stat import Attrs, Kind, Stat
+from ramet.layers.forward import Forward
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A whole content: bytes, the version they had (fingerprint), and how long that may be trusted."""
+
+    data: bytes
+    fingerprint: str | None
+    ttl: float | None
+    cached_at: float
+
+    def fresh(self, now: float) -> bool:
+        return self.ttl is None or now < self.cached_at + self.ttl
+
+
+@dataclass
+class CacheStats:
+    hits: int = 0
+    revalidated: int = 0
+    misses: int = 0
+    bytes_from_cache: int = 0
+    bytes_from_backend: int = 0
+
+
+@dataclass
+class FileStore:
+    """Contents in memory, least recently used first out. The same four methods may be given on a disk or a Redis."""
+
+    max_bytes: int = 256 * MIB
+    entries: OrderedDict[Path, Entry] = field(default_factory=OrderedDict)
+    size: int = 0
+
+    def get(self, path: Path) -> Entry | None:
+        found = self.entries.get(path)
+        if found is not None:
+            self.entries.move_to_end(path)
+        return found
+
+    def put(self, path: Path, entry: Entry) -> None:
+        self.forget(path)
+        if len(entry.data) > self.max_bytes:
+            return
+        self.entries[path] = entry
+        self.size += len(entry.data)
+        while self.size > self.max_bytes:
+            _, oldest = self.entries.popitem(last=False)
+            self.size -= len(oldest.data)
+
+    def forget(self, path: Path) -> None:
+        old = self.entries.pop(path, None)
+        if old is not None:
+            self.size -= len(old.data)
+
+    def forget_below(self, top: Path) -> None:
+        for path in [p for p in self.entries if p.under(top)]:
+            self.forget(path)
+
+
+class Cache(Forward):
+    def __init__(
+        self,
+        inner: Resource,
+        *,
+        files: FileStore | None = None,
+        max_drain_bytes: int = 8 * MIB,
+        max_entries: int = 100_000,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(inner)
+        self.files = files or FileStore()
+        self.max_drain_bytes = max_drain_bytes
+        self.stats = CacheStats()
+        self._max_entries = max_entries
+        self._clock = clock
+        self._index: OrderedDict[Path, tuple[Stat | None, float]] = OrderedDict()
+        self._listings: OrderedDict[Path, tuple[list[tuple[str, Stat]], float]] = OrderedDict()
+        self._drains: set[asyncio.Task[None]] = set()
+        self._epoch = 0  # moves with every change, so that an answer asked for before it is not remembered after it
+
+    # ---------------------------------------------------------------------------------------------- reading
+
+    async def stat(self, path: Path) -> Stat:
+        known = self._index.get(path)
+        if known is not None and self._clock() < known[1]:
+            if known[0] is None:
+                raise fail(2, path)
+            return known[0]
+        epoch = self._epoch
+        try:
+            found = await self.inner.stat(path)
+        except FileNotFoundError:
+            # Absence has no stat that could say how long it lasts: trust it as long as its directory's listing.
+            if epoch == self._epoch and (listing := self._listing(path.parent)) is not None:
+                self._remember(path, None, listing[1])
+            raise
+        if epoch == self._epoch:
+            self._remember(path, found, self._until(found))
+        return found
+
+    def _until(self, stat: Stat) -> float:
+        return float("inf") if stat.ttl is None else self._clock() + stat.ttl
+
+    def _remember(self, path: Path, stat: Stat | None, until: float) -> None:
+        if until > self._clock():
+            self._index[path] = (stat, until)
+            if len(self._index) > self._max_entries:
+                self._index.popitem(last=False)
+
+    def _listing(self, path: Path) -> tuple[list[tuple[str, Stat]], float] | None:
+        known = self._listings.get(path)
+        return known if known is not None and self._clock() < known[1] else None
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        known = self._listing(path)
+        if known is not None:
+            self.stats.hits += 1
+            for entry in tuple(known[0]):
+                yield entry
+            return
+        self.stats.misses += 1
+        epoch = self._epoch
+        entries: list[tuple[str, Stat]] = []
+        async for entry in self.inner.scan(path):
+            entries.append(entry)
+            yield entry
+        if epoch == self._epoch and len(entries) <= self._max_entries:
+            until = min((self._until(stat) for _, stat in entries), default=self._until(await self.inner.stat(path)))
+            if until > self._clock():
+                self._listings[path] = (entries, until)
+                if len(self._listings) * 100 > self._max_entries:
+                    self._listings.popitem(last=False)
+                for name, stat in entries:
+                    self._remember(path / name, stat, self._until(stat))
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        entry = await self._valid_entry(path)
+        if entry is not None:
+            piece = entry.data if start == 0 and stop is None else entry.data[start:stop]
+            self.stats.bytes_from_cache += len(piece)
+            if piece:
+                yield piece
+            return
+        self.stats.misses += 1
+        if start or stop is not None:
+            async for block in self.inner.read(path, start, stop):
+                self.stats.bytes_from_backend += len(block)
+                yield block
+            return
+        async for block in self._read_whole(path):
+            yield block
+
+    async def _valid_entry(self, path: Path) -> Entry | None:
+        entry = self.files.get(path)
+        if entry is None:
+            return None
+        if entry.fresh(self._clock()):
+            self.stats.hits += 1
+            return entry
+        if entry.fingerprint is None:
+            self.files.forget(path)
+            return None
+        self._index.pop(path, None)
+        try:
+            stat = await self.stat(path)
+        except FileNotFoundError:
+            self.files.forget(path)
+            raise
+        if stat.version != entry.fingerprint:
+            self.files.forget(path)
+            return None
+        self.stats.revalidated += 1
+        renewed = Entry(entry.data, entry.fingerprint, stat.ttl, self._clock())
+        self.files.put(path, renewed)
+        return renewed
+
+    async def _read_whole(self, path: Path) -> AsyncIterator[bytes]:
+        # The version is taken before the bytes: if the file changes while it is read, the next check will see that.
+        epoch = self._epoch
+        stat = await self.stat(path)
+        keep = stat.kind is Kind.FILE and stat.ttl != 0 or stat.version is not None
+        source = self.inner.read(path)
+        parts: list[bytes] = []
+        total, finished = 0, False
+        try:
+            async for block in source:
+                total += len(block)
+                self.stats.bytes_from_backend += len(block)
+                if keep and total <= self.files.max_bytes:
+                    parts.append(block)
+                else:
+                    keep = False
+                    parts.clear()
+                yield block
+            finished = True
+        finally:
+            if finished:
+                if keep:
+                    self._keep(path, parts, stat, epoch)
+            else:
+                self._stopped_early(path, source, parts if keep else None, stat, epoch)
+
+    def _keep(self, path: Path, parts: list[bytes], stat: Stat, epoch: int) -> None:
+        data = b"".join(parts)
+        if epoch == self._epoch and (stat.size is None or stat.size == len(data)):
+            self.files.put(path, Entry(data, stat.version, stat.ttl, self._clock()))
+
+    def _stopped_early(
+        self, path: Path, source: AsyncIterator[bytes], parts: list[bytes] | None, stat: Stat, epoch: int
+    ) -> None:
+        """Read on in the background when little is missing; otherwise let go of the stream."""
+        left = None if parts is None or stat.size is None else stat.size - sum(map(len, parts))
+        if parts is None or left is None or left > self.max_drain_bytes or epoch != self._epoch:
+            task = asyncio.ensure_future(_close(source))
+        else:
+            task = asyncio.ensure_future(self._drain(path, source, parts, stat, epoch))
+        self._drains.add(task)
+        task.add_done_callback(self._drains.discard)
+
+    async def _drain(
+        self, path: Path, source: AsyncIterator[bytes], parts: list[bytes], stat: Stat, epoch: int
+    ) -> None:
+        try:
+            async for block in source:
+                self.stats.bytes_from_backend += len(block)
+                parts.append(block)
+            self._keep(path, parts, stat, epoch)
+        except OSError:
+            return  # nobody asked for the rest; the next reader will meet the error itself
+
+    # ---------------------------------------------------------------------------------------------- writing
+
+    def _forget(self, path: Path) -> None:
+        self._epoch += 1
+        self._index.pop(path, None)
+        self._index.pop(path.parent, None)
+        self._listings.pop(path.parent, None)
+        self._listings.pop(path, None)
+        self.files.forget(path)
+
+    def forget_below(self, top: Path) -> None:
+        """Drop everything known about `top` and what lies below it."""
+        self._forget(top)
+        self.files.forget_below(top)
+        for known in [p for p in self._index if p.under(top)]:
+            del self._index[known]
+        for known in [p for p in self._listings if p.under(top)]:
+            del self._listings[known]
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        self._forget(path)
+        try:
+            return await self.inner.write(path, data, how, at=at, if_version=if_version)
+        finally:
+            self._forget(path)
+
+    async def mkdir(self, path: Path) -> None:
+        self._forget(path)
+        try:
+            await self.inner.mkdir(path)
+        finally:
+            self._forget(path)
+
+    async def remove(self, path: Path) -> None:
+        self.forget_below(path)
+        try:
+            await self.inner.remove(path)
+        finally:
+            self.forget_below(path)
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        try:
+            await self.inner.rename(src, dst)
+        finally:
+            self.forget_below(src)
+            self.forget_below(dst)
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        try:
+            await self.inner.copy(src, dst)
+        finally:
+            self._forget(dst)
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        if attrs == Attrs():
+            await self.inner.setattr(path, attrs)
+            return
+        try:
+            await self.inner.setattr(path, attrs)
+        finally:
+            self._forget(path)
+
+    # ------------------------------------------------------------------------------------------- lifecycle
+
+    def entries(self) -> Iterator[tuple[Path, Entry]]:
+        """What is remembered, for a snapshot."""
+        yield from self.files.entries.items()
+
+    async def settle(self) -> None:
+        """Wait for the background reads that are under way."""
+        while self._drains:
+            await asyncio.gather(*self._drains, return_exceptions=True)
+
+    async def close(self) -> None:
+        for task in tuple(self._drains):
+            task.cancel()
+        await asyncio.gather(*self._drains, return_exceptions=True)
+        await self.inner.close()
+
+
+async def _close(source: AsyncIterator[bytes]) -> None:
+    closing = getattr(source, "aclose", None)
+    if closing is not None:
+        await closing()

@@ -1,0 +1,105 @@
+"""`Retry`: asks again when, and only when, the backend was `Unavailable`; with jitter, a bounded number of times.
+
+A read that breaks in the middle goes on where it stopped. A write is repeated only when its data can be given again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ramet.core.errors import Unavailable
+from ramet.core.paths import Path
+from ramet.core.resource import Data, How, Resource
+from ramet.core.stat import Attrs, Stat
+from ramet.layers.forward import Forward
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to go on trying: `attempts` in all, pauses doubling from `first` to `longest` seconds."""
+
+    attempts: int = 5
+    first: float = 0.1
+    longest: float = 5.0
+    deadline: float = 60.0
+
+
+class Retry(Forward):
+    def __init__(
+        self,
+        inner: Resource,
+        patience: Patience | None = None,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        super().__init__(inner)
+        self._patience = patience or Patience()
+        self._sleep, self._jitter = sleep, jitter
+
+    async def _pause(self, attempt: int, waited: float, error: Unavailable) -> float:
+        """Wait before the next attempt, or raise `error` when patience has run out."""
+        patience = self._patience
+        pause = min(patience.longest, patience.first * float(2**attempt)) * (0.5 + self._jitter() / 2)
+        if attempt + 1 >= patience.attempts or waited + pause > patience.deadline:
+            raise error
+        await self._sleep(pause)
+        return waited + pause
+
+    async def _again(self, act: Callable[[], Awaitable[T]]) -> T:
+        waited, attempt = 0.0, 0
+        while True:
+            try:
+                return await act()
+            except Unavailable as error:
+                waited = await self._pause(attempt, waited, error)
+                attempt += 1
+
+    async def stat(self, path: Path) -> Stat:
+        return await self._again(lambda: self.inner.stat(path))
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        seen: set[str] = set()
+        waited, attempt = 0.0, 0
+        while True:
+            try:
+                async for entry in self.inner.scan(path):
+                    if entry[0] not in seen:
+                        seen.add(entry[0])
+                        yield entry
+                return
+            except Unavailable as error:
+                waited = await self._pause(attempt, waited, error)
+                attempt += 1
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        waited, attempt = 0.0, 0
+        while True:
+            try:
+                async for block in self.inner.read(path, start, stop):
+                    start += len(block)
+                    yield block
+                return
+            except Unavailable as error:
+                waited = await self._pause(attempt, waited, error)
+                attempt += 1
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        # An append or a creation that failed on the way back may have happened; repeating it would double or deny it.
+        if isinstance(data, bytes) and how in (How.REPLACE, How.PATCH):
+            return await self._again(lambda: self.inner.write(path, data, how, at=at, if_version=if_version))
+        return await self.inner.write(path, data, how, at=at, if_version=if_version)
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        await self._again(lambda: self.inner.setattr(path, attrs))
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        await self._again(lambda: self.inner.copy(src, dst))

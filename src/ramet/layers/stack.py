@@ -1,0 +1,46 @@
+"""The one place where a mount's layers are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ramet.core.limits import DEFAULT_LIMITS, Limits
+from ramet.core.resource import Cap, Resource
+from ramet.layers.cache import Cache, FileStore
+from ramet.layers.emulate import EMULATED, Emulate
+from ramet.layers.limit import Limit
+from ramet.layers.readonly import ReadOnly
+from ramet.layers.retry import Patience, Retry
+from ramet.layers.trace import Operation, Trace
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a mount wants of its stack."""
+
+    writable: bool = True
+    cache: FileStore | None = None
+    """Where contents of a remote mount are kept; None leaves it uncached. Local mounts never need one."""
+    max_drain_bytes: int = 8 << 20
+    limits: Limits = DEFAULT_LIMITS
+    patience: Patience | None = None
+    record: Callable[[Operation], None] | None = None
+
+
+def build(resource: Resource, policy: Policy) -> Resource:
+    """`resource` as a workspace mounts it: complete, patient, bounded, cached, traced, and read-only if so asked.
+
+    From the backend outwards: retry (nearest to what fails), limit (bounds what runs at once), emulate (what it composes
+    is retried step by step), cache (needs none of the above for a hit), trace (what the workspace asked), read-only.
+    """
+    caps = resource.caps
+    if Cap.LOCAL not in caps:
+        resource = Limit(Retry(resource, policy.patience), concurrency=policy.limits.fan_out)
+    if EMULATED not in caps:
+        resource = Emulate(resource)
+    if Cap.LOCAL not in caps and policy.cache is not None:
+        resource = Cache(resource, files=policy.cache, max_drain_bytes=policy.max_drain_bytes)
+    if policy.record is not None:
+        resource = Trace(resource, policy.record)
+    return resource if policy.writable else ReadOnly(resource)
