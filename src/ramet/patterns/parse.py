@@ -294,8 +294,6 @@ class _Parser:
                 return Char(plain)
         if char in _LETTERS:
             return _LETTERS[char]
-        if char.isalnum():
-            self.warnings.append(f"stray \\ before {char}")
         return Char(char)
 
     def c_escape(self, char: str) -> str | None:

@@ -1,0 +1,516 @@
+"""grep, egrep and fgrep: options and files; what happens to the lines lives in `grep_lines`."""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from ramet import patterns
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
+from ramet.commands.grep_lines import Colours, Plan, Search, Shared
+from ramet.commands.inputs import is_utf8, slurp
+from ramet.core import ops
+from ramet.core.errors import reason
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Kind
+from ramet.core.streams import Reader, line_blocks
+from ramet.patterns import Dialect, Lines, MatchTimeout, PatternError
+
+
+def _context(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"{text}: invalid context length argument", hint=False)
+    return int(text)
+
+
+def _limit(text: str) -> int:
+    if not re.fullmatch(r"[+-]?\d+", text):
+        raise UsageError("invalid max count", hint=False)
+    return int(text)
+
+
+def _binary_type(text: str) -> str:
+    if text not in ("binary", "text", "without-match"):
+        raise UsageError("unknown binary-files type", hint=False)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class GrepOptions:
+    syntax: str = choose(
+        {
+            "-E --extended-regexp": "E",
+            "-F --fixed-strings": "F",
+            "-G --basic-regexp": "G",
+            "-P --perl-regexp": "P",
+        },
+        default="",
+        help={
+            "-E --extended-regexp": "PATTERNS are extended regular expressions",
+            "-F --fixed-strings": "PATTERNS are strings",
+            "-G --basic-regexp": "PATTERNS are basic regular expressions",
+            "-P --perl-regexp": "PATTERNS are Perl regular expressions",
+        },
+    )
+    patterns: tuple[str, ...] = several("-e", "--regexp", metavar="PATTERNS", help="use PATTERNS for matching")
+    pattern_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="take PATTERNS from FILE")
+    icase: bool = choose(
+        {"-i -y --ignore-case": True, "--no-ignore-case": False},
+        default=False,
+        help={
+            "-i -y --ignore-case": "ignore case distinctions in patterns and data",
+            "--no-ignore-case": "do not ignore case distinctions (default)",
+        },
+    )
+    words: bool = flag("-w", "--word-regexp", help="match only whole words")
+    whole_line: bool = flag("-x", "--line-regexp", help="match only whole lines")
+    null_data: bool = flag("-z", "--null-data", help="a data line ends in 0 byte, not newline")
+    no_messages: bool = flag("-s", "--no-messages", help="suppress error messages")
+    invert: bool = flag("-v", "--invert-match", help="select non-matching lines")
+    max_count: int | None = value(
+        "-m", "--max-count", metavar="NUM", convert=_limit, help="stop after NUM selected lines"
+    )
+    byte_offset: bool = flag("-b", "--byte-offset", help="print the byte offset with output lines")
+    line_number: bool = flag("-n", "--line-number", help="print line number with output lines")
+    line_buffered: bool = flag("--line-buffered", help="flush output on every line")
+    with_name: bool | None = choose(
+        {"-H --with-filename": True, "-h --no-filename": False},
+        help={
+            "-H --with-filename": "print file name with output lines",
+            "-h --no-filename": "suppress the file name prefix on output",
+        },
+    )
+    label: str = value("--label", default="(standard input)", help="use LABEL as the standard input file name prefix")
+    only_matching: bool = flag("-o", "--only-matching", help="show only nonempty parts of lines that match")
+    quiet: bool = flag("-q", "--quiet", "--silent", help="suppress all normal output")
+    binary: str = mixed(
+        value("--binary-files", metavar="TYPE", convert=_binary_type, help="binary, text or without-match"),
+        flag("-a", "--text", const="text", help="equivalent to --binary-files=text"),
+        flag("-I", const="without-match", help="equivalent to --binary-files=without-match"),
+        default="binary",
+    )
+    directories: str = mixed(
+        value("-d", "--directories", metavar="ACTION", choices=("read", "recurse", "skip"), help="how to treat them"),
+        flag("-r", "--recursive", const="recurse", help="like --directories=recurse"),
+        flag("-R", "--dereference-recursive", const="dereference", help="likewise, but follow all symlinks"),
+        default="read",
+    )
+    devices: str = value("-D", "--devices", metavar="ACTION", default="read", choices=("read", "skip"), help="likewise")
+    include: tuple[str, ...] = several("--include", metavar="GLOB", help="search only files that match GLOB")
+    exclude: tuple[str, ...] = several("--exclude", metavar="GLOB", help="skip files that match GLOB")
+    exclude_from: tuple[str, ...] = several("--exclude-from", metavar="FILE", help="skip files by patterns from FILE")
+    exclude_dir: tuple[str, ...] = several("--exclude-dir", metavar="GLOB", help="skip directories that match GLOB")
+    list_files: str = choose(
+        {"-L --files-without-match": "without", "-l --files-with-matches": "with"},
+        default="",
+        help={
+            "-L --files-without-match": "print only names of FILEs with no selected lines",
+            "-l --files-with-matches": "print only names of FILEs with selected lines",
+        },
+    )
+    count: bool = flag("-c", "--count", help="print only a count of selected lines per FILE")
+    initial_tab: bool = flag("-T", "--initial-tab", help="make tabs line up (if needed)")
+    null_name: bool = flag("-Z", "--null", help="print 0 byte after FILE name")
+    before: int | None = value("-B", "--before-context", metavar="NUM", convert=_context, help="leading context")
+    after: int | None = value("-A", "--after-context", metavar="NUM", convert=_context, help="trailing context")
+    context: int | None = value(
+        "-C", "--context", metavar="NUM", convert=_context, digits=True, help="print NUM lines of output context"
+    )
+    separator: str | None = mixed(
+        value("--group-separator", metavar="SEP", help="print SEP on line between matches with context"),
+        flag("--no-group-separator", const=None, help="do not print separator for matches with context"),
+        default="--",
+    )
+    colour: str = optional(
+        "--color",
+        "--colour",
+        metavar="WHEN",
+        const="auto",
+        default="never",
+        choices=("always", "never", "auto", "yes", "no", "force", "none", "tty", "if-tty"),
+        help="use markers to highlight the matching strings",
+    )
+    order: tuple[tuple[str, object], ...] = ordered()
+
+
+_DIALECTS: dict[str, Dialect | str] = {
+    "E": patterns.GREP_EXTENDED,
+    "G": patterns.GREP_BASIC,
+    "F": patterns.FIXED,
+    "P": patterns.PERL,
+}
+
+
+async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "G") -> int:
+    kinds = {stored for name, stored in o.order if name == "syntax"}
+    if len(kinds) > 1:
+        raise UsageError("conflicting matchers specified", hint=False)
+    operands = list(operands)
+    try:
+        wanted = await _patterns(proc, o, operands)
+        plan = _plan(proc, o, wanted, o.syntax or default)
+    except PatternError as error:
+        proc.complain(str(error))
+        return 2
+    if o.max_count == 0 and not o.list_files:
+        return 1
+    run = _Run(proc, o, plan, many=len(operands) > 1)
+    try:
+        await run.all(operands)
+    except MatchTimeout as error:
+        proc.complain(str(error))
+        return 2
+    if run.failed and not (o.quiet and run.selected):
+        return 2
+    return 0 if run.selected else 1
+
+
+async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> list[bytes]:
+    """All patterns in order; the first operand when no option gives any."""
+    if not o.patterns and not o.pattern_files:
+        if not operands:
+            raise UsageError("Usage: grep [OPTION]... PATTERNS [FILE]...", 2)
+        return encode(operands.pop(0)).split(b"\n")
+    wanted: list[bytes] = []
+    for name, stored in o.order:
+        if name == "patterns":
+            wanted += encode(str(stored)).split(b"\n")
+        elif name == "pattern_files":
+            try:
+                data = await slurp(proc, str(stored))
+            except OSError as error:
+                raise UsageError(f"{stored}: {reason(error)}", 2, hint=False) from None
+            lines = data.split(b"\n")
+            if not lines[-1]:
+                lines.pop()
+            wanted += lines
+    return wanted
+
+
+def _plan(proc: Proc, o: GrepOptions, wanted: list[bytes], syntax: str) -> Plan:
+    utf8 = is_utf8(proc)
+    dialect = _DIALECTS[syntax]
+    seconds = proc.budget.limits.regex_seconds
+    if syntax == "P" and len(wanted) > 1:
+        raise PatternError("the -P option only supports a single pattern")
+    lines = Lines.TEXT if o.null_data else Lines.BLOCK
+    whole = "line" if o.whole_line else "word" if o.words else ""
+    select = pieces = None
+    if wanted:
+        wanted = list(dict.fromkeys(wanted))
+        select = patterns.compile_any(
+            wanted, dialect, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds, whole=whole
+        )
+        pieces = select
+        if whole == "word" and syntax != "P":
+            pieces = patterns.compile_any(wanted, dialect, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds)
+        for warning in select.warnings:
+            proc.complain(f"warning: {warning}")
+    context = -1 if o.context is None else o.context
+    return Plan(
+        select=select,
+        pieces=pieces,
+        words=o.words and syntax != "P",
+        whole_line=o.whole_line,
+        invert=o.invert,
+        delim=b"\0" if o.null_data else b"\n",
+        count=o.count and not (o.quiet or o.list_files),
+        stop_early=o.quiet or bool(o.list_files),
+        max_count=None if o.max_count is None or o.max_count < 0 else o.max_count,
+        only_matching=o.only_matching,
+        line_number=o.line_number,
+        byte_offset=o.byte_offset,
+        initial_tab=o.initial_tab,
+        null_name=o.null_name,
+        before=context if o.before is None else o.before,
+        after=context if o.after is None else o.after,
+        separator=None if o.separator is None else encode(o.separator),
+        colours=_colours(proc.env.get("GREP_COLORS", "")) if o.colour in ("always", "yes", "force") else None,
+        binary=o.binary,
+        utf8=utf8,
+    )
+
+
+_CAPABILITIES = {
+    "ms": "selected_match",
+    "mc": "context_match",
+    "sl": "selected_line",
+    "cx": "context_line",
+    "fn": "file",
+    "ln": "line",
+    "bn": "byte",
+    "se": "separator",
+}
+
+
+def _colours(setting: str) -> Colours:
+    """Colours with what GREP_COLORS changes; what is not understood ends the reading, as in GNU."""
+    changes: dict[str, str] = {}
+    no_erase = False
+    for part in setting.split(":") if setting else ():
+        name, equals, sgr = part.partition("=")
+        if equals and not re.fullmatch(r"[0-9;]*", sgr):
+            break
+        if name == "mt" and equals:
+            changes["selected_match"] = changes["context_match"] = sgr
+        elif name in _CAPABILITIES and equals:
+            changes[_CAPABILITIES[name]] = sgr
+        elif name == "ne" and not equals:
+            no_erase = True
+    return Colours(no_erase=no_erase, **changes)
+
+
+@dataclass
+class _Globs:
+    """--include and --exclude, in order: the last one that matches decides."""
+
+    rules: list[tuple[bool, Callable[[str], object]]] = field(default_factory=list)
+
+    def add(self, glob: str, include: bool) -> None:
+        self.rules.append((include, re.compile(fnmatch.translate(glob)).match))
+
+    def skips(self, names: Sequence[str]) -> bool:
+        if not self.rules:
+            return False
+        for include, match in reversed(self.rules):
+            if any(match(name) for name in names):
+                return not include
+        return self.rules[0][0]
+
+
+def _suffixes(word: str) -> list[str]:
+    """A name as the globs see it: whole, and each trailing part that starts behind a slash."""
+    word = word.rstrip("/") or "/"
+    parts = word.split("/")
+    return ["/".join(parts[index:]) for index in range(len(parts)) if parts[index]] or [word]
+
+
+class _Run:
+    """One grep over its files."""
+
+    def __init__(self, proc: Proc, o: GrepOptions, plan: Plan, many: bool) -> None:
+        self.proc, self.o, self.plan = proc, o, plan
+        self.recursive = o.directories in ("recurse", "dereference")
+        self.show_name = o.with_name if o.with_name is not None else many
+        self.shared = Shared()
+        self.selected = False
+        self.failed = False
+        self.files, self.dirs = _Globs(), _Globs()
+
+    async def all(self, operands: list[str]) -> None:
+        for name, stored in self.o.order:
+            if name in ("include", "exclude"):
+                self.files.add(str(stored), name == "include")
+            elif name == "exclude_from":
+                for line in (await slurp(self.proc, str(stored))).decode("utf-8", "surrogateescape").split("\n"):
+                    if line.strip() and not line.startswith("#"):
+                        self.files.add(line.strip(), False)
+            elif name == "exclude_dir":
+                self.dirs.add(str(stored).rstrip("/") or "/", False)
+        if not operands and self.recursive:
+            await self.tree(self.proc.cwd, "")
+            return
+        for word in operands or ["-"]:
+            if self.o.quiet and self.selected:
+                return
+            await self.operand(word)
+
+    async def operand(self, word: str) -> None:
+        proc = self.proc
+        if word == "-":
+            if not self.files.skips(("-",)):
+                await self.stream(proc.stdin, self.o.label)
+            return
+        try:
+            if self.recursive and proc.descriptor(word) is None:
+                stat = await proc.fs.stat(proc.path(word), follow=True)
+                if stat.kind is Kind.DIR:
+                    if not self.dirs.skips(_suffixes(word)):
+                        await self.tree(proc.path(word), word if word.endswith("/") else word + "/")
+                    return
+            if self.files.skips(_suffixes(word)):
+                return
+            reader = await proc.open(word, dash=False)
+        except OSError as error:
+            self.fail(word, error)
+            return
+        try:
+            await self.stream(reader, word)
+        except OSError as error:
+            self.fail(word, error)
+        finally:
+            await proc.close(reader)
+
+    def fail(self, word: str, error: OSError) -> None:
+        if error.errno == errno.EPIPE:
+            raise error
+        if error.errno == errno.EISDIR and self.o.directories == "skip":
+            return
+        self.failed = True
+        if not self.o.no_messages:
+            self.proc.complain(f"{word}: {reason(error)}")
+
+    async def tree(self, top: Path, prefix: str) -> None:
+        if self.o.with_name is None:
+            self.show_name = True
+        async for path, name in self.walk(top, prefix):
+            if self.o.quiet and self.selected:
+                return
+            try:
+                data = await ops.read_bytes(self.proc.fs, path)
+            except OSError as error:
+                self.fail(name, error)
+                continue
+            search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
+            if data:
+                search.feed(data)
+            self.report(search, name)
+            if self.proc.stdout.full:
+                await self.proc.stdout.drain()
+            await self.proc.budget.breathe()
+
+    async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
+        """The files of a tree that the globs leave, in order, with the names to print."""
+        fs, follow = self.proc.fs, self.o.directories == "dereference"
+        seen = {top}
+        pending = await self.entries(top, prefix)
+        while pending:
+            path, name, kind = pending.pop()
+            if kind is Kind.LINK:
+                if not follow:
+                    continue
+                try:
+                    path = await fs.resolve(path)
+                    kind = (await fs.stat(path)).kind
+                except OSError as error:
+                    self.fail(name, error)
+                    continue
+            if kind is Kind.DIR:
+                if self.dirs.skips((name[name.rfind("/") + 1 :],)):
+                    continue
+                if follow:
+                    if path in seen:
+                        self.proc.complain(f"warning: {name}: recursive directory loop")
+                        continue
+                    seen.add(path)
+                pending += await self.entries(path, name + "/")
+            elif kind is Kind.FILE and not self.files.skips((name[name.rfind("/") + 1 :],)):
+                yield path, name
+
+    async def entries(self, directory: Path, shown: str) -> list[tuple[Path, str, Kind]]:
+        """What a directory holds, last name first."""
+        try:
+            found = await ops.scan_sorted(self.proc.fs, directory)
+        except OSError as error:
+            self.fail(shown.rstrip("/") or ".", error)
+            return []
+        return [(directory / name, shown + name, stat.kind) for name, stat in reversed(found)]
+
+    async def stream(self, reader: Reader, name: str) -> None:
+        search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
+        out, budget = self.proc.stdout, self.proc.budget
+        async for block in line_blocks(reader, self.plan.delim):
+            search.feed(block)
+            if search.out:
+                out.write(b"".join(search.out))
+                search.out.clear()
+                if out.full:
+                    await out.drain()
+            if search.done:
+                if search.unused and self.plan.max_count is not None and reader is self.proc.stdin:
+                    reader.unread(search.unused)
+                break
+            await budget.breathe()
+        self.report(search, name)
+
+    def report(self, search: Search, name: str) -> None:
+        """What is printed after an input: the rest of its lines, its count or its name."""
+        write, plan = self.proc.stdout.write, self.plan
+        if search.selected:
+            self.selected = True
+        if search.out:
+            write(b"".join(search.out))
+        if plan.count:
+            head = search.name_head(b":")
+            write(head + b"%d\n" % search.selected)
+        if search.binary_hit:
+            self.proc.complain(f"{name}: binary file matches")
+        if self.o.list_files and not self.o.quiet and bool(search.selected) == (self.o.list_files == "with"):
+            raw = encode(name)
+            if plan.colours:
+                raw = plan.colours.paint(plan.colours.file, raw)
+            write(raw + (b"\0" if plan.null_name else b"\n"))
+
+
+async def egrep(proc: Proc, o: GrepOptions, operands: list[str]) -> int:
+    return await grep(proc, o, operands, "E")
+
+
+async def fgrep(proc: Proc, o: GrepOptions, operands: list[str]) -> int:
+    return await grep(proc, o, operands, "F")
+
+
+_CLUSTER = re.compile(r"-([EFGPiywxzsvbnHhoqaIrRLlcTZUu]+)(\d+)(.*)", re.DOTALL)
+
+
+def _split_numbers(words: list[str]) -> list[str]:
+    """`-c5` is `-c -5`: a number of context lines may stand anywhere among short flags."""
+    out: list[str] = []
+    for index, word in enumerate(words):
+        if word == "--":
+            return out + words[index:]
+        found = _CLUSTER.fullmatch(word)
+        if found is None:
+            out.append(word)
+        else:
+            out += [f"-{found[1]}", f"-{found[2]}{found[3]}"]
+    return out
+
+
+_USAGE = "[OPTION]... PATTERNS [FILE]..."
+_DETAILS = """
+    When FILE is '-', read standard input. With no FILE, read '.' if recursive, '-' otherwise. Exit status is 0 if any
+    line is selected, 1 otherwise; if any error occurs and -q is not given, the exit status is 2.
+"""
+COMMANDS = [
+    Command(
+        "grep",
+        grep,
+        GrepOptions,
+        summary="Search for PATTERNS in each FILE.",
+        usage=_USAGE,
+        details=_DETAILS,
+        examples=(
+            ("grep -rn TODO src", "every TODO with file and line"),
+            ("grep -cE '^(GET|POST) ' log", "how many lines start with either word"),
+            ("grep -oP '(?<=id=)\\d+' log", "only the numbers after id="),
+        ),
+        ignored=("-U --binary", "-u --unix-byte-offsets"),
+        bad_usage=2,
+        rewrite=_split_numbers,
+    ),
+    Command(
+        "egrep",
+        egrep,
+        GrepOptions,
+        summary="Search for extended regular expressions (grep -E).",
+        usage=_USAGE,
+        ignored=("-U --binary",),
+        bad_usage=2,
+        rewrite=_split_numbers,
+    ),
+    Command(
+        "fgrep",
+        fgrep,
+        GrepOptions,
+        summary="Search for plain strings (grep -F).",
+        usage=_USAGE,
+        ignored=("-U --binary",),
+        bad_usage=2,
+        rewrite=_split_numbers,
+    ),
+]

@@ -1,0 +1,453 @@
+"""What grep does with the lines of one input: selects, counts and prints them, block by block, with context.
+
+The work per block is a search over the whole block; a loop per line happens only for lines that are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ramet.patterns import Matcher, after_char
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """SGR sequences of the parts of a line; empty means uncoloured."""
+
+    selected_match: str = "01;31"
+    context_match: str = "01;31"
+    selected_line: str = ""
+    context_line: str = ""
+    file: str = "35"
+    line: str = "32"
+    byte: str = "32"
+    separator: str = "36"
+    no_erase: bool = False
+
+    def start(self, sgr: str) -> bytes:
+        return f"\x1b[{sgr}m".encode() + (b"" if self.no_erase else b"\x1b[K")
+
+    @property
+    def end(self) -> bytes:
+        return b"\x1b[m" if self.no_erase else b"\x1b[m\x1b[K"
+
+    def paint(self, sgr: str, data: bytes) -> bytes:
+        return self.start(sgr) + data + self.end if sgr else data
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything about a search that does not depend on the input."""
+
+    select: Matcher | None
+    """Finds lines; None when there are no patterns at all."""
+    pieces: Matcher | None
+    """Finds the parts of a selected line."""
+    words: bool = False
+    whole_line: bool = False
+    invert: bool = False
+    delim: bytes = b"\n"
+    count: bool = False
+    stop_early: bool = False
+    """One selected line answers the question (-q, -l, -L)."""
+    max_count: int | None = None
+    only_matching: bool = False
+    line_number: bool = False
+    byte_offset: bool = False
+    initial_tab: bool = False
+    null_name: bool = False
+    before: int = -1
+    after: int = -1
+    separator: bytes | None = b"--"
+    colours: Colours | None = None
+    binary: str = "binary"
+    utf8: bool = True
+
+    @property
+    def quiet(self) -> bool:
+        return self.count or self.stop_early
+
+    @property
+    def plain(self) -> bool:
+        """Whether selected lines are printed just as they are."""
+        return not (self.only_matching or self.line_number or self.byte_offset or self.initial_tab or self.colours)
+
+
+def word_spans(matcher: Matcher, line: bytes, utf8: bool) -> Iterator[Span]:
+    """The matches that stand alone as words, trying shorter ones at the same place as GNU does."""
+    pos, size = 0, len(line)
+    while pos <= size:
+        found = _word_at(matcher, line, pos, utf8)
+        if found is None:
+            return
+        start, stop = found
+        if stop > start:
+            yield found
+            pos = stop
+        else:
+            pos = after_char(line, start)
+
+
+def _word_at(matcher: Matcher, line: bytes, pos: int, utf8: bool) -> Span | None:
+    found = matcher.search(line, pos)
+    while found is not None:
+        start, stop = found
+        while True:
+            if not _is_word_before(line, start, utf8) and not _is_word_after(line, stop, utf8):
+                return start, stop
+            shorter = matcher.search(line[: stop - 1], start) if stop > start else None
+            if shorter is None or shorter[0] != start or shorter[1] == start:
+                break
+            stop = shorter[1]
+        if start >= len(line):
+            return None
+        found = matcher.search(line, after_char(line, start))
+    return None
+
+
+def _is_word(char: str) -> bool:
+    return char == "_" or char.isalnum()
+
+
+def _is_word_before(line: bytes, pos: int, utf8: bool) -> bool:
+    if pos == 0:
+        return False
+    if line[pos - 1] < 0x80 or not utf8:
+        return line[pos - 1] < 0x80 and _is_word(chr(line[pos - 1]))
+    return _is_word(line[max(0, pos - 4) : pos].decode("utf-8", "ignore")[-1:] or " ")
+
+
+def _is_word_after(line: bytes, pos: int, utf8: bool) -> bool:
+    if pos >= len(line):
+        return False
+    if line[pos] < 0x80 or not utf8:
+        return line[pos] < 0x80 and _is_word(chr(line[pos]))
+    return _is_word(line[pos : pos + 4].decode("utf-8", "ignore")[:1] or " ")
+
+
+@dataclass(slots=True)
+class Shared:
+    """What outlives one input: whether any group of lines was printed before."""
+
+    used: bool = False
+
+
+@dataclass(slots=True)
+class Search:
+    """The search of one input: feed it blocks that end at line ends; it fills `out`."""
+
+    plan: Plan
+    shared: Shared
+    name: bytes | None = None
+    """Printed before each line; None when it is not wanted."""
+    out: list[bytes] = field(default_factory=list)
+    selected: int = 0
+    done: bool = False
+    unused: bytes = b""
+    """What follows the last line that was looked at when `max_count` ended the search."""
+    binary_hit: bool = False
+    _is_binary: bool = False
+    _before: bytes = b""
+    _number: int = 0
+    _offset: int = 0
+    _pending: int = 0
+    _adjacent: bool = False
+    _counted: int = 0
+    _stopping: bool = False
+
+    def feed(self, block: bytes) -> None:
+        """One block; sets `done` when no more input is needed."""
+        plan = self.plan
+        if plan.delim == b"\n" and plan.binary != "text" and (self._is_binary or b"\0" in block):
+            self._feed_binary(block.replace(b"\0", b"\n"))
+            return
+        if plan.quiet:
+            self._feed_quiet(block)
+        elif plan.before < 0 and plan.after < 0:
+            self._feed_lines(block)
+        else:
+            self._feed_context(block)
+
+    # ------------------------------------------------------------------ which lines
+
+    def _hits(self, block: bytes, start: int = 0) -> Iterator[Span]:
+        """The selected lines of a block, without their delimiters."""
+        select, delim = self.plan.select, self.plan.delim
+        matched: Iterator[Span] = iter(()) if select is None else self._matched(select, block, start)
+        if not self.plan.invert:
+            yield from matched
+            return
+        pos, find, end = start, block.find, len(block)
+        for low, high in matched:
+            while pos < low:
+                stop = find(delim, pos)
+                yield pos, stop
+                pos = stop + 1
+            pos = high + 1
+        while pos < end:
+            stop = find(delim, pos)
+            if stop < 0:
+                stop = end
+            yield pos, stop
+            pos = stop + 1
+
+    def _matched(self, select: Matcher, block: bytes, start: int) -> Iterator[Span]:
+        delim = self.plan.delim
+        if delim == b"\n":
+            if start:
+                return ((low + start, high + start) for low, high in select.lines(block[start:]))
+            return select.lines(block)
+        return self._matched_records(select, block, start)
+
+    def _matched_records(self, select: Matcher, block: bytes, start: int) -> Iterator[Span]:
+        """Records that end in NUL may hold newlines, so each is a text of its own."""
+        pos = start
+        while pos < len(block):
+            stop = block.find(b"\0", pos)
+            if stop < 0:
+                stop = len(block)
+            if select.test(block[pos:stop]):
+                yield pos, stop
+            pos = stop + 1
+
+    def _lines_in(self, block: bytes) -> int:
+        delim = self.plan.delim
+        return block.count(delim) + (0 if block.endswith(delim) else 1)
+
+    # ------------------------------------------------------------------ ways to consume a block
+
+    def _feed_quiet(self, block: bytes) -> None:
+        plan = self.plan
+        if plan.stop_early:
+            for _ in self._hits(block):
+                self.selected = 1
+                self.done = True
+                return
+            return
+        if plan.delim == b"\n" and plan.max_count is None:
+            matched = 0 if plan.select is None else plan.select.count_lines(block)
+            self.selected += self._lines_in(block) - matched if plan.invert else matched
+            return
+        for _, stop in self._hits(block):
+            self.selected += 1
+            if plan.max_count is not None and self.selected >= plan.max_count:
+                self.done = True
+                self.unused = block[stop + 1 :]
+                return
+
+    def _feed_binary(self, block: bytes) -> None:
+        plan = self.plan
+        if plan.binary == "without-match":
+            self.done = True
+            return
+        self._is_binary = True
+        if plan.quiet:
+            self._feed_quiet(block)
+            return
+        for _ in self._hits(block):
+            self.selected += 1
+            self.binary_hit = self.done = True
+            return
+
+    def _feed_lines(self, block: bytes) -> None:
+        """Without context: hits are printed straight from the block."""
+        plan, out = self.plan, self.out
+        check = plan.binary != "text" and plan.utf8 and not _valid(block)
+        limit = plan.max_count
+        simple = plan.plain and not check
+        head = self.name_head(b":") if simple else b""
+        last = 0
+        for start, stop in self._hits(block):
+            if simple:
+                if head:
+                    out.append(head)
+                out.append(block[start : stop + 1])
+                if stop == len(block):
+                    out.append(plan.delim)
+            else:
+                if plan.line_number:
+                    self._number += block.count(plan.delim, last, start) + 1
+                    last = stop + 1
+                self._print(block, start, stop, True, check)
+            self.selected += 1
+            if limit is not None and self.selected >= limit:
+                self.done = True
+                self.unused = block[stop + 1 :]
+                return
+        if plan.line_number and not simple:
+            self._number += block.count(plan.delim, last)
+        self._offset += len(block)
+
+    def _feed_context(self, block: bytes) -> None:
+        """With context: `edge` is where unprinted lines begin, `_adjacent` whether a printed one ends right there."""
+        plan, delim = self.plan, self.plan.delim
+        check = plan.binary != "text" and plan.utf8 and not _valid(block)
+        kept = len(self._before)
+        if kept:
+            # The lines kept from the last block are there as leading context only.
+            self._offset -= kept
+            self._number -= self._before.count(delim)
+            block = self._before + block
+        edge = self._trailing(block, kept, check) if self._pending else 0
+        if not self._stopping:
+            for start, stop in self._hits(block, kept):
+                edge = self._trailing(block, edge, check, start)
+                first = self._lead(block, edge, start)
+                if self.shared.used and plan.separator is not None and not (self._adjacent and first == edge):
+                    self._print_separator(plan.separator)
+                while first < start:
+                    end = block.find(delim, first)
+                    self._show(block, first, end, False, check)
+                    first = end + 1
+                self._show(block, start, stop, True, check)
+                self.shared.used = self._adjacent = True
+                self._pending = max(plan.after, 0)
+                edge = stop + 1
+                self.selected += 1
+                if plan.max_count is not None and self.selected >= plan.max_count:
+                    self._stopping = True
+                    self.unused = block[edge:]
+                    break
+        edge = self._trailing(block, edge, check)
+        if self._stopping and (not self._pending or edge < len(block)):
+            self.done = True
+        cut = self._lead(block, edge, len(block))
+        if cut > edge:
+            self._adjacent = False
+        self._number += block.count(delim, self._counted)
+        self._counted = 0
+        self._offset += len(block)
+        self._before = block[cut:]
+
+    def _show(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> None:
+        if self.plan.line_number:
+            self._number += block.count(self.plan.delim, self._counted, start)
+            self._counted = start
+            self._number += 1
+            self._print(block, start, stop, chosen, check)
+            self._number -= 1
+        else:
+            self._print(block, start, stop, chosen, check)
+
+    def _print_separator(self, separator: bytes) -> None:
+        colours = self.plan.colours
+        self.out.append((colours.paint(colours.separator, separator) if colours else separator) + b"\n")
+
+    def _trailing(self, block: bytes, pos: int, check: bool, stop: int | None = None) -> int:
+        """Print what is pending of trailing context before `stop`; the position behind it."""
+        end = len(block) if stop is None else stop
+        while self._pending > 0 and pos < end:
+            close = block.find(self.plan.delim, pos)
+            if close < 0:
+                close = len(block)
+            self._show(block, pos, close, False, check)
+            self._pending -= 1
+            pos = close + 1
+        return min(pos, len(block))
+
+    def _lead(self, block: bytes, low: int, start: int) -> int:
+        """Where the leading context of a line at `start` begins, not before `low`."""
+        for _ in range(self.plan.before):
+            if start <= low:
+                break
+            start = block.rfind(self.plan.delim, low, start - 1) + 1 or low
+        return max(start, low)
+
+    # ------------------------------------------------------------------ printing
+
+    def name_head(self, sep: bytes) -> bytes:
+        plan, colours = self.plan, self.plan.colours
+        if self.name is None:
+            return b""
+        name = colours.paint(colours.file, self.name) if colours else self.name
+        if plan.null_name:
+            return name + b"\0"
+        return name + (colours.paint(colours.separator, sep) if colours else sep)
+
+    def _head(self, sep: bytes, offset: int, empty: bool) -> bytes:
+        plan, colours = self.plan, self.plan.colours
+        head = self.name_head(sep)
+        mark = colours.paint(colours.separator, sep) if colours else sep
+        width = 2 if plan.initial_tab else 0
+        if plan.line_number:
+            number = b"%*d" % (width, self._number)
+            head += (colours.paint(colours.line, number) if colours else number) + mark
+        if plan.byte_offset:
+            number = b"%*d" % (width, offset)
+            head += (colours.paint(colours.byte, number) if colours else number) + mark
+        if plan.initial_tab and head and not empty:
+            head += b"\t"
+        return head
+
+    def _print(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> None:
+        plan = self.plan
+        line = block[start:stop]
+        sep = b":" if chosen else b"-"
+        matching = chosen != plan.invert
+        if plan.only_matching:
+            if matching:
+                self._print_pieces(line, self._offset + start, sep, check)
+            return
+        if check and not _valid(line):
+            self.binary_hit = True
+            return
+        self.out.append(self._head(sep, self._offset + start, not line))
+        colours = plan.colours
+        if colours is not None:
+            line_sgr = colours.selected_line if chosen else colours.context_line
+            match_sgr = colours.selected_match if chosen else colours.context_match
+            if matching and match_sgr:
+                line = self._painted(line, line_sgr, match_sgr)
+            elif line_sgr and line:
+                line = colours.paint(line_sgr, line)
+        self.out.append(line)
+        self.out.append(plan.delim)
+
+    def _pieces(self, line: bytes) -> Iterator[Span]:
+        plan = self.plan
+        if plan.pieces is None:
+            return
+        if plan.words and not plan.whole_line:
+            yield from word_spans(plan.pieces, line, plan.utf8)
+            return
+        for start, stop in plan.pieces.finditer(line):
+            if stop > start:
+                yield start, stop
+
+    def _print_pieces(self, line: bytes, offset: int, sep: bytes, check: bool) -> None:
+        colours = self.plan.colours
+        for start, stop in self._pieces(line):
+            piece = line[start:stop]
+            if check and not _valid(piece):
+                self.binary_hit = True
+                continue
+            self.out.append(self._head(sep, offset + start, False))
+            self.out.append(colours.paint(colours.selected_match, piece) if colours else piece)
+            self.out.append(self.plan.delim)
+
+    def _painted(self, line: bytes, line_sgr: str, match_sgr: str) -> bytes:
+        colours = self.plan.colours
+        assert colours is not None
+        parts: list[bytes] = []
+        pos = 0
+        for start, stop in self._pieces(line):
+            if start > pos:
+                parts.append(colours.paint(line_sgr, line[pos:start]))
+            parts.append(colours.paint(match_sgr, line[start:stop]))
+            pos = stop
+        if pos < len(line):
+            parts.append(colours.paint(line_sgr, line[pos:]))
+        return b"".join(parts)
+
+
+def _valid(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
