@@ -17,7 +17,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import Reader, line_blocks
+from ramet.core.streams import Reader
 from ramet.patterns import Dialect, Lines, MatchTimeout, PatternError
 
 
@@ -413,18 +413,22 @@ class _Run:
     async def stream(self, reader: Reader, name: str) -> None:
         search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
         out, budget = self.proc.stdout, self.proc.budget
-        async for block in line_blocks(reader, self.plan.delim):
-            search.feed(block)
+        while not search.done:
+            block = await reader.read()
+            if block:
+                search.feed_more(block)
+            else:
+                search.finish()
             if search.out:
                 out.write(b"".join(search.out))
                 search.out.clear()
                 if out.full:
                     await out.drain()
-            if search.done:
-                if search.unused and self.plan.max_count is not None and reader is self.proc.stdin:
-                    reader.unread(search.unused)
+            if not block:
                 break
             await budget.breathe()
+        if search.unused and self.plan.max_count is not None and reader is self.proc.stdin:
+            reader.unread(search.unused)
         self.report(search, name)
 
     def report(self, search: Search, name: str) -> None:

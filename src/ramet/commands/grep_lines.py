@@ -157,9 +157,53 @@ class Search:
     _adjacent: bool = False
     _counted: int = 0
     _stopping: bool = False
+    _rest: list[bytes] = field(default_factory=list)
+
+    def feed_more(self, block: bytes) -> None:
+        """One block that may end within a line: what is unfinished is kept for the next one."""
+        delim = self.plan.delim
+        if self._rest:
+            head = block.find(delim) + 1
+            if not head:
+                self._rest.append(block)
+                return
+            self._rest.append(block[:head])
+            line, self._rest = b"".join(self._rest), []
+            self.feed(line)
+        else:
+            head = 0
+        cut = block.rfind(delim) + 1
+        if self.done:
+            self.unused += block[head:]
+            return
+        if cut < len(block):
+            self._rest.append(block[cut:])
+        if head < cut:
+            if self._fast and b"\0" not in block:
+                self._count(block, head, cut)
+            else:
+                self.feed(block[head:cut] if head or cut < len(block) else block)
+            if self.done:
+                self.unused += b"".join(self._rest)
+
+    def finish(self) -> None:
+        """The last line, if it has no delimiter."""
+        if self._rest and not self.done:
+            rest, self._rest = b"".join(self._rest), []
+            self.feed(rest)
+
+    @property
+    def _fast(self) -> bool:
+        plan = self.plan
+        return plan.count and plan.max_count is None and plan.delim == b"\n" and not self._is_binary
+
+    def _count(self, block: bytes, start: int, stop: int) -> None:
+        plan = self.plan
+        matched = 0 if plan.select is None else plan.select.count_lines(block, start, stop)
+        self.selected += block.count(b"\n", start, stop) - matched if plan.invert else matched
 
     def feed(self, block: bytes) -> None:
-        """One block; sets `done` when no more input is needed."""
+        """One block that ends at a line end or at the end of the input; sets `done` when no more input is needed."""
         plan = self.plan
         if plan.delim == b"\n" and plan.binary != "text" and (self._is_binary or b"\0" in block):
             self._feed_binary(block.replace(b"\0", b"\n"))
@@ -197,9 +241,7 @@ class Search:
     def _matched(self, select: Matcher, block: bytes, start: int) -> Iterator[Span]:
         delim = self.plan.delim
         if delim == b"\n":
-            if start:
-                return ((low + start, high + start) for low, high in select.lines(block[start:]))
-            return select.lines(block)
+            return select.lines(block, start)
         return self._matched_records(select, block, start)
 
     def _matched_records(self, select: Matcher, block: bytes, start: int) -> Iterator[Span]:
@@ -258,6 +300,9 @@ class Search:
         check = plan.binary != "text" and plan.utf8 and not _valid(block)
         limit = plan.max_count
         simple = plan.plain and not check
+        if simple and limit is None and not plan.invert:
+            self._copy_lines(block)
+            return
         head = self.name_head(b":") if simple else b""
         last = 0
         for start, stop in self._hits(block):
@@ -280,6 +325,19 @@ class Search:
         if plan.line_number and not simple:
             self._number += block.count(plan.delim, last)
         self._offset += len(block)
+
+    def _copy_lines(self, block: bytes) -> None:
+        """The commonest case, in as few steps per line as there are."""
+        head, out = self.name_head(b":"), self.out
+        count = 0
+        for start, stop in self._hits(block):
+            count += 1
+            if head:
+                out.append(head)
+            out.append(block[start : stop + 1])
+        self.selected += count
+        if count and stop == len(block):
+            out.append(self.plan.delim)
 
     def _feed_context(self, block: bytes) -> None:
         """With context: `edge` is where unprinted lines begin, `_adjacent` whether a printed one ends right there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat
 
 from ramet.patterns import parse as dialects
 from ramet.patterns import perl, tree
@@ -27,12 +28,14 @@ from ramet.patterns.simple import is_simple
 from ramet.patterns.tree import Node
 
 SECONDS = 10.0
+_SPARSE = 2048
+"""Bytes per matching line from which on a search per line is cheaper than cutting the block at every match."""
 
 
 class Matcher:
     """A compiled pattern. Positions are byte offsets; context before `pos` counts for anchors and word boundaries."""
 
-    __slots__ = ("_ascii", "_wide", "groups", "literal", "same", "warnings")
+    __slots__ = ("_ascii", "_bulk", "_dense", "_wide", "groups", "literal", "same", "warnings")
 
     def __init__(self, groups: int, literal: bytes | None, warnings: tuple[str, ...], same: bool) -> None:
         self.groups = groups
@@ -43,6 +46,8 @@ class Matcher:
         """Whether one engine serves all data."""
         self._ascii: MatchEngine | None = None
         self._wide: MatchEngine | None = None
+        self._bulk: MatchEngine | None = None
+        self._dense = False
 
     def _make(self, ascii_only: bool) -> MatchEngine:
         raise NotImplementedError
@@ -56,6 +61,16 @@ class Matcher:
         if self._wide is None:
             self._wide = self._make(False)
         return self._wide
+
+    def bulk(self, data: bytes) -> MatchEngine:
+        """The engine for a large block: the one with the best throughput rather than the cheapest call."""
+        narrow = self.same or data.isascii()
+        if narrow and self._bulk is None:
+            self._bulk = self._make_bulk(not self.same) or self.engine(b"")
+        return self._bulk if narrow and self._bulk is not None else self.engine(data)
+
+    def _make_bulk(self, ascii_only: bool) -> MatchEngine | None:
+        return None
 
     def search(self, data: bytes, pos: int = 0) -> Span | None:
         """The span of the leftmost match."""
@@ -84,41 +99,61 @@ class Matcher:
                 yield found
                 pos = last = stop
 
-    def lines(self, block: bytes, delim: bytes = b"\n") -> Iterator[Span]:
-        """The lines of a block (without delimiter) that hold a match; for patterns compiled with `Lines.BLOCK`."""
-        search, find, rfind = self.engine(block).search, block.find, block.rfind
-        pos, end = 0, len(block)
+    def lines(self, block: bytes, start: int = 0, stop: int | None = None) -> Iterator[Span]:
+        """The lines of a block (without newline) that hold a match; for patterns compiled with `Lines.BLOCK`."""
+        search, find, rfind = self._for_lines(block).search, block.find, block.rfind
+        pos, end = start, len(block) if stop is None else stop
         while pos < end:
             found = search(block, pos)
-            if found is None or (found[0] >= end and block.endswith(delim)):
+            if found is None or found[0] >= end:
+                # An empty match behind the last newline is no line.
+                if found is not None and found[0] == end == len(block) and not block.endswith(b"\n"):
+                    yield rfind(b"\n", pos, end) + 1 or pos, end
                 return
-            start = rfind(delim, pos, found[0]) + 1 or pos
-            stop = find(delim, found[1])
-            if stop < 0:
-                stop = end
-            yield start, stop
-            pos = stop + 1
+            first = rfind(b"\n", pos, found[0]) + 1 or pos
+            last = find(b"\n", found[1], end)
+            if last < 0:
+                last = end
+            yield first, last
+            pos = last + 1
 
-    def count_lines(self, block: bytes) -> int:
+    def _for_lines(self, block: bytes) -> MatchEngine:
+        """A plain search costs less per call where every other line matches, the bulk engine less per byte."""
+        if self.literal and block.count(self.literal, 0, 8 * _SPARSE) > 4:
+            return self.engine(block)
+        return self.bulk(block)
+
+    def count_lines(self, block: bytes, start: int = 0, stop: int | None = None) -> int:
         """How many lines of a block hold a match."""
-        literal = self.literal
-        if literal and b"\n" not in literal:
-            first = block.find(literal)
-            if first < 0:
-                return 0
-            between = block.split(literal)
-            return len([piece for piece in between[1:-1] if b"\n" in piece]) + 1
-        search, find = self.engine(block).search, block.find
-        pos, end, count = 0, len(block), 0
+        pos, end, count = start, len(block) if stop is None else stop, 0
+        literal = self.literal if self.literal and b"\n" not in self.literal else None
+        if self._dense and literal is not None:
+            count = _count_dense(block[start:end] if start or end < len(block) else block, literal)
+            self._dense = (end - start) < _SPARSE * count
+            return count
+        search, find = self.bulk(block).search, block.find
         while pos < end:
             found = search(block, pos)
-            if found is None or (found[0] >= end and block.endswith(b"\n")):
+            if found is None or found[0] >= end:
+                if found is not None and found[0] == end == len(block) and not block.endswith(b"\n"):
+                    count += 1
                 break
             count += 1
-            pos = find(b"\n", found[1]) + 1
+            pos = find(b"\n", found[1], end) + 1
             if not pos:
                 break
+            if count & 63 == 0 and literal is not None and (pos - start) < _SPARSE * count:
+                self._dense = True
+                return count + _count_dense(block[pos:end], literal)
         return count
+
+
+def _count_dense(block: bytes, literal: bytes) -> int:
+    """How many lines hold the literal, when so many do that a search for each costs more than cutting at them all."""
+    pieces = block.split(literal)
+    if len(pieces) == 1:
+        return 0
+    return len(pieces) - 1 - list(map(bytes.count, pieces[1:-1], repeat(b"\n"))).count(0)
 
 
 def after_char(data: bytes, pos: int) -> int:
@@ -163,6 +198,20 @@ class _PosixMatcher(Matcher):
         if coding is Coding.UTF8:
             return RegexTextEngine(source, icase, True, self._seconds, guard)
         return RegexEngine(source, icase, True, self._seconds, guard)
+
+    def _make_bulk(self, ascii_only: bool) -> MatchEngine | None:
+        if self.literal == b"" or self._parsed.back_references:
+            return None
+        coding = Coding.ASCII if ascii_only else self._coding
+        node = self._parsed.tree
+        if self.literal is not None:
+            coding = Coding.BYTES
+            node = tree.Sequence(tuple(tree.Char(char) for char in self.literal.decode("latin-1")))
+        try:
+            source = emit(node, Target(Engine.RE2, coding, self._lines, captures=False))
+            return Re2Engine(source, self._icase, coding is Coding.UTF8)
+        except (Inexpressible, PatternError):
+            return None
 
     def _guard(self, coding: Coding) -> MatchEngine | None:
         """A linear engine that matches wherever the pattern might: back-references widened to their group's body."""
