@@ -6,9 +6,9 @@ else it can say, and `regex` under a time limit for back-references and Perl syn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import repeat
 
 from ramet.patterns import parse as dialects
 from ramet.patterns import perl, tree
@@ -149,11 +149,8 @@ class Matcher:
 
 
 def _count_dense(block: bytes, literal: bytes) -> int:
-    """How many lines hold the literal, when so many do that a search for each costs more than cutting at them all."""
-    pieces = block.split(literal)
-    if len(pieces) == 1:
-        return 0
-    return len(pieces) - 1 - list(map(bytes.count, pieces[1:-1], repeat(b"\n"))).count(0)
+    """How many lines hold the literal, when so many do that one call that finds them all is cheaper than one for each."""
+    return len(re.findall(re.escape(literal) + b".*", block))
 
 
 def after_char(data: bytes, pos: int) -> int:
