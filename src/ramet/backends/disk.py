@@ -253,13 +253,13 @@ class DiskResource:
                 async for block in _blocks(data):
                     _write_all(temp.fd, block)
                 self._settle(temp.fd)
-                stat = os.fstat(temp.fd)
                 if how is How.CREATE:
                     temp.link()
                 else:
                     temp.rename()
                 if self._fsync == "full":
                     _fsync_directory(parent)
+                stat = os.fstat(temp.fd)  # taken last: renaming changes the ctime, which is part of the version
             return _describe(stat)
 
     async def _overwrite(self, path: Path, data: Data) -> Stat:

@@ -310,6 +310,10 @@ class PipeReader(Reader):
                 channel.wake_reader = asyncio.get_running_loop().create_future()
             # Several readers may share the pipe (subshells): all wait on the same future, one gets the block.
             await asyncio.shield(channel.wake_reader)
+            if self._pos < len(self._buffer):  # another reader was woken first and left a rest
+                block = self._buffer[self._pos :]
+                self._buffer, self._pos = b"", 0
+                return block
         return block
 
     @property

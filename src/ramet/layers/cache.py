@@ -1,7 +1,7 @@
 """`Cache`: remembers listings and contents of a slow resource, and is never stale within one workspace.
 
 Rules that this file keeps:
-- An answer is trusted for its `ttl`; after that a content is revalidated by `version` and read again only if it changed.
+- An answer is trusted for its `ttl`; then a content is revalidated by `version` and read again only if it changed.
 - Every write, removal or rename through this layer forgets what it touches before it returns, also when it fails.
 - What is remembered is bounded: bytes by `max_bytes`, entries by `max_entries`; the least recently used goes first.
 - A reader that stops early costs at most `max_drain_bytes` more, read on in the background to fill the cache.
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from ramet.core.errors import fail
 from ramet.core.paths import Path
-from ramet.core.resource import Data, How, Resource
+from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.layers.forward import Forward
 
@@ -81,6 +81,8 @@ class FileStore:
 
 
 class Cache(Forward):
+    transparent = False  # a handle or a second name of a file would change bytes behind the cache's back
+
     def __init__(
         self,
         inner: Resource,
@@ -100,6 +102,10 @@ class Cache(Forward):
         self._listings: OrderedDict[Path, tuple[list[tuple[str, Stat]], float]] = OrderedDict()
         self._drains: set[asyncio.Task[None]] = set()
         self._epoch = 0  # moves with every change, so that an answer asked for before it is not remembered after it
+
+    @property
+    def caps(self) -> Cap:
+        return self.inner.caps & ~Cap.HARDLINKS
 
     # ---------------------------------------------------------------------------------------------- reading
 
@@ -201,7 +207,7 @@ class Cache(Forward):
         # The version is taken before the bytes: if the file changes while it is read, the next check will see that.
         epoch = self._epoch
         stat = await self.stat(path)
-        keep = stat.kind is Kind.FILE and stat.ttl != 0 or stat.version is not None
+        keep = (stat.kind is Kind.FILE and stat.ttl != 0) or stat.version is not None
         source = self.inner.read(path)
         parts: list[bytes] = []
         total, finished = 0, False

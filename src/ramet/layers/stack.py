@@ -31,8 +31,8 @@ class Policy:
 def build(resource: Resource, policy: Policy) -> Resource:
     """`resource` as a workspace mounts it: complete, patient, bounded, cached, traced, and read-only if so asked.
 
-    From the backend outwards: retry (nearest to what fails), limit (bounds what runs at once), emulate (what it composes
-    is retried step by step), cache (needs none of the above for a hit), trace (what the workspace asked), read-only.
+    From the backend outwards: retry (nearest to what fails), limit (bounds what runs at once), emulate (what it makes
+    is retried step by step), cache (a hit needs none of the above), trace (what the workspace asked), read-only.
     """
     caps = resource.caps
     if Cap.LOCAL not in caps:

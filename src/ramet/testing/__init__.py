@@ -1,0 +1,12 @@
+"""Suites that prove an implementation; third parties run them on theirs.
+
+from ramet.testing import CHECKS, run_check
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_my_resource(check, tmp_path):
+    run_check(check, lambda: MyResource(tmp_path))
+"""
+
+from ramet.testing.resource_suite import CHECKS, Check, run_check
+
+__all__ = ["CHECKS", "Check", "run_check"]

@@ -1,0 +1,149 @@
+"""What the RAM tree adds to the common promises: forks, quota, holes, digests."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramet.backends.blocks import Blocks
+from ramet.backends.ram import RAMResource
+from ramet.core import ops
+from ramet.core.paths import ROOT, parse
+from ramet.core.resource import How
+from ramet.core.stat import Attrs
+
+
+def test_a_fork_costs_nothing_per_file() -> None:
+    tree = RAMResource()
+
+    async def fill() -> None:
+        for d in range(100):
+            await tree.mkdir(parse(f"/d{d}"))
+            for f in range(50):
+                await tree.write(parse(f"/d{d}/f{f}"), b"x")
+
+    asyncio.run(fill())
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    twin = tree.fork()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 10_000
+    asyncio.run(twin.write(parse("/d0/f0"), b"changed"))
+    assert tree.read_now(parse("/d0/f0")) == b"x"
+
+
+def test_a_fork_keeps_hard_links_together() -> None:
+    async def act() -> None:
+        tree = RAMResource()
+        await tree.write(parse("/a"), b"1")
+        await tree.link(parse("/a"), parse("/b"))
+        twin = tree.fork()
+        await twin.write(parse("/b"), b"2")
+        assert twin.read_now(parse("/a")) == b"2"
+        assert tree.read_now(parse("/a")) == tree.read_now(parse("/b")) == b"1"
+        await tree.remove(parse("/b"))
+        assert (await tree.stat(parse("/a"))).nlink == 1
+        assert (await twin.stat(parse("/a"))).nlink == 2
+
+    asyncio.run(act())
+
+
+def test_an_open_handle_writes_to_its_own_side_of_a_fork() -> None:
+    async def act() -> None:
+        tree = RAMResource()
+        await tree.write(parse("/f"), b"old")
+        handle = tree.open(parse("/f"), write=True)
+        twin = tree.fork()
+        handle.pwrite(0, b"new")
+        assert tree.read_now(parse("/f")) == b"new"
+        assert twin.read_now(parse("/f")) == b"old"
+
+    asyncio.run(act())
+
+
+def test_the_quota_is_loud_and_gives_back_what_is_freed() -> None:
+    async def act() -> None:
+        tree = RAMResource(quota=10)
+        await tree.write(parse("/a"), b"12345678")
+        with pytest.raises(OSError) as caught:
+            await tree.write(parse("/b"), b"123")
+        assert caught.value.errno == errno.ENOSPC
+        with pytest.raises(OSError, match="No space"):
+            await tree.write(parse("/a"), b"999", How.APPEND)
+        await tree.write(parse("/a"), b"1")
+        await tree.write(parse("/b"), b"123456789")
+        await tree.remove(parse("/b"))
+        await tree.setattr(parse("/a"), Attrs(size=10))
+        with pytest.raises(OSError, match="No space"):
+            await tree.setattr(parse("/a"), Attrs(size=11))
+
+    asyncio.run(act())
+
+
+def test_a_hole_costs_no_memory() -> None:
+    tree = RAMResource()
+    asyncio.run(tree.write(parse("/f"), b""))
+    tracemalloc.start()
+    asyncio.run(tree.setattr(parse("/f"), Attrs(size=10 << 30)))
+    assert tracemalloc.get_traced_memory()[1] < 2 << 20
+    tracemalloc.stop()
+    assert asyncio.run(tree.stat(parse("/f"))).size == 10 << 30
+
+
+def test_digests_see_modes_names_links_and_content() -> None:
+    async def act() -> None:
+        tree = RAMResource()
+        seen = {tree.digest(ROOT)}
+        steps = [
+            tree.write(parse("/f"), b"x"),
+            tree.write(parse("/f"), b"y"),
+            tree.setattr(parse("/f"), Attrs(mode=0o755)),
+            tree.rename(parse("/f"), parse("/g")),
+            tree.mkdir(parse("/d")),
+            tree.write(parse("/l"), b"g", How.LINK),
+            tree.link(parse("/g"), parse("/d/h")),
+            tree.write(parse("/d/h"), b"z"),
+        ]
+        for count, step in enumerate(steps, 2):
+            await step
+            seen.add(tree.digest(ROOT))
+            assert len(seen) == count
+
+    asyncio.run(act())
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.binary(max_size=80)), max_size=30), st.integers(0, 400))
+def test_blocks_behave_like_a_bytearray(writes: list[tuple[int, bytes]], size: int) -> None:
+    blocks, model = Blocks(), bytearray()
+    for offset, data in writes:
+        if data and offset > len(model):
+            model.extend(bytes(offset - len(model)))
+        if data:
+            model[offset : offset + len(data)] = data
+        blocks.write(offset, data)
+        assert blocks.size == len(model)
+        assert blocks.pread(offset // 2, 50) == bytes(model[offset // 2 : offset // 2 + 50])
+    twin = blocks.copy()
+    blocks.resize(size)
+    assert twin.join() == bytes(model)
+    assert blocks.join() == bytes(model[:size]).ljust(size, b"\0")
+
+
+def test_reading_goes_on_with_the_content_it_began_with() -> None:
+    async def act() -> None:
+        tree = RAMResource()
+        await tree.write(parse("/f"), b"a" * 3_000_000)
+        got = []
+        async for block in tree.read(parse("/f")):
+            got.append(block)
+            await tree.write(parse("/f"), b"b")
+        assert set(b"".join(got)) == {ord("a")}
+        assert await ops.read_bytes(tree, parse("/f")) == b"b"
+
+    asyncio.run(act())
