@@ -1,4 +1,4 @@
-"""Shell text to frozen trees and back: `Parser` reads line by line, `parse` all at once, `printer` writes trees as text."""
+"""Shell text to frozen trees and back: `Parser` reads line by line, `parse` all at once, `printer` writes them."""
 
 from __future__ import annotations
 

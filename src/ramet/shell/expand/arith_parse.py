@@ -1,0 +1,331 @@
+"""The grammar of arithmetic expressions: text to nested tuples, errors worded as bash words them.
+
+Nodes: ("num", value), ("var", name), ("elt", name, source, index), ("hole", k), ("unary", op, x), ("pow", x, y,
+token),
+("chain", first, [(op, y, token), ...]), ("and", [..]), ("or", [..]), ("cond", c, a, b), ("comma", [..]),
+("set", target, op, value, token), ("step", target, delta, post). Rows of operators are lists, so length never nests.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+MAX, MIN = (1 << 63) - 1, -(1 << 63)
+HOLE = "\0"
+Node = tuple[Any, ...]
+_DIGITS = {c: n for n, c in enumerate("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_")}
+_MAX_DEPTH = 1024
+
+
+def wrap(value: int) -> int:
+    """The value as a signed 64-bit number."""
+    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+class ArithFailure(Exception):
+    """An expression that cannot be evaluated; ``message`` is what bash prints after its prefix."""
+
+    def __init__(self, text: str, reason: str, token: str) -> None:
+        self.text, self.reason, self.token = text, reason, token
+        self.message = f'{text.lstrip(" 	")}: {reason} (error token is "{token}")'
+        super().__init__(self.message)
+
+    def again(self) -> ArithFailure:
+        """A fresh one to raise; this one is kept with its text."""
+        return ArithFailure(self.text, self.reason, self.token)
+
+
+_TOKEN = re.compile(
+    r"[ \t\n\r]*(?:([0-9][0-9A-Za-z_@#]*)|([A-Za-z_][0-9A-Za-z_]*)|(\0)"
+    r"|(<<=|>>=|\*\*|\+\+|--|<=|>=|==|!=|&&|\|\||<<|>>|[-+*/%&^|]=|[-+*/%&^|<>=!~?:,()]))?",
+    re.ASCII,
+).match
+_BLANK = re.compile(r"[ \t\n\r]*").match
+_LEVELS = {
+    op: level
+    for level, ops in enumerate(
+        (("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
+    )
+    for op in ops
+}
+_ASSIGN = {"=": "", "+=": "+", "-=": "-", "*=": "*", "/=": "/", "%=": "%", "&=": "&", "^=": "^", "|=": "|"}
+_ASSIGN |= {"<<=": "<<", ">>=": ">>"}
+_END, _NUMBER, _NAME, _HOLE, _OPERATOR = range(5)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.pos = 0
+        self.kind = _END
+        self.value = ""
+        self.start = 0  # of the last token that was not the end: where bash's error token begins
+        self.before = 0  # end of the token before the one in sight
+        self.holes = 0
+        self.depth = 0
+
+    def fail(self, reason: str) -> ArithFailure:
+        return ArithFailure(self.text, reason, self.text[self.start :])
+
+    def advance(self) -> None:
+        self.before = self.pos
+        m = _TOKEN(self.text, self.pos)
+        assert m is not None  # all of it is optional
+        kind = m.lastindex
+        if kind is None:
+            blank = _BLANK(self.text, self.pos)
+            assert blank is not None
+            if blank.end() < len(self.text):
+                self.start = blank.end()
+                operand = self.kind in (_END, _OPERATOR) and self.value != ")"
+                raise self.fail(
+                    "syntax error: operand expected" if operand else "syntax error: invalid arithmetic operator"
+                )
+            self.kind, self.value = _END, ""
+            return
+        self.kind, self.value = kind, m[kind]
+        self.start, self.pos = m.span(kind)
+
+    def is_operator(self, op: str) -> bool:
+        return self.kind == _OPERATOR and self.value == op
+
+    # ------------------------------------------------------------------- grammar
+
+    def whole(self) -> Node:
+        self.advance()
+        if self.kind == _END:
+            return ("num", 0)
+        node = self.comma()
+        if self.kind != _END:
+            raise self.fail("syntax error in expression")
+        return node
+
+    def comma(self) -> Node:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self.fail("expression recursion level exceeded")
+        if self.depth % 20 == 0:
+            _room()
+        items = [self.assignment()]
+        while self.is_operator(","):
+            self.advance()
+            items.append(self.assignment())
+        self.depth -= 1
+        return items[0] if len(items) == 1 else ("comma", items)
+
+    def assignment(self) -> Node:
+        left = self.conditional()
+        if self.kind == _OPERATOR and self.value in _ASSIGN:
+            if left[0] not in ("var", "elt"):
+                raise self.fail("attempted assignment to non-variable")
+            op = _ASSIGN[self.value]
+            self.advance()
+            value = self.assignment()
+            return ("set", left, op, value, self.text[self.start :])
+        return left
+
+    def conditional(self) -> Node:
+        test = self.either()
+        if not self.is_operator("?"):
+            return test
+        self.advance()
+        if self.kind == _END or self.is_operator(":"):
+            raise self.fail("expression expected")
+        yes = self.comma()
+        if not self.is_operator(":"):
+            raise self.fail("`:' expected for conditional expression")
+        self.advance()
+        if self.kind == _END:
+            raise self.fail("expression expected")
+        no = self.conditional()
+        return ("cond", test, yes, no)
+
+    def either(self) -> Node:
+        items = [self.both()]
+        while self.is_operator("||"):
+            self.advance()
+            items.append(self.both())
+        return items[0] if len(items) == 1 else ("or", items)
+
+    def both(self) -> Node:
+        items = [self.binary(0)]
+        while self.is_operator("&&"):
+            self.advance()
+            items.append(self.binary(0))
+        return items[0] if len(items) == 1 else ("and", items)
+
+    def binary(self, least: int) -> Node:
+        left = self.power()
+        row: list[tuple[str, Node, str]] | None = None
+        row_level = -1
+        while self.kind == _OPERATOR:
+            if self.value in ("++", "--"):
+                # After a number these are two operators, unless a name follows.
+                if self._name_follows():
+                    break
+                self.pos -= 1
+                self.value = self.value[0]
+            level = _LEVELS.get(self.value)
+            if level is None or level < least:
+                break
+            op = self.value
+            self.advance()
+            token = self.text[self.start :]
+            right = self.binary(level + 1)
+            if row is None or row_level != level:
+                row = []
+                row_level = level
+                left = ("chain", left, row)
+            row.append((op, right, token))
+        return left
+
+    def power(self) -> Node:
+        base = self.unary()
+        if not self.is_operator("**"):
+            return base
+        self.advance()
+        exponent = self.power()
+        return ("pow", base, exponent, self.text[self.start :])
+
+    def unary(self) -> Node:
+        signs: list[str] = []
+        while self.kind == _OPERATOR and self.value in ("!", "~", "+", "-", "++", "--"):
+            op = self.value
+            if op in ("++", "--"):
+                if self._name_follows():
+                    self.advance()
+                    target = self.primary()
+                    if target[0] not in ("var", "elt"):
+                        raise self.fail("syntax error: operand expected")
+                    return self._signed(("step", target, 1 if op == "++" else -1, False), signs)
+                self.pos -= 1
+                op = op[0]
+            signs.append(op)
+            self.advance()
+        return self._signed(self.primary(), signs)
+
+    def _name_follows(self) -> bool:
+        blank = _BLANK(self.text, self.pos)
+        assert blank is not None
+        following = self.text[blank.end() : blank.end() + 1]
+        return following.isalpha() or following == "_"
+
+    def _signed(self, node: Node, signs: list[str]) -> Node:
+        for op in reversed(signs):
+            node = ("unary", op, node)
+        return node
+
+    def primary(self) -> Node:
+        if self.kind == _NUMBER:
+            node: Node = ("num", self.constant(self.value))
+            self.advance()
+            return node
+        if self.kind == _NAME:
+            return self.variable()
+        if self.kind == _HOLE:
+            node = ("hole", self.holes)
+            self.holes += 1
+            self.advance()
+            return node
+        if self.is_operator("("):
+            self.advance()
+            node = self.comma()
+            if not self.is_operator(")"):
+                raise self.fail("missing `)'")
+            self.advance()
+            # A parenthesis is a value, not a place to assign to.
+            return ("unary", "+", node) if node[0] in ("var", "elt") else node
+        raise self.fail("syntax error: operand expected")
+
+    def variable(self) -> Node:
+        name, node = self.value, ("var", self.value)
+        target: Node = node
+        if self.text.startswith("[", self.pos):
+            target = self.subscript(name)
+        self.advance()
+        if self.kind == _OPERATOR and self.value in ("++", "--"):
+            target = ("step", target, 1 if self.value == "++" else -1, True)
+            self.advance()
+        return target
+
+    def subscript(self, name: str) -> Node:
+        begin = self.pos + 1
+        depth, pos = 1, begin
+        while pos < len(self.text):
+            c = self.text[pos]
+            if c == "[":
+                depth += 1
+            elif c == "]":
+                depth -= 1
+                if not depth:
+                    break
+            pos += 1
+        else:
+            raise ArithFailure(self.text, "bad array subscript", self.text[self.start :])
+        source = self.text[begin:pos]
+        self.pos = pos + 1
+        index: Node | ArithFailure
+        inner = _Parser(source)
+        inner.holes, inner.depth = self.holes, self.depth + 1
+        try:
+            index = inner.whole()
+        except ArithFailure as failure:
+            index = failure
+        self.holes += source.count(HOLE)
+        return ("elt", name, source, index)
+
+    # ------------------------------------------------------------------ constants
+
+    def wrong(self, reason: str, token: str) -> ArithFailure:
+        """A bad number; bash shows the expression only up to it."""
+        return ArithFailure(self.text[: self.pos], reason, token)
+
+    def constant(self, text: str) -> int:
+        if text.isdecimal() and (text[0] != "0" or text == "0"):
+            return wrap(int(text)) if len(text) < 4000 else wrap(_digits(text, 10))
+        base, digits = 10, text
+        if "#" in text:
+            head, _, digits = text.partition("#")
+            if not head.isdecimal() or not 2 <= int(head[:4]) <= 64 or (head[0] == "0" and len(head) > 1):
+                raise self.wrong("invalid arithmetic base" if head.isdecimal() else "invalid number", text)
+            base = int(head)
+            if not digits:
+                raise self.wrong("invalid integer constant", text)
+        elif text[:2] in ("0x", "0X"):
+            base, digits = 16, text[2:]
+        elif text[0] == "0":
+            base, digits = 8, text[1:]
+        value = 0
+        for c in digits:
+            digit = _DIGITS.get(c)
+            if digit is None:
+                raise self.wrong("invalid number", text)
+            if base <= 36 and 36 <= digit < 62:
+                digit -= 26
+            if digit >= base:
+                raise self.wrong("value too great for base", text)
+            value = value * base + digit
+        return wrap(value)
+
+
+def _digits(text: str, base: int) -> int:
+    value = 0
+    for c in text:
+        value = (value * base + _DIGITS[c]) & ((1 << 64) - 1)
+    return value
+
+
+def _room() -> None:
+    """Python's own limit must not show before ours."""
+    frames, frame = 1000, sys._getframe()
+    while (caller := frame.f_back) is not None:
+        frames, frame = frames + 1, caller
+    if sys.getrecursionlimit() < frames:
+        sys.setrecursionlimit(frames)
+
+
+def parse_arith(text: str) -> Node:
+    """The tree of an expression. Raises ArithFailure."""
+    return _Parser(text).whole()

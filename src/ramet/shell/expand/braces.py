@@ -1,0 +1,173 @@
+"""Brace expansion: one word to several, before anything else is expanded; pure, so the result may be kept with the word.
+
+Only Literal text is looked at: whatever is quoted or expands is opaque and stays one unit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from ramet.shell.syntax.nodes import Literal, Part, Word
+
+_NUMBERS = re.compile(r"([-+]?[0-9]{1,18})\.\.([-+]?[0-9]{1,18})(?:\.\.([-+]?[0-9]{1,18}))?", re.ASCII).fullmatch
+_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.([-+]?[0-9]{1,18}))?", re.ASCII).fullmatch
+
+_Unit = str | Part
+"""One active character or one opaque part."""
+
+
+class TooManyWords(Exception):
+    """A brace expansion makes more words than the limit allows."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"brace expansion: more than {limit} words")
+        self.limit = limit
+
+
+def has_braces(word: Word) -> bool:
+    """Might the word expand? A cheap test that is right when it says no."""
+    opened = False
+    for part in word.parts:
+        if isinstance(part, Literal):
+            text = part.text
+            if opened or "{" in text:
+                opened = True
+                if "}" in text:
+                    return True
+    return False
+
+
+def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
+    """The words that a word stands for, one by one; the word itself when it has no braces."""
+    if not has_braces(word):
+        yield word
+        return
+    units: list[_Unit] = []
+    for part in word.parts:
+        if isinstance(part, Literal):
+            units.extend(part.text)
+        else:
+            units.append(part)
+    count = 0
+    for found in _expand(units):
+        count += 1
+        if limit is not None and count > limit:
+            raise TooManyWords(limit)
+        yield _word(found)
+
+
+def _word(units: Sequence[_Unit]) -> Word:
+    parts: list[Part] = []
+    text: list[str] = []
+    for unit in units:
+        if isinstance(unit, str):
+            text.append(unit)
+        else:
+            if text:
+                parts.append(Literal("".join(text)))
+                text.clear()
+            parts.append(unit)
+    if text:
+        parts.append(Literal("".join(text)))
+    return Word(tuple(parts))
+
+
+def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
+    """All combinations, the leftmost brace varying slowest."""
+    found = _first_brace(units)
+    if found is None:
+        yield list(units)
+        return
+    begin, end, alternatives = found
+    before, after = list(units[:begin]), units[end + 1 :]
+    if not after:
+        for middle in alternatives:
+            yield before + middle
+        return
+    if _first_brace(after) is None:
+        tail = list(after)
+        for middle in alternatives:
+            yield before + middle + tail
+        return
+    for middle in alternatives:
+        for tail in _expand(after):
+            yield before + middle + tail
+
+
+def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, Iterator[list[_Unit]]] | None:
+    """The first brace that expands: where it begins and ends, and what it stands for."""
+    closers = _closers(units)
+    for begin, unit in enumerate(units):
+        if unit != "{":
+            continue
+        end = closers.get(begin)
+        if end is None:
+            continue
+        commas = _commas(units, begin, end, closers)
+        if commas:
+            return begin, end, _choices(units, [begin, *commas, end])
+        numbers = _sequence(units[begin + 1 : end])
+        if numbers is not None:
+            return begin, end, numbers
+    return None
+
+
+def _closers(units: Sequence[_Unit]) -> dict[int, int]:
+    """Each opening brace that is closed, with its closer."""
+    stack: list[int] = []
+    closers: dict[int, int] = {}
+    for place, unit in enumerate(units):
+        if unit == "{":
+            stack.append(place)
+        elif unit == "}" and stack:
+            closers[stack.pop()] = place
+    return closers
+
+
+def _commas(units: Sequence[_Unit], begin: int, end: int, closers: dict[int, int]) -> list[int]:
+    commas = []
+    place = begin + 1
+    while place < end:
+        unit = units[place]
+        if unit == "{" and place in closers:
+            place = closers[place]
+        elif unit == ",":
+            commas.append(place)
+        place += 1
+    return commas
+
+
+def _choices(units: Sequence[_Unit], marks: list[int]) -> Iterator[list[_Unit]]:
+    for begin, end in itertools.pairwise(marks):
+        yield from _expand(units[begin + 1 : end])
+
+
+def _sequence(units: Sequence[_Unit]) -> Iterator[list[_Unit]] | None:
+    if len(units) > 60 or not all(isinstance(unit, str) for unit in units):
+        return None
+    text = "".join(units)  # type: ignore[arg-type]
+    if ".." not in text:
+        return None
+    if m := _NUMBERS(text):
+        width = 0
+        for number in m.group(1, 2):
+            digits = number.lstrip("+-")
+            if len(digits) > 1 and digits[0] == "0":
+                width = max(len(one) for one in m.group(1, 2))
+        return _range(int(m[1]), int(m[2]), int(m[3] or 0), lambda n: list(_padded(n, width)))
+    if m := _LETTERS(text):
+        return _range(ord(m[1]), ord(m[2]), int(m[3] or 0), lambda n: [chr(n)])
+    return None
+
+
+def _padded(number: int, width: int) -> str:
+    return f"{number:0{width}d}" if width else str(number)
+
+
+def _range(first: int, last: int, step: int, show: Callable[[int], list[_Unit]]) -> Iterator[list[_Unit]]:
+    step = abs(step) or 1
+    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    for number in numbers:
+        yield show(number)

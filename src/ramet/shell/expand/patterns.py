@@ -1,0 +1,788 @@
+"""Shell patterns: parsed once, matched in time that no pattern can blow up.
+
+A pattern without extended groups is a row of fixed segments between stars, found one after the other with string
+searches. Extended
+groups run on sets of positions held in big integers (one bit per position), so every way to match is followed at
+once and nothing backtracks.
+Input is a sequence of (text, quoted) pieces; in unquoted text a backslash quotes the next character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+from typing import Literal as OneOf
+
+Piece = tuple[str, bool]
+Where = OneOf["/", "//", "/#", "/%"]
+
+MAX_EXTENDED: Final = 1 << 22
+"""Longest text, in characters, that a pattern with extended groups is tried on."""
+
+_CLASSES: Final = {
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "alnum": "0-9A-Za-z",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": " \\t-\\r",
+    "blank": " \\t",
+    "punct": "!-/:-@\\[-`{-~",
+    "print": " -~",
+    "graph": "!-~",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "xdigit": "0-9A-Fa-f",
+    "word": "0-9A-Za-z_",
+    "ascii": "\\x00-\\x7f",
+}
+_TESTS: Final[dict[str, Callable[[str], bool]]] = {
+    "alpha": lambda c: c.isalpha() or (c.isnumeric() and not c.isascii()),
+    "alnum": lambda c: c.isalnum(),
+    "upper": str.isupper,
+    "lower": str.islower,
+    "space": lambda c: c.isspace() and c not in "\x1c\x1d\x1e\x1f\x85\xa0\u2007\u202f",
+    "blank": lambda c: c in " \t\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u205f\u3000",
+    "punct": lambda c: c.isprintable() and not c.isalnum() and not c.isspace(),
+    "print": str.isprintable,
+    "graph": lambda c: c.isprintable() and not c.isspace(),
+    "word": lambda c: c.isalnum() or c == "_",
+}
+
+
+class PatternTooCostly(Exception):
+    """A text is too long for a pattern with extended groups."""
+
+
+class _Set:
+    """A bracket expression: what one character may be."""
+
+    __slots__ = ("classes", "negated", "source")
+
+    def __init__(self, source: str, classes: tuple[str, ...], negated: bool) -> None:
+        self.source = source  # the inside of a regular expression's brackets, good for ASCII and listed characters
+        self.classes = classes
+        self.negated = negated
+
+    def regex(self) -> str:
+        if not self.source:
+            return r"[\s\S]" if self.negated else r"(?!)"
+        if not self.classes:
+            return f"[{'^' if self.negated else ''}{self.source}]"
+        wide = self.source + "".join(_wide(name) for name in self.classes)
+        return f"[{'^' if self.negated else ''}{wide}]"
+
+
+class _Group:
+    """An extended group: ``op(alternative|...)``."""
+
+    __slots__ = ("alternatives", "op")
+
+    def __init__(self, op: str, alternatives: list[list[_Token]]) -> None:
+        self.op = op
+        self.alternatives = alternatives
+
+
+class _Star:
+    __slots__ = ()
+
+
+class _One:
+    __slots__ = ()
+
+
+STAR, ONE = _Star(), _One()
+_Token = str | _Set | _Group | _Star | _One
+"""A str token is exactly one character."""
+
+_wide_cache: dict[str, str] = {}
+
+
+def _wide(name: str) -> str:
+    """The characters beyond ASCII that a class holds, as the inside of brackets (basic plane)."""
+    found = _wide_cache.get(name)
+    if found is None:
+        test = _TESTS.get(name)
+        ranges: list[str] = []
+        if test is not None:
+            first = -1
+            for code in range(0x80, 0x10000):
+                inside = not 0xD800 <= code <= 0xDFFF and test(chr(code))
+                if inside and first < 0:
+                    first = code
+                elif not inside and first >= 0:
+                    ranges.append(f"\\u{first:04x}-\\u{code - 1:04x}")
+                    first = -1
+            if name not in ("space", "blank"):
+                ranges.append("\\U00010000-\\U0010ffff" if name in ("print", "graph") else "")
+        found = _wide_cache[name] = "".join(ranges)
+    return found
+
+
+# ------------------------------------------------------------------------- reading
+
+
+_ACTIVE = re.compile(r"[*?\[\\]").search
+_EXTENDED = frozenset("?*+@!")
+
+
+def is_active(pieces: Iterable[Piece], extglob: bool) -> bool:
+    """Could these pieces be a pattern at all? (For the decision whether a word is looked up among file names.)"""
+    for text, quoted in pieces:
+        if quoted:
+            continue
+        if "*" in text or "?" in text or "[" in text:
+            return True
+        if extglob and "(" in text and re.search(r"[?*+@!]\(", text):
+            return True
+    return False
+
+
+def _characters(pieces: Sequence[Piece]) -> list[tuple[str, bool]]:
+    """One (character, quoted) pair per character, backslashes in unquoted text resolved."""
+    chars: list[tuple[str, bool]] = []
+    for text, quoted in pieces:
+        if quoted or "\\" not in text:
+            chars.extend((c, quoted) for c in text)
+            continue
+        escaped = False
+        for c in text:
+            if escaped:
+                chars.append((c, True))
+                escaped = False
+            elif c == "\\":
+                escaped = True
+            else:
+                chars.append((c, False))
+        if escaped:
+            chars.append(("\\", True))
+    return chars
+
+
+class _Reader:
+    """Turns characters into tokens."""
+
+    def __init__(self, chars: list[tuple[str, bool]], extglob: bool) -> None:
+        self.chars = chars
+        self.extglob = extglob
+
+    def tokens(self, pos: int, nested: bool) -> tuple[list[list[_Token]], int] | None:
+        """Alternatives up to the closing parenthesis (when nested) or the end; None when it is missing."""
+        chars, n = self.chars, len(self.chars)
+        current: list[_Token] = []
+        alternatives = [current]
+        while pos < n:
+            c, quoted = chars[pos]
+            if quoted:
+                current.append(c)
+                pos += 1
+                continue
+            if nested and c == ")":
+                return alternatives, pos + 1
+            if nested and c == "|":
+                current = []
+                alternatives.append(current)
+                pos += 1
+                continue
+            if self.extglob and c in _EXTENDED and pos + 1 < n and chars[pos + 1] == ("(", False):
+                group = self.tokens(pos + 2, True)
+                if group is not None:
+                    current.append(_Group(c, group[0]))
+                    pos = group[1]
+                    continue
+            if c == "*":
+                if not (current and current[-1] is STAR):
+                    current.append(STAR)
+            elif c == "?":
+                current.append(ONE)
+            elif c == "[" and (found := self._bracket(pos + 1)) is not None:
+                current.append(found[0])
+                pos = found[1]
+                continue
+            else:
+                current.append(c)
+            pos += 1
+        return None if nested else (alternatives, pos)
+
+    def _bracket(self, pos: int) -> tuple[_Set, int] | None:
+        """A bracket expression after its ``[``; None when it never closes and ``[`` is itself."""
+        chars, n = self.chars, len(self.chars)
+        negated = False
+        if pos < n and chars[pos] in (("!", False), ("^", False)):
+            negated = True
+            pos += 1
+        source: list[str] = []
+        classes: list[str] = []
+        first = True
+        while pos < n:
+            c, quoted = chars[pos]
+            if c == "]" and not quoted and not first:
+                return _Set("".join(source), tuple(classes), negated), pos + 1
+            first = False
+            if c == "[" and not quoted and pos + 1 < n and chars[pos + 1][0] in ":=." and not chars[pos + 1][1]:
+                found = self._named(pos + 1, chars[pos + 1][0])
+                if found is not None:
+                    name, after = found
+                    if chars[pos + 1][0] == ":":
+                        if name in _CLASSES:
+                            source.append(_CLASSES[name])
+                            classes.append(name)
+                        pos = after
+                        continue
+                    if len(name) == 1:
+                        c, pos = name, after - 1
+            pos += 1
+            # A range, unless the dash is quoted or last.
+            if pos + 1 < n and chars[pos] == ("-", False) and chars[pos + 1] != ("]", False):
+                high = chars[pos + 1][0]
+                after = pos + 2
+                if high == "[" and not chars[pos + 1][1] and pos + 2 < n and chars[pos + 2][0] in ".=":
+                    named = self._named(pos + 2, chars[pos + 2][0])
+                    if named is not None and len(named[0]) == 1:
+                        high, after = named
+                if c <= high:
+                    source.append(f"{_in_brackets(c)}-{_in_brackets(high)}")
+                pos = after
+                continue
+            source.append(_in_brackets(c))
+        return None
+
+    def _named(self, pos: int, kind: str) -> tuple[str, int] | None:
+        """``:name:]`` and its like; ``pos`` is on the first mark."""
+        chars, n = self.chars, len(self.chars)
+        end = pos + 1
+        while end + 1 < n:
+            if chars[end][0] == kind and chars[end + 1] == ("]", False) and end > pos + 1:
+                return "".join(c for c, _ in chars[pos + 1 : end]), end + 2
+            end += 1
+        return None
+
+
+def _in_brackets(c: str) -> str:
+    return "\\" + c if c in "\\]^-[&~|" else c
+
+
+# ------------------------------------------------------------------------ matching
+
+
+class Pattern:
+    """A pattern of any kind. ``literal`` is its text when it is only text."""
+
+    __slots__ = ("dot", "literal", "nocase")
+
+    def __init__(self, literal: str | None, nocase: bool, dot: bool) -> None:
+        self.literal = literal
+        self.nocase = nocase
+        self.dot = dot  # may match a leading dot in a file name
+
+    def matches(self, text: str) -> bool:
+        """Does the pattern match all of the text?"""
+        raise NotImplementedError
+
+    def prefix(self, text: str, longest: bool) -> int:
+        """The length of the shortest or longest start of the text that matches; -1 when none does."""
+        raise NotImplementedError
+
+    def suffix(self, text: str, longest: bool) -> int:
+        """Where the shortest or longest end of the text that matches begins; -1 when none does."""
+        raise NotImplementedError
+
+    def find(self, text: str, pos: int) -> tuple[int, int] | None:
+        """The leftmost match from ``pos`` on, the longest one there."""
+        raise NotImplementedError
+
+    def component(self, name: str, dotglob: bool = False) -> bool:
+        """Does it match a name in a directory? A leading dot wants to be asked for."""
+        if name.startswith("."):
+            if name in (".", ".."):
+                return self.literal == name
+            if not dotglob and not self.dot:
+                return False
+        return self.matches(name)
+
+    def without_prefix(self, text: str, longest: bool) -> str:
+        """``${text#p}`` or ``${text##p}``."""
+        end = self.prefix(text, longest)
+        return text[end:] if end > 0 else text
+
+    def without_suffix(self, text: str, longest: bool) -> str:
+        """``${text%p}`` or ``${text%%p}``."""
+        begin = self.suffix(text, longest)
+        return text[:begin] if begin >= 0 else text
+
+    def replace(self, text: str, where: Where, replacement: str | Callable[[str], str]) -> str:
+        """``${text/p/r}`` and its kin; a callable gets what was matched."""
+        if where == "/#":
+            end = self.prefix(text, True)
+            return text if end < 0 else _filled(replacement, text[:end]) + text[end:]
+        if where == "/%":
+            begin = self.suffix(text, True)
+            return text if begin < 0 else text[:begin] + _filled(replacement, text[begin:])
+        if self.literal == "":
+            return text
+        if self.literal is not None and not self.nocase and isinstance(replacement, str):
+            return text.replace(self.literal, replacement, 1 if where == "/" else -1)
+        if not text:
+            # An empty text is tried once, so that `*` can match it.
+            return _filled(replacement, "") if self.matches("") else text
+        out: list[str] = []
+        pos, n = 0, len(text)
+        while pos < n:
+            found = self.find(text, pos)
+            if found is None:
+                break
+            begin, end = found
+            if begin >= n:
+                break
+            out.append(text[pos:begin])
+            out.append(_filled(replacement, text[begin:end]))
+            if end == begin:
+                if where == "//":
+                    out.append(text[begin])
+                else:
+                    pos = end
+                    break
+                end += 1
+            pos = end
+            if where == "/":
+                break
+        out.append(text[pos:])
+        return "".join(out)
+
+
+def _filled(replacement: str | Callable[[str], str], matched: str) -> str:
+    return replacement if isinstance(replacement, str) else replacement(matched)
+
+
+class _Text(Pattern):
+    """Only text."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, False, text.startswith("."))
+        self.text = text
+
+    def matches(self, text: str) -> bool:
+        return text == self.text
+
+    def prefix(self, text: str, longest: bool) -> int:
+        return len(self.text) if text.startswith(self.text) else -1
+
+    def suffix(self, text: str, longest: bool) -> int:
+        return len(text) - len(self.text) if text.endswith(self.text) else -1
+
+    def find(self, text: str, pos: int) -> tuple[int, int] | None:
+        at = text.find(self.text, pos)
+        return None if at < 0 else (at, at + len(self.text))
+
+
+class _Segment:
+    """A run of tokens that each match one character."""
+
+    __slots__ = ("pattern", "text", "width")
+
+    def __init__(self, tokens: Sequence[_Token], nocase: bool) -> None:
+        self.width = len(tokens)
+        plain = not nocase and all(isinstance(token, str) for token in tokens)
+        self.text: str | None = "".join(tokens) if plain else None  # type: ignore[arg-type]
+        flags = re.DOTALL | (re.IGNORECASE if nocase else 0)
+        self.pattern = re.compile("".join(map(_one_regex, tokens)), flags) if not plain else None
+
+    def at(self, text: str, pos: int) -> bool:
+        if pos < 0:
+            return False
+        if self.text is not None:
+            return text.startswith(self.text, pos)
+        assert self.pattern is not None
+        return self.pattern.match(text, pos) is not None
+
+    def find(self, text: str, pos: int, end: int) -> int:
+        if self.text is not None:
+            return text.find(self.text, pos, end)
+        assert self.pattern is not None
+        m = self.pattern.search(text, pos, end)
+        return -1 if m is None else m.start()
+
+    def rfind(self, text: str, pos: int, end: int) -> int:
+        if self.text is not None:
+            return text.rfind(self.text, pos, end)
+        assert self.pattern is not None
+        match = self.pattern.match
+        for at in range(end - self.width, pos - 1, -1):
+            if match(text, at, end):
+                return at
+        return -1
+
+
+def _one_regex(token: _Token) -> str:
+    if isinstance(token, str):
+        return re.escape(token)
+    if isinstance(token, _Set):
+        return token.regex()
+    return "."
+
+
+class _Glob(Pattern):
+    """Segments between stars; ``head`` and ``tail`` say whether a star stands at the start and the end."""
+
+    __slots__ = ("head", "segments", "tail", "width")
+
+    def __init__(self, tokens: Sequence[_Token], nocase: bool) -> None:
+        literal = "".join(tokens) if all(isinstance(t, str) for t in tokens) else None  # type: ignore[arg-type]
+        super().__init__(literal, nocase, bool(tokens) and tokens[0] == ".")
+        runs: list[list[_Token]] = [[]]
+        for token in tokens:
+            if token is STAR:
+                runs.append([])
+            else:
+                runs[-1].append(token)
+        self.head = not runs[0]
+        self.tail = not runs[-1]
+        self.segments = [_Segment(run, nocase) for run in runs if run]
+        if len(runs) == 1:
+            self.head = self.tail = False
+        self.width = sum(segment.width for segment in self.segments)
+
+    def _fixed(self) -> bool:
+        return len(self.segments) == 1 and not self.head and not self.tail
+
+    def matches(self, text: str) -> bool:
+        segments, n = self.segments, len(text)
+        if n < self.width:
+            return False
+        if not segments:
+            return True
+        if self._fixed():
+            return n == self.width and segments[0].at(text, 0)
+        pos, end = 0, n
+        first, last = 0, len(segments)
+        if not self.head:
+            if not segments[0].at(text, 0):
+                return False
+            pos = segments[0].width
+            first = 1
+        if not self.tail:
+            last -= 1
+            end = n - segments[last].width
+            if end < pos or not segments[last].at(text, end):
+                return False
+        for segment in segments[first:last]:
+            at = segment.find(text, pos, end)
+            if at < 0:
+                return False
+            pos = at + segment.width
+        return True
+
+    def _chain(self, text: str, pos: int, end: int, upto: int) -> int:
+        """Finds the segments after the first, up to ``upto``, each as early as possible; where they end, or -1."""
+        for segment in self.segments[1:upto]:
+            at = segment.find(text, pos, end)
+            if at < 0:
+                return -1
+            pos = at + segment.width
+        return pos
+
+    def _forward(self, text: str, begin: int, longest: bool) -> int:
+        """The end of the match whose first segment stands at ``begin`` (a star at the head stands there too)."""
+        segments, n = self.segments, len(text)
+        if not segments:
+            return n if longest else begin
+        pos = begin
+        if self.head:
+            at = segments[0].find(text, begin, n)
+            if at < 0:
+                return -1
+            pos = at
+        end = self._chain(text, pos + segments[0].width, n, len(segments))
+        if end < 0:
+            return -1
+        if not longest:
+            return end
+        if self.tail:
+            return n
+        if len(segments) == 1 and not self.head:
+            return end
+        last = segments[-1]
+        return last.rfind(text, end - last.width, n) + last.width
+
+    def prefix(self, text: str, longest: bool) -> int:
+        if not self.head and self.segments and not self.segments[0].at(text, 0):
+            return -1
+        return self._forward(text, 0, longest)
+
+    def suffix(self, text: str, longest: bool) -> int:
+        segments, n = self.segments, len(text)
+        if not segments:
+            return 0 if longest else n
+        end = n
+        last = len(segments) - 1
+        if self.tail:
+            at = segments[last].rfind(text, 0, end)
+        else:
+            at = n - segments[last].width
+            if not segments[last].at(text, at):
+                at = -1
+        if at < 0:
+            return -1
+        end = at
+        for segment in reversed(segments[:last]):
+            at = segment.rfind(text, 0, end)
+            if at < 0:
+                return -1
+            end = at
+        if not longest:
+            return end
+        if self.head:
+            return 0
+        if len(segments) == 1 and not self.tail:
+            return end
+        # The earliest place of the first segment from which the rest still follows.
+        return segments[0].find(text, 0, end + segments[0].width)
+
+    def find(self, text: str, pos: int) -> tuple[int, int] | None:
+        if not self.segments:
+            return (pos, len(text)) if self.head else (pos, pos)
+        begin = pos if self.head else self.segments[0].find(text, pos, len(text))
+        if begin < 0:
+            return None
+        # Where the rest does not follow the first place, it follows no later one.
+        end = self._forward(text, begin, True)
+        return None if end < 0 else (begin, end)
+
+
+# ------------------------------------------------------------------ extended groups
+
+
+class _Positions:
+    """The positions of one text as bits, with the places of each character as masks."""
+
+    __slots__ = ("all", "masks", "nocase", "text", "where")
+
+    def __init__(self, text: str, nocase: bool) -> None:
+        if len(text) > MAX_EXTENDED:
+            raise PatternTooCostly(f"pattern with extended groups on {len(text)} characters (limit {MAX_EXTENDED})")
+        self.text = text[::-1]  # the first character is the lowest bit
+        self.nocase = nocase
+        self.all = (1 << (len(text) + 1)) - 1
+        self.masks: dict[object, int] = {}
+        self.where = set(text)
+
+    def mask(self, token: _Token) -> int:
+        """Where a character stands that the token matches."""
+        key = token if isinstance(token, str) else id(token)
+        found = self.masks.get(key)
+        if found is None:
+            if token is ONE:
+                found = self.all >> 1
+            elif not self.text:
+                found = 0
+            else:
+                test = re.compile(_one_regex(token), re.DOTALL | (re.IGNORECASE if self.nocase else 0)).fullmatch
+                table = {ord(c): "1" if test(c) else "0" for c in self.where}
+                found = int(self.text.translate(table), 2)
+            self.masks[key] = found
+        return found
+
+    def ends(self, tokens: Sequence[_Token], starts: int) -> int:
+        """Where matches of the tokens end that begin at ``starts``."""
+        for token in tokens:
+            if not starts:
+                return 0
+            if token is STAR:
+                starts = self.all & ~((starts & -starts) - 1)
+            elif isinstance(token, _Group):
+                starts = self._group(token, starts)
+            else:
+                starts = (starts & self.mask(token)) << 1
+        return starts
+
+    def _alternatives(self, group: _Group, starts: int) -> int:
+        ends = 0
+        for alternative in group.alternatives:
+            ends |= self.ends(alternative, starts)
+        return ends
+
+    def _group(self, group: _Group, starts: int) -> int:
+        op = group.op
+        if op == "@":
+            return self._alternatives(group, starts)
+        if op == "?":
+            return starts | self._alternatives(group, starts)
+        if op == "!":
+            ends = 0
+            while starts:
+                start = starts & -starts
+                starts ^= start
+                ends |= self.all & ~(start - 1) & ~self._alternatives(group, start)
+            return ends
+        reached = starts if op == "*" else 0
+        frontier = starts
+        while frontier:
+            frontier = self._alternatives(group, frontier) & ~reached
+            reached |= frontier
+        return reached
+
+
+class _Extended(Pattern):
+    """A pattern with extended groups."""
+
+    __slots__ = ("backward", "forward")
+
+    def __init__(self, tokens: list[_Token], nocase: bool) -> None:
+        super().__init__(None, nocase, _dotted(tokens))
+        self.forward = tokens
+        self.backward = _reversed(tokens)
+
+    def matches(self, text: str) -> bool:
+        return bool(_Positions(text, self.nocase).ends(self.forward, 1) >> len(text))
+
+    def prefix(self, text: str, longest: bool) -> int:
+        return _bit(_Positions(text, self.nocase).ends(self.forward, 1), longest)
+
+    def suffix(self, text: str, longest: bool) -> int:
+        length = _bit(_Positions(text[::-1], self.nocase).ends(self.backward, 1), longest)
+        return -1 if length < 0 else len(text) - length
+
+    def find(self, text: str, pos: int) -> tuple[int, int] | None:
+        rest = text[pos:]
+        # Reading backwards from every position tells where matches begin; the leftmost is the highest bit.
+        begin = _bit(_Positions(rest[::-1], self.nocase).ends(self.backward, (1 << (len(rest) + 1)) - 1), True)
+        if begin < 0:
+            return None
+        begin = len(rest) - begin
+        end = _bit(_Positions(rest[begin:], self.nocase).ends(self.forward, 1), True)
+        return pos + begin, pos + begin + end
+
+
+def _bit(ends: int, longest: bool) -> int:
+    if not ends:
+        return -1
+    return ends.bit_length() - 1 if longest else (ends & -ends).bit_length() - 1
+
+
+def _reversed(tokens: Sequence[_Token]) -> list[_Token]:
+    return [
+        _Group(token.op, [_reversed(a) for a in token.alternatives]) if isinstance(token, _Group) else token
+        for token in reversed(tokens)
+    ]
+
+
+def _dotted(tokens: Sequence[_Token]) -> bool:
+    """Does the pattern name a leading dot?"""
+    if not tokens:
+        return False
+    first = tokens[0]
+    if isinstance(first, _Group):
+        if first.op == "!":
+            return False
+        if any(_dotted(alternative) for alternative in first.alternatives):
+            return True
+        return first.op in "?*" and _dotted(tokens[1:])
+    return first == "."
+
+
+class _Run(_Extended):
+    """Exactly one ``*(set)`` or ``+(set)``, the most common extended pattern: trimming and squeezing of
+    characters."""
+
+    __slots__ = ("least", "regex")
+
+    def __init__(self, tokens: list[_Token], nocase: bool) -> None:
+        super().__init__(tokens, nocase)
+        group = tokens[0]
+        assert isinstance(group, _Group)
+        self.least = 1 if group.op == "+" else 0
+        units = [alternative[0] for alternative in group.alternatives]
+        source = "|".join(map(_one_regex, units)) if len(units) > 1 else _one_regex(units[0])
+        self.regex = re.compile(f"(?:{source})+", re.DOTALL | (re.IGNORECASE if nocase else 0))
+
+    def matches(self, text: str) -> bool:
+        return self.regex.fullmatch(text) is not None or (not text and not self.least)
+
+    def prefix(self, text: str, longest: bool) -> int:
+        m = self.regex.match(text)
+        if m is None:
+            return -1 if self.least else 0
+        return m.end() if longest else self.least
+
+    def suffix(self, text: str, longest: bool) -> int:
+        m = self.regex.match(text[::-1])
+        if m is None:
+            return -1 if self.least else len(text)
+        return len(text) - (m.end() if longest else self.least)
+
+    def find(self, text: str, pos: int) -> tuple[int, int] | None:
+        if not self.least:
+            m = self.regex.match(text, pos)
+            return (pos, pos) if m is None else m.span()
+        m = self.regex.search(text, pos)
+        return None if m is None else m.span()
+
+
+class _Choice(Pattern):
+    """``@(text|text)``: one of some texts."""
+
+    __slots__ = ("texts",)
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = sorted(set(texts), key=len, reverse=True)
+        super().__init__(None, False, any(text.startswith(".") for text in self.texts))
+
+    def matches(self, text: str) -> bool:
+        return text in self.texts
+
+    def _lengths(self, longest: bool) -> list[str]:
+        return self.texts if longest else self.texts[::-1]
+
+    def prefix(self, text: str, longest: bool) -> int:
+        return next((len(one) for one in self._lengths(longest) if text.startswith(one)), -1)
+
+    def suffix(self, text: str, longest: bool) -> int:
+        return next((len(text) - len(one) for one in self._lengths(longest) if text.endswith(one)), -1)
+
+    def find(self, text: str, pos: int) -> tuple[int, int] | None:
+        places = [(at, -len(one)) for one in self.texts if (at := text.find(one, pos)) >= 0]
+        if not places:
+            return None
+        begin, length = min(places)
+        return begin, begin - length
+
+
+# ------------------------------------------------------------------------ compiling
+
+_patterns: dict[tuple[tuple[Piece, ...] | str, bool, bool], Pattern] = {}
+_PATTERNS_KEPT = 2048
+
+
+def compile_pattern(pieces: Sequence[Piece] | str, extglob: bool = False, nocase: bool = False) -> Pattern:
+    """The matcher of a pattern; plain str is one unquoted piece. Kept for the next time."""
+    key = (pieces if isinstance(pieces, str) else tuple(pieces), extglob, nocase)
+    found = _patterns.get(key)
+    if found is None:
+        found = _build([(pieces, False)] if isinstance(pieces, str) else pieces, extglob, nocase)
+        if len(_patterns) >= _PATTERNS_KEPT:
+            _patterns.clear()
+        _patterns[key] = found
+    return found
+
+
+def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
+    if not nocase and all(quoted or not _ACTIVE(text) for text, quoted in pieces):
+        whole = "".join(text for text, _ in pieces)
+        if not extglob or "(" not in whole:
+            return _Text(whole)
+    read = _Reader(_characters(pieces), extglob).tokens(0, False)
+    assert read is not None  # only a nested call can fail
+    tokens = read[0][0]
+    if not any(isinstance(token, _Group) for token in tokens):
+        if not nocase and all(isinstance(token, str) for token in tokens):
+            return _Text("".join(tokens))  # type: ignore[arg-type]
+        return _Glob(tokens, nocase)
+    if len(tokens) == 1 and isinstance(group := tokens[0], _Group):
+        units = group.alternatives
+        if group.op in "*+" and all(len(a) == 1 and not isinstance(a[0], _Group | _Star) for a in units):
+            return _Run(tokens, nocase)
+        if group.op == "@" and not nocase and all(all(isinstance(t, str) for t in a) for a in units):
+            return _Choice("".join(a) for a in units)  # type: ignore[arg-type]
+    return _Extended(tokens, nocase)
