@@ -1,0 +1,60 @@
+# Everything a fresh machine needs is made here: `make demo`, `make test`, `make check`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CONFORMANCE ?= ../shared/conformance/run.py
+
+.PHONY: help demo test test-fast check format bench docs spec-record spec-confirm conformance clean
+
+help:
+	@echo "make demo          install and show the whole idea in a few seconds"
+	@echo "make test          install what the tests need and run them all"
+	@echo "make check         ruff, mypy --strict, import-linter"
+	@echo "make bench         ours beside the real tools and the installed peers"
+	@echo "make docs          regenerate the reference pages"
+	@echo "make spec-record   record what real bash and GNU tools print (in a sandbox)"
+	@echo "make spec-confirm  re-check the recorded tables against the real tools"
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group dev --editable .
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-fast: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -x
+
+check: $(STAMP)
+	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix src tests bench examples
+	$(BIN)/ruff format src tests bench examples
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+docs: $(STAMP)
+	$(BIN)/python docs/generate.py
+
+spec-record: $(STAMP)
+	$(BIN)/python -m tests.spec.record
+
+spec-confirm: $(STAMP)
+	$(BIN)/python -m tests.spec.record --confirm
+
+conformance: $(STAMP)
+	$(BIN)/python $(CONFORMANCE) --adapter tests/conformance_adapter.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,182 @@
+"""History: one record per command, one per file operation, both bounded; the observer shows them under `/.sessions`."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, NamedTuple
+
+from ramet.core.errors import fail
+from ramet.core.paths import ROOT, Path, decode
+from ramet.core.resource import Cap, Data, How
+from ramet.core.stat import Attrs, Kind, Stat
+
+HEAD_BYTES: Final = 4096
+"""Bytes of stdout and stderr that a record keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRecord:
+    """One `execute` call as it went. Output is cut at `HEAD_BYTES`; `stdout_bytes` says how much there was."""
+
+    number: int
+    session_id: str
+    agent_id: str
+    command: str
+    started_at: float
+    ended_at: float
+    exit_code: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    timed_out: bool = False
+    cancelled: bool = False
+    cwd: str = "/"
+    bytes_read: dict[str, int] = field(default_factory=dict)
+    bytes_written: dict[str, int] = field(default_factory=dict)
+    cache_hits: int = 0
+
+    @property
+    def duration(self) -> float:
+        return self.ended_at - self.started_at
+
+    def as_dict(self) -> dict[str, Any]:
+        plain = asdict(self)
+        plain["stdout"], plain["stderr"] = decode(self.stdout), decode(self.stderr)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> ExecutionRecord:
+        known = {name: plain[name] for name in cls.__dataclass_fields__ if name in plain}
+        for name in ("stdout", "stderr"):
+            known[name] = str(known.get(name, "")).encode("utf-8", "surrogateescape")
+        return cls(**known)
+
+
+class OperationRecord(NamedTuple):
+    """One file operation of a session."""
+
+    at: float
+    session_id: str
+    agent_id: str
+    verb: str
+    path: str
+    mount: str
+    bytes: int
+    error: str
+
+
+class History:
+    """Rings of what happened. `number` grows for ever, so a reader can tell that something was dropped."""
+
+    def __init__(self, commands: int = 10_000, operations: int = 50_000) -> None:
+        self._records: deque[ExecutionRecord] = deque(maxlen=commands)
+        self._operations: deque[OperationRecord] = deque(maxlen=operations)
+        self.next_number = 1
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[ExecutionRecord]:
+        return iter(tuple(self._records))
+
+    def add(self, record: ExecutionRecord) -> None:
+        self._records.append(record)
+        self.next_number = record.number + 1
+
+    def note(self, operation: OperationRecord) -> None:
+        self._operations.append(operation)
+
+    def of(self, session_id: str) -> list[ExecutionRecord]:
+        return [record for record in self._records if record.session_id == session_id]
+
+    def operations(self, session_id: str | None = None) -> list[OperationRecord]:
+        return [op for op in self._operations if session_id is None or op.session_id == session_id]
+
+    def restore(self, records: Iterable[ExecutionRecord]) -> None:
+        for record in records:
+            self.add(record)
+
+    def copy(self) -> History:
+        twin = History(self._records.maxlen or 0, self._operations.maxlen or 0)
+        twin._records.extend(self._records)
+        twin._operations.extend(self._operations)
+        twin.next_number = self.next_number
+        return twin
+
+
+class ObserverResource:
+    """`/.sessions/<id>/{commands,operations}.jsonl`: the history as files, rendered when they are read."""
+
+    caps = Cap.READ | Cap.LOCAL
+
+    FILES = ("commands.jsonl", "operations.jsonl")
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self.known: set[str] = set()
+        """Sessions that exist, also those that have done nothing yet."""
+
+    def _sessions(self) -> list[str]:
+        return sorted(self.known | {record.session_id for record in self._history})
+
+    async def stat(self, path: Path) -> Stat:
+        parts = path.parts
+        if not parts or (len(parts) == 1 and parts[0] in self._sessions()):
+            return Stat(Kind.DIR, 0, mode=0o555)
+        if len(parts) == 2 and parts[0] in self._sessions() and parts[1] in self.FILES:
+            return Stat(Kind.FILE, ttl=0, mode=0o444)
+        raise fail(errno.ENOENT, path)
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        if path == ROOT:
+            for name in self._sessions():
+                yield name, Stat(Kind.DIR, 0, mode=0o555)
+            return
+        if (await self.stat(path)).kind is not Kind.DIR:
+            raise fail(errno.ENOTDIR, path)
+        for name in self.FILES:
+            yield name, Stat(Kind.FILE, ttl=0, mode=0o444)
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        if (await self.stat(path)).kind is Kind.DIR:
+            raise fail(errno.EISDIR, path)
+        session, name = path.parts
+        if name == "commands.jsonl":
+            rows = [_json(record.as_dict()) for record in self._history.of(session)]
+        else:
+            rows = [_json(operation._asdict()) for operation in self._history.operations(session)]
+        text = b"".join(rows)[start:stop]
+        if text:
+            yield text
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        raise fail(errno.EROFS, path)
+
+    async def mkdir(self, path: Path) -> None:
+        raise fail(errno.EROFS, path)
+
+    async def remove(self, path: Path) -> None:
+        raise fail(errno.EROFS, path)
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        raise fail(errno.EROFS, src)
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        raise fail(errno.EROFS, dst)
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        raise fail(errno.EROFS, path)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def _json(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

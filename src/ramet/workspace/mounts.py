@@ -1,0 +1,93 @@
+"""Mounts: how the forms in which people give them become one table of prefixes, resources and modes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ramet.core.errors import RametError
+from ramet.core.paths import Path, parse
+from ramet.core.resource import Resource
+from ramet.layers.retry import Patience
+
+
+class MountMode(enum.Enum):
+    """What the workspace may do with a mount."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+_MODES = {
+    "read": MountMode.READ, "r": MountMode.READ, "ro": MountMode.READ,
+    "write": MountMode.WRITE, "w": MountMode.WRITE, "rw": MountMode.WRITE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A resource at a prefix. `scratch` mounts are the workspace's own (`/tmp`, the home directory)."""
+
+    prefix: Path
+    resource: Resource
+    mode: MountMode = MountMode.WRITE
+    cached: bool = True
+    patience: Patience | None = None
+    scratch: bool = False
+
+    def __repr__(self) -> str:
+        return f"Mount({str(self.prefix)!r}, {self.resource!r}, {self.mode.value})"
+
+
+MountForm = Resource | tuple[Resource, MountMode | str] | Mount
+"""What may stand behind a prefix: a resource (writable), a resource with its mode, or a whole Mount."""
+
+
+def as_mount(prefix: str, form: MountForm) -> Mount:
+    """One entry of the constructor's mapping."""
+    path = parse_prefix(prefix)
+    if isinstance(form, Mount):
+        return Mount(path, form.resource, form.mode, form.cached, form.patience, form.scratch)
+    if isinstance(form, tuple):
+        if len(form) != 2:
+            raise _invalid(prefix, "a tuple must be (resource, mode)")
+        resource, mode = form
+        return Mount(path, _as_resource(prefix, resource), as_mode(mode))
+    return Mount(path, _as_resource(prefix, form))
+
+
+def as_mounts(forms: Mapping[str, MountForm]) -> dict[Path, Mount]:
+    mounts: dict[Path, Mount] = {}
+    for prefix, form in forms.items():
+        mount = as_mount(prefix, form)
+        if mount.prefix in mounts:
+            raise _invalid(prefix, "the prefix is given twice")
+        mounts[mount.prefix] = mount
+    return mounts
+
+
+def parse_prefix(prefix: str) -> Path:
+    if not prefix.startswith("/"):
+        raise _invalid(prefix, "a mount prefix is an absolute path")
+    return parse(prefix)
+
+
+def as_mode(mode: MountMode | str) -> MountMode:
+    if isinstance(mode, MountMode):
+        return mode
+    found = _MODES.get(str(mode).lower())
+    if found is None:
+        raise RametError("invalid_argument", f"unknown mount mode {mode!r}", "use MountMode.READ or MountMode.WRITE")
+    return found
+
+
+def _as_resource(prefix: str, value: object) -> Resource:
+    if not all(callable(getattr(value, verb, None)) for verb in ("stat", "scan", "read")):
+        raise _invalid(prefix, f"{type(value).__name__} is not a resource")
+    return value  # type: ignore[return-value]
+
+
+def _invalid(prefix: str, why: str) -> RametError:
+    remedy = 'give {"/prefix": resource} or {"/prefix": (resource, MountMode.READ)}'
+    return RametError("invalid_argument", f"mount {prefix!r}: {why}", remedy)

@@ -1,0 +1,57 @@
+"""`Secrets`: values that must not be seen; everything that is recorded, shown or saved passes `scrub` first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ramet.core.paths import decode, encode
+
+REDACTED: Final = "<REDACTED>"
+SHORTEST: Final = 4
+"""Shorter values are not scrubbed from texts: they would match by accident everywhere. Their variables still are."""
+
+
+class Secrets:
+    """Named secret values of a workspace. They are given to commands as environment variables and to nobody else."""
+
+    __slots__ = ("_raw", "_values")
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values: dict[str, str] = dict(values or {})
+        self._raw: tuple[bytes, ...] = ()
+        self._index()
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(sorted(self._values))})"
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def set(self, name: str, value: str) -> None:
+        self._values[name] = value
+        self._index()
+
+    def env(self) -> dict[str, str]:
+        """The secrets as environment variables, for the commands."""
+        return dict(self._values)
+
+    def copy(self) -> Secrets:
+        return Secrets(self._values)
+
+    def _index(self) -> None:
+        raw = {encode(value) for value in self._values.values() if len(value) >= SHORTEST}
+        self._raw = tuple(sorted(raw, key=len, reverse=True))  # a value inside another one must not hide it
+
+    def scrub(self, data: bytes) -> bytes:
+        for raw in self._raw:
+            if raw in data:
+                data = data.replace(raw, REDACTED.encode())
+        return data
+
+    def scrub_text(self, text: str) -> str:
+        return decode(self.scrub(encode(text))) if self._raw else text
+
+    def scrub_env(self, env: Mapping[str, str]) -> dict[str, str]:
+        """An environment for recording: secret names lose their value, other values the secrets inside them."""
+        return {k: REDACTED if k in self._values else self.scrub_text(v) for k, v in env.items()}
