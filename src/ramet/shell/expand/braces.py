@@ -1,4 +1,4 @@
-"""Brace expansion: one word to several, before anything else is expanded; pure, so the result may be kept with the word.
+"""Brace expansion: one word to several, before anything else is expanded; pure, so the result may be kept.
 
 Only Literal text is looked at: whatever is quoted or expands is opaque and stays one unit.
 """
@@ -50,10 +50,8 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
             units.extend(part.text)
         else:
             units.append(part)
-    count = 0
-    for found in _expand(units):
-        count += 1
-        if limit is not None and count > limit:
+    for count, found in enumerate(_expand(units)):
+        if limit is not None and count >= limit:
             raise TooManyWords(limit)
         yield _word(found)
 

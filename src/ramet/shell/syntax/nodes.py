@@ -103,9 +103,8 @@ class Param:
 class CommandSub:
     """``$(body)``, or `` `source` `` with ``body`` None: bash parses backticks only when they run.
 
-    ``source`` is the text of the backtick form with its backslashes already removed; for ``$(...)`` it is the
-    text as written and takes no part in equality. ``$(< file)`` is a body of one Simple with one redirect and no
-    words.
+    ``source`` is the text of the backtick form with its backslashes already removed, and empty for ``$(...)``.
+    ``$(< file)`` is a body of one Simple with one redirect and no words.
     """
 
     body: Script | None

@@ -373,7 +373,7 @@ class WordReader(Scanner):
             self.pos = pos + 1
             line = self.line_at(opened)
             body = self.script_in_parens(opened)
-            return CommandSub(body, text[pos + 1 : self.pos - 1], False, line)
+            return CommandSub(body, "", False, line)
         if c == "[":
             return self._bracket_arith(pos, opened)
         if not quoted:

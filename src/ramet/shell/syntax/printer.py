@@ -1,0 +1,500 @@
+"""Trees as text: `to_text` prints what parses back to an equal tree, `function_text` and `command_text` what bash
+itself prints.
+
+One printer writes both; the ``bash`` flag makes it repeat bash's habits (``elif`` as a nested ``if``, ``$'..'`` as
+plain
+quotes, ``|&`` as ``2>&1 |``), which change the text but not what it does. Here-documents are held back until the
+line is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ramet.shell.syntax.nodes import (
+    AndOr,
+    AnsiQuoted,
+    ArithCommand,
+    ArithSub,
+    ArrayLiteral,
+    Assignment,
+    Case,
+    Cond,
+    CondAnd,
+    CondBinary,
+    CondExpr,
+    CondGroup,
+    CondNot,
+    CondOr,
+    CondUnary,
+    CondWord,
+    Coproc,
+    DoubleQuoted,
+    Escaped,
+    For,
+    ForArith,
+    Function,
+    Group,
+    HereDoc,
+    If,
+    Literal,
+    Param,
+    Part,
+    Pipeline,
+    ProcessSub,
+    Redirect,
+    Script,
+    Select,
+    Simple,
+    SingleQuoted,
+    Statement,
+    Subshell,
+    While,
+    Word,
+)
+
+_STEP = 4
+_UNLOUD = str.maketrans({"\\": "\\\\", "`": "\\`"})
+_ANSI = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\x1b": "\\E"}
+_ANSI |= {"\\": "\\\\", "'": "\\'"}
+
+
+def to_text(node: Any) -> str:
+    """Text that parses to an equal tree: a script, a statement, a command, a word or an assignment."""
+    return _printed(node, bash=False)
+
+
+def command_text(node: Any) -> str:
+    """A command as bash shows it in ``jobs``, ``$BASH_COMMAND`` and traces of compound commands."""
+    return _printed(node, bash=True)
+
+
+def function_text(function: Function) -> str:
+    """What ``declare -f`` prints, without the newline at the end."""
+    printer = _Printer(bash=True)
+    printer.definition(function, "")
+    return "".join(printer.out)
+
+
+def word_text(word: Word, bash: bool = False) -> str:
+    """A word as written."""
+    return _Printer(bash).word(word)
+
+
+def assignment_text(assignment: Assignment, bash: bool = False) -> str:
+    """An assignment as written."""
+    return _Printer(bash).assignment(assignment)
+
+
+def _printed(node: Any, bash: bool) -> str:
+    printer = _Printer(bash)
+    if isinstance(node, Word):
+        return printer.word(node)
+    if isinstance(node, Assignment):
+        return printer.assignment(node)
+    if isinstance(node, Script):
+        printer.script(node)
+    elif isinstance(node, Statement):
+        printer.script(Script((node,)))
+    else:
+        printer.node(node)
+    printer.bodies("")
+    return "".join(printer.out)
+
+
+def _single(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+class _Printer:
+    def __init__(self, bash: bool) -> None:
+        self.bash = bash
+        self.out: list[str] = []
+        self.indent = 0
+        self.inside = 0  # functions that we are in: there, lists go on separate lines
+        self.pending: list[HereDoc] = []
+        self.document = False  # a here-document was the last thing printed
+        self.lead = False  # indentation is due before the next command
+
+    # ------------------------------------------------------------------- basics
+
+    def put(self, text: str) -> None:
+        self.out.append(text)
+
+    def last(self) -> str:
+        for text in reversed(self.out):
+            if text:
+                return text[-1]
+        return ""
+
+    def semicolon(self) -> None:
+        if self.last() not in ("&", "\n"):
+            self.put(";")
+
+    def newline(self, text: str) -> None:
+        self.put("\n" + " " * self.indent + text)
+
+    def bodies(self, separator: str) -> None:
+        """Prints a separator and the here-documents that were held back."""
+        if separator and separator != ";":
+            self.put(separator)
+        if self.pending:
+            documents, self.pending = self.pending, []
+            self.put("\n")
+            for here in documents:
+                self.put(self._body(here))
+            if separator and separator != ";":
+                self.put(" ")
+            self.document = True
+
+    def _body(self, here: HereDoc) -> str:
+        body = self.parts(here.body.parts)
+        return body + here.delimiter + "\n"
+
+    # -------------------------------------------------------------------- lists
+
+    def script(self, script: Script) -> None:
+        last = len(script.statements) - 1
+        for place, statement in enumerate(script.statements):
+            self.node(statement.node)
+            if statement.background:
+                self.bodies(" &")
+                if place < last:
+                    self.put(" ")
+                    self.lead = False
+            elif place < last:
+                self._next_statement()
+
+    def _next_statement(self) -> None:
+        if self.pending:
+            self.bodies("" if self.inside else ";")
+            self.document = False
+            if self.inside:
+                self.put("\n")
+                self.lead = True
+            return
+        if not self.document or (not self.bash and self.last() != "\n"):
+            self.put(";")
+        self.document = False
+        if self.inside:
+            self.put("\n")
+            self.lead = True
+        else:
+            self.put(" ")
+
+    def block(self, script: Script) -> None:
+        """A list on lines of its own, one step further in."""
+        self.put("\n")
+        self.indent += _STEP
+        self.lead = True
+        self.script(script)
+        self.bodies("")
+        self.lead = False
+        self.indent -= _STEP
+
+    def inline(self, script: Script) -> None:
+        """A list that begins on the line that we are on."""
+        self.lead = False
+        self.script(script)
+
+    def node(self, node: Any) -> None:
+        if self.lead:
+            self.put(" " * self.indent)
+            self.lead = False
+        if isinstance(node, AndOr):
+            self.node(node.first)
+            for op, command in node.rest:
+                self.bodies(f" {op} ")
+                self.node(command)
+            return
+        if isinstance(node, Pipeline):
+            self._pipeline(node)
+            return
+        method: Callable[[Any], None] = getattr(self, "_" + type(node).__name__.lower())
+        method(node)
+        redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
+        if redirects and not isinstance(node, Simple):
+            self.put(" ")
+            self.redirections(redirects)
+
+    def _pipeline(self, node: Pipeline) -> None:
+        if node.timed:
+            self.put(node.timed + " ")
+        if node.negated:
+            self.put("! ")
+        for place, stage in enumerate(node.stages):
+            self.node(stage)
+            if place == len(node.stages) - 1:
+                break
+            if node.merge[place] and self.bash:
+                self.put(" 2>&1")
+            self.bodies(" |&" if node.merge[place] and not self.bash else " |")
+            self.put(" ")
+
+    # ----------------------------------------------------------------- commands
+
+    def _simple(self, node: Simple) -> None:
+        words = [self.assignment(one) for one in node.assigns]
+        words += [self.assignment(one) if isinstance(one, Assignment) else self.word(one) for one in node.words]
+        self.put(" ".join(words))
+        if node.redirects:
+            if words:
+                self.put(" ")
+            self.redirections(node.redirects)
+
+    def _group(self, node: Group) -> None:
+        self.put("{ ")
+        if self.inside:
+            self.block(node.body)
+            self.newline("}")
+        else:
+            self.inline(node.body)
+            self.bodies("")
+            self.semicolon()
+            self.put(" }")
+
+    def _subshell(self, node: Subshell) -> None:
+        self.put("( ")
+        self.inline(node.body)
+        self.bodies("")
+        self.put(" )")
+
+    def _if(self, node: If) -> None:
+        self._clauses(node.clauses, node.orelse)
+
+    def _clauses(self, clauses: Sequence[tuple[Script, Script]], orelse: Script | None) -> None:
+        for place, (condition, body) in enumerate(clauses):
+            if place and self.bash:
+                # bash knows no elif once it has parsed one.
+                self.semicolon()
+                self.newline("else")
+                self.indent += _STEP
+                self.newline("")
+                self._clauses(clauses[place:], orelse)
+                self.indent -= _STEP
+                self.semicolon()
+                self.newline("fi")
+                return
+            if place:
+                self.semicolon()
+                self.newline("elif ")
+            else:
+                self.put("if ")
+            self.inline(condition)
+            self.bodies("")
+            self.semicolon()
+            self.put(" then")
+            self.block(body)
+        if orelse is not None:
+            self.semicolon()
+            self.newline("else")
+            self.block(orelse)
+        self.semicolon()
+        self.newline("fi")
+
+    def _while(self, node: While) -> None:
+        self.put("until " if node.until else "while ")
+        self.inline(node.condition)
+        self.bodies("")
+        self.semicolon()
+        self.put(" do")
+        self.block(node.body)
+        self.semicolon()
+        self.newline("done")
+
+    def _for(self, node: For | Select, keyword: str = "for") -> None:
+        self.put(f"{keyword} {node.name}")
+        if node.words is not None:
+            self.put(" in " + " ".join(map(self.word, node.words)))
+        elif self.bash:
+            self.put(' in "$@"')
+        self.put(";")
+        self._do(node.body)
+
+    def _select(self, node: Select) -> None:
+        self._for(node, "select")
+
+    def _forarith(self, node: ForArith) -> None:
+        parts = "; ".join(self.word(one) for one in (node.init, node.condition, node.step))
+        self.put(f"for (({parts}))")
+        self._do(node.body)
+
+    def _do(self, body: Script) -> None:
+        self.newline("do")
+        self.block(body)
+        self.semicolon()
+        self.newline("done")
+
+    def _case(self, node: Case) -> None:
+        self.put(f"case {self.word(node.word)} in ")
+        self.indent += _STEP
+        for item in node.items:
+            self.newline("")
+            if not self.bash or self.word(item.patterns[0]) == "esac":
+                self.put("(")
+            self.put(" | ".join(map(self.word, item.patterns)) + ")")
+            self.block(item.body)
+            self.newline(item.end)
+        self.indent -= _STEP
+        self.newline("esac")
+
+    def _cond(self, node: Cond) -> None:
+        self.put(f"[[ {self.condition(node.expr)} ]]")
+
+    def condition(self, expr: CondExpr) -> str:
+        if isinstance(expr, CondWord):
+            return ("-n " if self.bash else "") + self.word(expr.word)
+        if isinstance(expr, CondUnary):
+            return f"{expr.op} {self.word(expr.word)}"
+        if isinstance(expr, CondBinary):
+            return f"{self.word(expr.left)} {expr.op} {self.word(expr.right)}"
+        if isinstance(expr, CondNot):
+            return f"! {self.condition(expr.expr)}"
+        if isinstance(expr, CondGroup):
+            return f"( {self.condition(expr.expr)} )"
+        if isinstance(expr, CondAnd):
+            return " && ".join(map(self.condition, expr.items))
+        assert isinstance(expr, CondOr)
+        return " || ".join(map(self.condition, expr.items))
+
+    def _arithcommand(self, node: ArithCommand) -> None:
+        self.put(f"(({self.word(node.body)}))")
+
+    def _coproc(self, node: Coproc) -> None:
+        name = node.name
+        if not self.bash and name == "COPROC":
+            self.put("coproc ")
+        else:
+            self.put(f"coproc {name} ")
+        self.node(node.body)
+
+    def _function(self, node: Function) -> None:
+        if self.bash:
+            self.definition(node, "function ")
+            return
+        self.put(f"function {node.name} " if node.keyword else f"{node.name} () ")
+        self.node(node.body)
+
+    def definition(self, node: Function, keyword: str) -> None:
+        """A function as ``declare -f`` shows it: the body in braces, whatever it is."""
+        self.put(f"{keyword}{node.name} () \n{' ' * self.indent}{{ ")
+        self.inside += 1
+        body = node.body
+        redirects: tuple[Redirect, ...] = ()
+        if isinstance(body, Group):
+            redirects = body.redirects
+            self.block(body.body)
+        else:
+            self.block(Script((Statement(body),)))
+        self.inside -= 1
+        self.newline("}")
+        self.document = False
+        if redirects:
+            self.put(" ")
+            self.redirections(redirects)
+
+    # ------------------------------------------------------------- redirections
+
+    def redirections(self, redirects: Sequence[Redirect]) -> None:
+        self.put(" ".join(map(self._redirect, redirects)))
+
+    def _redirect(self, redirect: Redirect) -> str:
+        op, target = redirect.op, redirect.target
+        prefix = "" if redirect.fd is None else str(redirect.fd)
+        if redirect.var is not None:
+            prefix = f"{{{redirect.var}}}"
+        if redirect.here is not None:
+            self.pending.append(redirect.here)
+            delimiter = self.word(target)
+            if self.bash:
+                delimiter = _single(redirect.here.delimiter) if redirect.here.quoted else redirect.here.delimiter
+            return f"{prefix}{op}{delimiter}"
+        text = self.word(target)
+        if op in ("<&", ">&"):
+            duplicates = text.rstrip("-").isdigit() or text == "-" or op == "<&" or redirect.fd is not None
+            if self.bash and not duplicates:
+                return f"&> {text}" if not prefix else f"{prefix}{op}{text}"
+            if self.bash:
+                if not prefix:
+                    prefix = "0" if op == "<&" else "1"
+                if text == "-":
+                    op = ">&"
+            return f"{prefix}{op}{text}"
+        if self.bash and prefix == ("0" if op[0] == "<" else "1") and op != "<>":
+            prefix = ""
+        return f"{prefix}{op} {text}"
+
+    # -------------------------------------------------------------------- words
+
+    def assignment(self, node: Assignment) -> str:
+        subscript = "" if node.subscript is None else f"[{self.word(node.subscript)}]"
+        head = f"{node.name}{subscript}{'+' if node.append else ''}="
+        if isinstance(node.value, Word):
+            return head + self.word(node.value)
+        return head + self._array(node.value)
+
+    def _array(self, array: ArrayLiteral) -> str:
+        elements = []
+        for element in array.elements:
+            value = self.word(element.value)
+            if element.subscript is not None:
+                value = f"[{self.word(element.subscript)}]{'+' if element.append else ''}={value}"
+            elements.append(value)
+        return f"({' '.join(elements)})"
+
+    def word(self, word: Word) -> str:
+        parts = word.parts
+        if len(parts) == 1 and isinstance(parts[0], Literal):
+            return parts[0].text
+        return self.parts(parts)
+
+    def parts(self, parts: Sequence[Part]) -> str:
+        return "".join(map(self._part, parts))
+
+    def _part(self, part: Part) -> str:
+        if isinstance(part, Literal):
+            return part.text
+        if isinstance(part, Escaped):
+            return "\\" + part.char
+        if isinstance(part, SingleQuoted):
+            return f"'{part.text}'"
+        if isinstance(part, DoubleQuoted):
+            return f'{"$" if part.locale and not self.bash else ""}"{self.parts(part.parts)}"'
+        if isinstance(part, Param):
+            return self._param(part)
+        if isinstance(part, AnsiQuoted):
+            if self.bash:
+                return _single(part.value)
+            return "$'" + "".join(_ANSI.get(c, c) for c in part.value) + "'"
+        if isinstance(part, ArithSub):
+            return f"$[{self.word(part.body)}]" if part.bracket else f"$(({self.word(part.body)}))"
+        if isinstance(part, ProcessSub):
+            return f"{part.direction}({self._nested(part.body)})"
+        if part.body is None:
+            return f"`{part.source.translate(_UNLOUD)}`"
+        text = self._nested(part.body)
+        return f"$({' ' if text.startswith('(') else ''}{text})"
+
+    def _nested(self, script: Script) -> str:
+        inner = _Printer(self.bash)
+        inner.script(script)
+        inner.bodies("")
+        return "".join(inner.out)
+
+    def _param(self, param: Param) -> str:
+        if param.bad is not None:
+            return "${" + param.bad + "}"
+        if not param.braced:
+            return "$" + param.name
+        head = {"length": "#", "indirect": "!", "keys": "!", "names": "!"}.get(param.form, "")
+        subscript = param.subscript
+        key = "" if subscript is None else f"[{subscript if isinstance(subscript, str) else self.word(subscript)}]"
+        op, args = param.op, [self.word(one) for one in param.args]
+        if op in ("/", "//", "/#", "/%"):
+            tail = op + "/".join(args)
+        elif op == ":":
+            tail = ":" + ":".join(args)
+        else:
+            tail = op + "".join(args)
+        return f"${{{head}{param.name}{key}{tail}}}"
