@@ -20,7 +20,7 @@ from typing import Final
 
 from ramet.backends.blocks import Blocks
 from ramet.core.errors import fail
-from ramet.core.paths import Path, encode
+from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
 
@@ -297,6 +297,24 @@ class RAMResource:
             owned.mtime_ns = attrs.mtime_ns
         if isinstance(owned, File):
             owned.stat = owned.memo = owned.sum = None
+
+    # ------------------------------------------------------------------------------------ saving and loading
+
+    def dump(self) -> Iterator[tuple[Path, Node]]:
+        """Every path below the root with its node, directories first; a file with several names comes once per name."""
+        pending: list[tuple[Path, Dir]] = [(ROOT, self._root)]
+        while pending:
+            path, directory = pending.pop()
+            for name, entry in directory.entries.items():
+                node = self._shared[entry] if isinstance(entry, int) else entry
+                below = path / name
+                yield below, node
+                if isinstance(node, Dir):
+                    pending.append((below, node))
+
+    def put_now(self, path: Path, content: Blocks) -> None:
+        """Create or replace a file at once; its parent must exist."""
+        self._store(path, content, How.REPLACE, 0, None)
 
     # ------------------------------------------------------------------------------ finding and owning nodes
 

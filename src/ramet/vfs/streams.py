@@ -21,7 +21,23 @@ GATHER = 4 * 1024 * 1024
 """Bytes that a remote stream holds back before it wants to be drained."""
 
 
-class LocalStream(FileStream):
+class CountedStream(FileStream):
+    """Counts what passes and tells it once, when the file is closed."""
+
+    __slots__ = ("bytes_read", "bytes_written", "on_close")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes_read = self.bytes_written = 0
+        self.on_close: Callable[[int, int], None] | None = None
+
+    def _closed(self) -> None:
+        if self.on_close is not None:
+            told, self.on_close = self.on_close, None
+            told(self.bytes_read, self.bytes_written)
+
+
+class LocalStream(CountedStream):
     __slots__ = ("_append", "_handle", "_how", "_offset")
 
     def __init__(self, handle: Handle, how: Open) -> None:
@@ -36,6 +52,7 @@ class LocalStream(FileStream):
             raise fail(errno.EBADF)
         block = self._handle.pread(self._offset, BLOCK)
         self._offset += len(block)
+        self.bytes_read += len(block)
         return block
 
     async def _fill(self) -> bytes:
@@ -49,6 +66,7 @@ class LocalStream(FileStream):
         if self._append:
             self._offset = self._handle.stat().size or 0
         self._offset += self._handle.pwrite(self._offset, data)
+        self.bytes_written += len(data)
 
     def tell(self) -> int:
         return self._offset - (len(self._buffer) - self._pos)
@@ -66,9 +84,10 @@ class LocalStream(FileStream):
     async def close(self) -> None:
         await super().close()
         self._handle.close()
+        self._closed()
 
 
-class RemoteStream(FileStream):
+class RemoteStream(CountedStream):
     """A file on a resource without handles. `on_dirty` tells the VFS whether there is something to flush."""
 
     __slots__ = (
@@ -107,6 +126,7 @@ class RemoteStream(FileStream):
         async for block in self._source:
             if block:
                 self._offset += len(block)
+                self.bytes_read += len(block)
                 return block
         self._source = None
         return b""
@@ -123,6 +143,7 @@ class RemoteStream(FileStream):
             self._on_dirty(self, True)
         self._gathered.append(data)
         self._offset += len(data)
+        self.bytes_written += len(data)
 
     async def flush(self) -> None:
         """Store what was gathered; on failure it stays gathered and the error is the caller's."""
@@ -159,10 +180,13 @@ class RemoteStream(FileStream):
 
     async def close(self) -> None:
         await super().close()
-        await self.flush()
-        closing = getattr(self._source, "aclose", None)
-        if closing is not None:
-            await closing()
+        try:
+            await self.flush()
+        finally:
+            self._closed()
+            closing = getattr(self._source, "aclose", None)
+            if closing is not None:
+                await closing()
 
 
 class DeviceStream(FileStream):

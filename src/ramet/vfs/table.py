@@ -37,6 +37,7 @@ class VFS:
         self._order: list[tuple[Path, str, Resource]] = []
         self._points: dict[Path, set[str]] = {}
         self._dirty: dict[RemoteStream, Path] = {}
+        self._unlisted: set[Path] = set()
         for prefix, resource in mounts.items():
             self._mounts[prefix] = resource
         self._index()
@@ -47,10 +48,13 @@ class VFS:
     def mounts(self) -> Mapping[Path, Resource]:
         return self._mounts
 
-    def mount(self, prefix: Path, resource: Resource) -> None:
+    def mount(self, prefix: Path, resource: Resource, *, listed: bool = True) -> None:
+        """Mount at `prefix`; unlisted, it is reached by its path but does not show in the listing of its parent."""
         if prefix in self._mounts:
             raise fail(errno.EBUSY, prefix)
         self._mounts[prefix] = resource
+        if not listed:
+            self._unlisted.add(prefix)
         self._index()
 
     def replace(self, prefix: Path, resource: Resource) -> None:
@@ -66,6 +70,7 @@ class VFS:
         if prefix == ROOT:
             raise fail(errno.EBUSY, prefix)
         resource = self._mounts.pop(prefix)
+        self._unlisted.discard(prefix)
         self._index()
         return resource
 
@@ -76,6 +81,12 @@ class VFS:
             while prefix != ROOT:
                 self._points.setdefault(prefix.parent, set()).add(prefix.name)
                 prefix = prefix.parent
+
+    def _is_listed(self, point: Path) -> bool:
+        """Whether a listing shows this mount point, or way to one."""
+        if not self._unlisted:
+            return True
+        return any(prefix.under(point) and prefix not in self._unlisted for prefix in self._mounts)
 
     def locate(self, path: Path) -> tuple[Resource, Path, Path]:
         """The resource that holds `path`, the path inside it, and the prefix of its mount."""
@@ -157,7 +168,6 @@ class VFS:
             try:
                 here = attempt if attempt is not None else await self.resolve(path)
                 points = self._points.get(here, ())
-                seen: set[str] = set()
                 try:
                     resource, inner, _ = self.locate(here)
                     async for entry in resource.scan(inner):
@@ -168,7 +178,7 @@ class VFS:
                     if not points or error.errno not in (errno.ENOENT, errno.ENOTDIR):
                         raise
                 for name in points:
-                    if name not in seen:
+                    if self._is_listed(here / name):
                         yield name, await self._stat(here / name)
                 return
             except OSError as error:
