@@ -268,12 +268,13 @@ def _in_brackets(c: str) -> str:
 class Pattern:
     """A pattern of any kind. ``literal`` is its text when it is only text."""
 
-    __slots__ = ("dot", "literal", "nocase")
+    __slots__ = ("dot", "literal", "nocase", "starred")
 
-    def __init__(self, literal: str | None, nocase: bool, dot: bool) -> None:
+    def __init__(self, literal: str | None, nocase: bool, dot: bool, starred: bool = False) -> None:
         self.literal = literal
         self.nocase = nocase
         self.dot = dot  # may match a leading dot in a file name
+        self.starred = starred  # begins with a star: then bash also replaces an empty text
 
     def matches(self, text: str) -> bool:
         """Does the pattern match all of the text?"""
@@ -312,6 +313,8 @@ class Pattern:
 
     def replace(self, text: str, where: Where, replacement: str | Callable[[str], str]) -> str:
         """``${text/p/r}`` and its kin; a callable gets what was matched."""
+        if not text and self.literal is None:
+            return _filled(replacement, "") if (self.starred or where == "/%") and self.matches("") else text
         if where == "/#":
             end = self.prefix(text, True)
             return text if end < 0 else _filled(replacement, text[:end]) + text[end:]
@@ -322,9 +325,6 @@ class Pattern:
             return text
         if self.literal is not None and not self.nocase and isinstance(replacement, str):
             return text.replace(self.literal, replacement, 1 if where == "/" else -1)
-        if not text:
-            # An empty text is tried once, so that `*` can match it.
-            return _filled(replacement, "") if self.matches("") else text
         out: list[str] = []
         pos, n = 0, len(text)
         while pos < n:
@@ -430,7 +430,7 @@ class _Glob(Pattern):
 
     def __init__(self, tokens: Sequence[_Token], nocase: bool) -> None:
         literal = "".join(tokens) if all(isinstance(t, str) for t in tokens) else None  # type: ignore[arg-type]
-        super().__init__(literal, nocase, bool(tokens) and tokens[0] == ".")
+        super().__init__(literal, nocase, bool(tokens) and tokens[0] == ".", bool(tokens) and tokens[0] is STAR)
         runs: list[list[_Token]] = [[]]
         for token in tokens:
             if token is STAR:
@@ -630,7 +630,10 @@ class _Extended(Pattern):
     __slots__ = ("backward", "forward")
 
     def __init__(self, tokens: list[_Token], nocase: bool) -> None:
-        super().__init__(None, nocase, _dotted(tokens))
+        first = tokens[0]
+        super().__init__(
+            None, nocase, _dotted(tokens), first is STAR or (isinstance(first, _Group) and first.op == "*")
+        )
         self.forward = tokens
         self.backward = _reversed(tokens)
 

@@ -316,6 +316,7 @@ class Parser(ConditionReader):
         self._expanding.append((name, tail))
         self.text = text[:start] + value + text[stop:]
         self.n += len(value) - (stop - start)
+        self._closers.clear()
         if value.endswith((" ", "\t")):
             self._alias_next = tail
         self.pos = start

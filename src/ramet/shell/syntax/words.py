@@ -98,6 +98,7 @@ class WordReader(Scanner):
     def __init__(self, text: str, options: Options, start_line: int) -> None:
         super().__init__(text, options, start_line)
         self.depth = 0
+        self._closers: dict[int, int] = {}  # place after a `(` in arithmetic -> place of its `)`
 
     def script_in_parens(self, opened: int) -> Script:
         """Reads commands up to and with the ``)`` that ends them; ``pos`` is after the ``(``."""
@@ -182,8 +183,14 @@ class WordReader(Scanner):
         return Word(parts) if parts else EMPTY
 
     def arith_end(self, pos: int) -> int:
-        """Where the ``)`` is that closes the parenthesis before ``pos``; -1 when the text ends first."""
-        text, n, depth = self.text, self.n, 1
+        """Where the ``)`` is that closes the parenthesis before ``pos``; -1 when the text ends first.
+
+        What is found on the way is kept, so that nested expressions are not searched again and again.
+        """
+        known = self._closers.get(pos)
+        if known is not None:
+            return known if known < self.n else -1
+        text, n, opened = self.text, self.n, [pos]
         while pos < n:
             if m := _ARITH_RUN(text, pos, n):
                 pos = m.end()
@@ -191,10 +198,10 @@ class WordReader(Scanner):
                     break
             c = text[pos]
             if c == "(":
-                depth += 1
+                opened.append(pos + 1)
             elif c == ")":
-                depth -= 1
-                if not depth:
+                self._closers[opened.pop()] = pos
+                if not opened:
                     return pos
             elif c == "\\":
                 pos += 1
