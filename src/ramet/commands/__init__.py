@@ -1,0 +1,1 @@
+"""The commands, each written once over `Proc`; `table.COMMANDS` lists them without importing them."""

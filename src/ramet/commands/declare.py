@@ -16,12 +16,14 @@ values attach (`-n5`, `--lines=5`) or follow. Messages and exit codes are GNU's.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
 
@@ -149,6 +151,8 @@ class Command:
     """The first operand ends the options (env, nohup, timeout, xargs)."""
     raw: bool = False
     """The body parses its own words (echo, test, expr, find, dd, printf); it is called with options=None."""
+    rewrite: Callable[[list[str]], list[str]] | None = None
+    """Turns historical spellings (`head -5c`, `tar xzf`) into ordinary options before parsing."""
     min_operands: int = 0
     max_operands: int | None = None
     aliases: Sequence[str] = ()
@@ -162,19 +166,24 @@ class Command:
             if len(proc.argv) == 2 and proc.argv[1] in ("--help", "--version") and self.name not in LITERAL_HELP:
                 proc.stdout.write(encode(help_text(self) if proc.argv[1] == "--help" else version_text(self)))
                 return 0
-            return await self.body(proc, None, proc.argv[1:])
+            try:
+                return await self.body(proc, None, proc.argv[1:])
+            except UsageError as error:
+                return complain(proc, self, error)
+            except OSError as error:
+                return unexpected(proc, error)
         try:
-            options, operands = parse(self, proc.argv[1:])
+            words = proc.argv[1:]
+            options, operands = parse(self, self.rewrite(words) if self.rewrite is not None else words)
+            if options is None:
+                proc.stdout.write(encode(operands[0]))
+                return 0
             self._check_operands(operands)
-        except UsageError as error:
-            return complain(proc, self, error)
-        if options is None:
-            proc.stdout.write(encode(operands[0]))
-            return 0
-        try:
             return await self.body(proc, options, operands)
         except UsageError as error:
             return complain(proc, self, error)
+        except OSError as error:
+            return unexpected(proc, error)
 
     def _check_operands(self, operands: list[str]) -> None:
         if len(operands) < self.min_operands:
@@ -189,6 +198,15 @@ LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 """Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
 
 
+def unexpected(proc: Proc, error: OSError) -> int:
+    """What happens to an error that a body did not expect: a message, unless the reader of our output has gone."""
+    if error.errno == errno.EPIPE:
+        raise error
+    where = f"{shown(str(error.filename))}: " if error.filename is not None else ""
+    proc.complain(f"{where}{reason(error)}")
+    return 1
+
+
 def complain(proc: Proc, command: Command, error: UsageError) -> int:
     proc.complain(error.message)
     if error.hint:
@@ -198,17 +216,33 @@ def complain(proc: Proc, command: Command, error: UsageError) -> int:
 
 def quote(text: str) -> str:
     """A word in GNU's quotes, shell-escaped where it has characters that would mislead."""
-    if "'" in text or any(ord(c) < 32 or ord(c) == 127 for c in text):
-        if "'" in text and not any(ord(c) < 32 or ord(c) == 127 for c in text):
-            return (
-                f'"{text}"'
-                if '"' not in text and "$" not in text and "`" not in text and "\\" not in text
-                else ("'" + text.replace("'", "'\\''") + "'")
-            )
-        shown = "".join(f"\\{ord(c):03o}" if ord(c) < 32 and c not in "\n\t\r" else c for c in text)
-        shown = shown.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r").replace("'", "\\'")
-        return f"''$'{shown}'" if shown != text else f"'{text}'"
-    return f"'{text}'"
+    if not any(c == "'" or c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in text):
+        return f"'{text}'"
+    if "'" in text and not any(c < " " or c in '\x7f"$`\\!' or "\ud800" <= c <= "\udfff" for c in text):
+        return f'"{text}"'
+    out: list[str] = ["'"]
+    escaped = False
+    for c in text:
+        odd = c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"
+        if odd != escaped:
+            out.append("'$'" if odd else "''")
+            escaped = odd
+        if odd:
+            out.append(_ESCAPES.get(c) or f"\\{encode(c)[0]:03o}")
+        else:
+            out.append("'\\''" if c == "'" else c)
+    return "".join(out) + "'"
+
+
+_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+_SPECIAL = frozenset(" !\"$&'()*;<=>[^`|\\?\x7f")
+
+
+def shown(text: str) -> str:
+    """A file name as GNU prints it in messages: quoted only where a shell would need quotes."""
+    if text and text[0] not in "#~" and text not in ("{", "}") and _SPECIAL.isdisjoint(text) and text.isprintable():
+        return text
+    return quote(text)
 
 
 # ------------------------------------------------------------------------------------------------------ parsing

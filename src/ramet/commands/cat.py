@@ -1,0 +1,320 @@
+"""Passing text through: cat, tac, rev, tee, nl. Blocks, never lines, where nothing has to be numbered."""
+
+from __future__ import annotations
+
+
+import re
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, choose, flag, optional, quote, shown, value
+from ramet.commands.inputs import Inputs, filter_lines, is_utf8, parse_count
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+from ramet.core.streams import FileStream, Writer, copy, line_blocks
+
+# ---------------------------------------------------------------------------------------------------------- cat
+
+
+@dataclass(frozen=True, slots=True)
+class CatOptions:
+    all: bool = flag("-A", "--show-all", help="equivalent to -vET")
+    number_nonblank: bool = flag("-b", "--number-nonblank", help="number nonempty output lines, overrides -n")
+    ve: bool = flag("-e", help="equivalent to -vE")
+    ends: bool = flag("-E", "--show-ends", help="display $ at end of each line")
+    number: bool = flag("-n", "--number", help="number all output lines")
+    squeeze: bool = flag("-s", "--squeeze-blank", help="suppress repeated empty output lines")
+    vt: bool = flag("-t", help="equivalent to -vT")
+    tabs: bool = flag("-T", "--show-tabs", help="display TAB characters as ^I")
+    nonprinting: bool = flag("-v", "--show-nonprinting", help="use ^ and M- notation, except for LFD and TAB")
+
+
+def caret(byte: int) -> str:
+    """A byte in `cat -v` notation."""
+    if byte >= 128:
+        return "M-" + caret(byte - 128)
+    if byte < 32:
+        return "^" + chr(byte + 64)
+    return "^?" if byte == 127 else chr(byte)
+
+
+async def cat(proc: Proc, o: CatOptions, operands: list[str]) -> int:
+    ends, tabs = o.ends or o.all or o.ve, o.tabs or o.all or o.vt
+    visible = o.nonprinting or o.all or o.ve or o.vt
+    inputs = Inputs(proc, operands)
+    if not (ends or tabs or visible or o.number or o.number_nonblank or o.squeeze):
+        async for _, reader in inputs.each():
+            await _pass_through(proc, reader)
+        return inputs.status
+    table: dict[int, str] = {}
+    if visible:
+        table = {code: caret(code) for code in range(256) if code not in (9, 10)}
+    if tabs:
+        table[9] = "^I"
+    number, blank, fresh = 0, False, True
+    async for block in inputs.joined_lines():
+        text = block.decode("latin-1")
+        if ends and not visible:
+            text = text.replace("\r\n", "^M\n")
+        if table:
+            text = text.translate(table)
+        if not (o.number or o.number_nonblank or o.squeeze):
+            await proc.emit((text.replace("\n", "$\n") if ends else text).encode("latin-1"))
+            continue
+        out: list[str] = []
+        for line in text.splitlines(keepends=True) if not _ODD_BREAKS.search(text) else _split_keep(text):
+            if line == "\n":
+                if blank and o.squeeze:
+                    continue
+                blank = True
+            else:
+                blank = False
+            if fresh and (line != "\n" if o.number_nonblank else o.number):
+                number += 1
+                out.append(f"{number:6d}\t")
+            fresh = line.endswith("\n")
+            out.append(line.replace("\n", "$\n") if ends else line)
+        await proc.emit("".join(out).encode("latin-1"))
+    return inputs.status
+
+
+_ODD_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85]")
+
+
+def _split_keep(text: str) -> list[str]:
+    pieces = text.split("\n")
+    last = pieces.pop()
+    lines = [piece + "\n" for piece in pieces]
+    if last:
+        lines.append(last)
+    return lines
+
+
+async def _pass_through(proc: Proc, reader: object) -> None:
+    out, budget = proc.stdout, proc.budget
+    while block := await reader.read():  # type: ignore[attr-defined]
+        out.write(block)
+        if out.full:
+            await out.drain()
+        await budget.breathe()
+
+
+# ---------------------------------------------------------------------------------------------------------- tac
+
+
+@dataclass(frozen=True, slots=True)
+class TacOptions:
+    before: bool = flag("-b", "--before", help="attach the separator before instead of after")
+    regex: bool = flag("-r", "--regex", help="interpret the separator as a regular expression")
+    separator: str = value("-s", "--separator", metavar="STRING", default="\n", help="use STRING as the separator")
+
+
+async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
+    from ramet.commands.regexes import bre_bytes
+
+    inputs = Inputs(proc, operands, form="failed to open {} for reading: {}")
+    inputs.form = "{}: {}" if not operands else "failed to open '{}' for reading: {}"
+    async for word, reader in inputs.each():
+        try:
+            data = await reader.read_all()
+        except IsADirectoryError as error:
+            proc.complain(f"{word}: read error: {reason(error)}")
+            inputs.status = 1
+            continue
+        separator = encode(o.separator) or b"\0"
+        if o.regex:
+            spans = [span for span in bre_bytes(o.separator).finditer(data) if span[1] > span[0]]
+            marks = [e for _, e in spans] if not o.before else [s for s, _ in spans]
+            cuts = sorted({0, len(data), *marks})
+            parts = [data[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        else:
+            pieces = data.split(separator)
+            if o.before:
+                parts = [pieces[0]] + [separator + piece for piece in pieces[1:]]
+            else:
+                last = pieces.pop()
+                parts = [piece + separator for piece in pieces]
+                if last:
+                    parts.append(last)
+        parts.reverse()
+        await proc.emit(b"".join(parts))
+    return inputs.status
+
+
+# ---------------------------------------------------------------------------------------------------------- rev
+
+
+@dataclass(frozen=True, slots=True)
+class RevOptions:
+    zero: bool = flag("-0", "--zero", help="use the byte zero as line separator")
+
+
+async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
+    utf8 = is_utf8(proc)
+
+    def turn(lines: list[bytes]) -> list[bytes]:
+        if utf8 and not all(map(bytes.isascii, lines)):
+            return [encode(decode(line)[::-1]) for line in lines]
+        return [line[::-1] for line in lines]
+
+    return await filter_lines(proc, operands, turn, b"\0" if o.zero else b"\n", complete=False)
+
+
+# ---------------------------------------------------------------------------------------------------------- tee
+
+
+@dataclass(frozen=True, slots=True)
+class TeeOptions:
+    append: bool = flag("-a", "--append", help="append to the given FILEs, do not overwrite")
+    interrupts: bool = flag("-i", "--ignore-interrupts", help="ignore interrupt signals")
+    diagnose: bool = flag("-p", help="diagnose errors writing to non pipes")
+    errors: str = optional(
+        "--output-error",
+        metavar="MODE",
+        const="warn-nopipe",
+        default="",
+        help="set behavior on write error",
+        choices=("warn", "warn-nopipe", "exit", "exit-nopipe"),
+    )
+
+
+async def tee(proc: Proc, o: TeeOptions, operands: list[str]) -> int:
+    status = 0
+    files: list[tuple[str, Writer]] = []
+    for word in operands:
+        try:
+            files.append((word, await proc.create(word, append=o.append) if word != "-" else proc.stdout))
+        except OSError as error:
+            proc.complain(f"{shown(word)}: {reason(error)}")
+            status = 1
+    if o.errors.startswith("exit") and status:
+        return status
+    tolerant = o.diagnose or bool(o.errors)
+    out: Writer | None = proc.stdout
+    try:
+        while block := await proc.stdin.read():
+            if out is not None:
+                try:
+                    out.write(block)
+                    if out.full:
+                        await out.drain()
+                except BrokenPipeError:
+                    if not tolerant:
+                        raise
+                    out = None
+            for word, writer in list(files):
+                try:
+                    writer.write(block)
+                    if writer.full:
+                        await writer.drain()
+                except OSError as error:
+                    proc.complain(f"{shown(word)}: {reason(error)}")
+                    files.remove((word, writer))
+                    status = 1
+            if out is None and not files:
+                break
+            await proc.budget.breathe()
+    finally:
+        for _, writer in files:
+            await proc.close(writer)
+    return status
+
+
+# ----------------------------------------------------------------------------------------------------------- nl
+
+
+def _style(text: str) -> str:
+    if text in ("a", "t", "n") or text.startswith("p"):
+        return text
+    raise ValueError(f"invalid body numbering style: {quote(text)}")
+
+
+@dataclass(frozen=True, slots=True)
+class NlOptions:
+    body: str = value("-b", "--body-numbering", metavar="STYLE", default="t", help="use STYLE for numbering body lines")
+    delimiter: str = value("-d", "--section-delimiter", metavar="CC", default="\\:", help="use CC for logical pages")
+    footer: str = value("-f", "--footer-numbering", metavar="STYLE", default="n", help="STYLE for footer lines")
+    header: str = value("-h", "--header-numbering", metavar="STYLE", default="n", help="STYLE for header lines")
+    increment: str = value("-i", "--line-increment", metavar="NUMBER", default="1", help="line number increment")
+    join_blank: str = value(
+        "-l", "--join-blank-lines", metavar="NUMBER", default="1", help="count NUMBER empty lines as one"
+    )
+    format: str = value("-n", "--number-format", metavar="FORMAT", default="rn", help="ln, rn or rz")
+    no_renumber: bool = flag("-p", "--no-renumber", help="do not reset line numbers for each section")
+    separator: str = value(
+        "-s", "--number-separator", metavar="STRING", default="\t", help="add STRING after the number"
+    )
+    start: str = value("-v", "--starting-line-number", metavar="NUMBER", default="1", help="first line number")
+    width: str = value("-w", "--number-width", metavar="NUMBER", default="6", help="use NUMBER columns for numbers")
+
+
+async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
+    from ramet.commands.regexes import bre_bytes
+
+    def number(text: str, what: str, low: int | None = None) -> int:
+        if not re.fullmatch(r"\s*[+-]?\d+", text) or (low is not None and int(text) < low):
+            raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+        return int(text)
+
+    for style, which in ((o.body, "body"), (o.header, "header"), (o.footer, "footer")):
+        if style not in ("a", "t", "n") and not style.startswith("p"):
+            raise UsageError(f"invalid {which} numbering style: {quote(style)}")
+    width, step = number(o.width, "line number field width", 1), number(o.increment, "line number increment")
+    start, blank_group = number(o.start, "starting line number"), number(o.join_blank, "line number of blank lines", 1)
+    if o.format not in ("ln", "rn", "rz"):
+        raise UsageError(f"invalid line numbering format: {quote(o.format)}")
+    pair = o.delimiter + ":" if len(o.delimiter) == 1 else o.delimiter
+    mark = encode(pair)
+    sections = {mark * 3: o.header, mark * 2: o.body, mark: o.footer} if mark else {}
+    patterns = {s: bre_bytes(s[1:]) for s in {o.body, o.header, o.footer} if s.startswith("p")}
+    separator = encode(o.separator)
+    empty = b" " * (width + len(separator))
+    style, line_number, blanks = o.body, start, 0
+    inputs = Inputs(proc, operands)
+
+    def numbered(value: int) -> bytes:
+        if o.format == "ln":
+            return b"%-*d" % (width, value)
+        return b"%0*d" % (width, value) if o.format == "rz" else b"%*d" % (width, value)
+
+    async for block in inputs.joined_lines():
+        pieces = block.split(b"\n")
+        if not pieces[-1]:
+            pieces.pop()
+        out: list[bytes] = []
+        for line in pieces:
+            if line in sections:
+                style = sections[line]
+                if not o.no_renumber:
+                    line_number = start
+                out.append(b"")
+                continue
+            if style == "a":
+                if line or blank_group == 1:
+                    wanted, blanks = True, 0
+                else:
+                    blanks += 1
+                    wanted = blanks == blank_group
+                    blanks = 0 if wanted else blanks
+            elif style == "t":
+                wanted = bool(line)
+            elif style == "n":
+                wanted = False
+            else:
+                wanted = patterns[style].search(line) is not None
+            if wanted:
+                out.append(numbered(line_number) + separator + line)
+                line_number += step
+            else:
+                out.append(empty + line)
+        await proc.emit(b"\n".join(out) + b"\n" if out else b"")
+    return inputs.status
+
+
+COMMANDS = [
+    Command("cat", cat, CatOptions, summary="Concatenate FILE(s) to standard output.", ignored=("-u",)),
+    Command("tac", tac, TacOptions, summary="Write each FILE to standard output, last line first."),
+    Command("rev", rev, RevOptions, summary="Reverse the characters of every line."),
+    Command("tee", tee, TeeOptions, summary="Copy standard input to each FILE, and also to standard output."),
+    Command("nl", nl, NlOptions, summary="Write each FILE to standard output, with line numbers added."),
+]

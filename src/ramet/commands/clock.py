@@ -1,0 +1,214 @@
+"""Time as commands show it: the zone that TZ names, and GNU's strftime with its flags, widths and nanoseconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
+
+from ramet.core.proc import Proc
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+NANO = 1_000_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def zone_of(proc: Proc) -> tzinfo:
+    """The time zone of a command: what TZ says, else UTC."""
+    return zone(proc.env.get("TZ", ""))
+
+
+class Named(tzinfo):
+    """A fixed offset with the name a POSIX TZ string gives it."""
+
+    def __init__(self, name: str, offset: int) -> None:
+        self._name, self._offset = name, timedelta(seconds=offset)
+
+    def utcoffset(self, when: datetime | None) -> timedelta:
+        return self._offset
+
+    def dst(self, when: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def tzname(self, when: datetime | None) -> str:
+        return self._name
+
+
+_POSIX = re.compile(
+    r"(?:<([A-Za-z0-9+-]+)>|([A-Za-z]{3,}))([-+]?\d{1,2}(?::\d{2}(?::\d{2})?)?)"
+    r"(?:(?:<[A-Za-z0-9+-]+>|[A-Za-z]{3,}).*)?"
+)
+_DST_ZONES = {
+    "EST5EDT": "America/New_York",
+    "CST6CDT": "America/Chicago",
+    "MST7MDT": "America/Denver",
+    "PST8PDT": "America/Los_Angeles",
+}
+
+
+@lru_cache(maxsize=64)
+def zone(name: str) -> tzinfo:
+    """The zone of a TZ value; an unknown one is UTC, as with the C library."""
+    from zoneinfo import ZoneInfo
+
+    name = name.lstrip(":")
+    if name in ("", "UTC", "UTC0", "Universal", "Zulu"):
+        return Named("UTC", 0)
+    if name in ("GMT", "GMT0"):
+        return Named("GMT", 0)
+    if name.split(",")[0] in _DST_ZONES:
+        name = _DST_ZONES[name.split(",")[0]]
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        found = _POSIX.fullmatch(name)
+        if found is None:
+            return Named(name if re.fullmatch("[A-Za-z]{3,}", name) else "UTC", 0)
+        sign = -1 if not found[3].startswith("-") else 1
+        hours, _, rest = found[3].lstrip("+-").partition(":")
+        minutes, _, seconds = rest.partition(":")
+        return Named(found[1] or found[2], sign * (int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)))
+
+
+def at(nanoseconds: int, tz: tzinfo) -> tuple[datetime, int]:
+    """The local time of a moment, and the nanoseconds within its second. OverflowError beyond the years 1 to 9999."""
+    seconds, nanos = divmod(nanoseconds, NANO)
+    return (EPOCH + timedelta(seconds=seconds)).astimezone(tz), nanos
+
+
+def iso_offset(when: datetime, colons: int) -> str:
+    offset = when.utcoffset() or timedelta(0)
+    total = int(offset.total_seconds())
+    sign = "-" if total < 0 else "+"
+    hours, rest = divmod(abs(total), 3600)
+    minutes, seconds = divmod(rest, 60)
+    if colons == 0:
+        return f"{sign}{hours:02d}{minutes:02d}"
+    if colons == 1:
+        return f"{sign}{hours:02d}:{minutes:02d}"
+    if colons == 2:
+        return f"{sign}{hours:02d}:{minutes:02d}:{seconds:02d}"
+    if seconds:
+        return f"{sign}{hours:02d}:{minutes:02d}:{seconds:02d}"
+    return f"{sign}{hours:02d}:{minutes:02d}" if minutes else f"{sign}{hours:02d}"
+
+
+def week_of_year(when: datetime, first: int) -> int:
+    """Weeks that begin on Sunday (first=0) or Monday (first=1)."""
+    yday = when.timetuple().tm_yday - 1
+    wday = (when.weekday() + 1) % 7
+    return (yday + 7 - ((wday - first) % 7)) // 7
+
+
+_FIELDS: dict[str, Callable[[datetime, int], tuple[str, int, str]]] = {
+    "C": lambda t, n: (str(t.year // 100), 2, "0"),
+    "d": lambda t, n: (str(t.day), 2, "0"),
+    "e": lambda t, n: (str(t.day), 2, " "),
+    "g": lambda t, n: (str(t.isocalendar()[0] % 100), 2, "0"),
+    "G": lambda t, n: (str(t.isocalendar()[0]), 4, "0"),
+    "H": lambda t, n: (str(t.hour), 2, "0"),
+    "I": lambda t, n: (str(t.hour % 12 or 12), 2, "0"),
+    "j": lambda t, n: (str(t.timetuple().tm_yday), 3, "0"),
+    "k": lambda t, n: (str(t.hour), 2, " "),
+    "l": lambda t, n: (str(t.hour % 12 or 12), 2, " "),
+    "m": lambda t, n: (str(t.month), 2, "0"),
+    "M": lambda t, n: (str(t.minute), 2, "0"),
+    "q": lambda t, n: (str((t.month + 2) // 3), 1, "0"),
+    "s": lambda t, n: (str((t - EPOCH) // timedelta(seconds=1)), 1, "0"),
+    "S": lambda t, n: (str(t.second), 2, "0"),
+    "u": lambda t, n: (str(t.isoweekday()), 1, "0"),
+    "U": lambda t, n: (str(week_of_year(t, 0)), 2, "0"),
+    "V": lambda t, n: (str(t.isocalendar()[1]), 2, "0"),
+    "w": lambda t, n: (str(t.isoweekday() % 7), 1, "0"),
+    "W": lambda t, n: (str(week_of_year(t, 1)), 2, "0"),
+    "y": lambda t, n: (str(t.year % 100), 2, "0"),
+    "Y": lambda t, n: (str(t.year), 4, "0"),
+}
+_TEXTS: dict[str, Callable[[datetime], str]] = {
+    "a": lambda t: DAYS[t.weekday()][:3],
+    "A": lambda t: DAYS[t.weekday()],
+    "b": lambda t: MONTHS[t.month - 1][:3],
+    "B": lambda t: MONTHS[t.month - 1],
+    "h": lambda t: MONTHS[t.month - 1][:3],
+    "p": lambda t: "AM" if t.hour < 12 else "PM",
+    "P": lambda t: "am" if t.hour < 12 else "pm",
+    "Z": lambda t: t.tzname() or "",
+    "n": lambda t: "\n",
+    "t": lambda t: "\t",
+    "%": lambda t: "%",
+}
+_COMPOSED = {
+    "c": "%a %b %e %H:%M:%S %Y",
+    "D": "%m/%d/%y",
+    "F": "%Y-%m-%d",
+    "r": "%I:%M:%S %p",
+    "R": "%H:%M",
+    "T": "%H:%M:%S",
+    "x": "%m/%d/%y",
+    "X": "%H:%M:%S",
+}
+_DIRECTIVE = re.compile(r"%([-_0+^#]*)(\d*)([EO]?)(:{0,3}z|[A-Za-z%])", re.S)
+
+
+def strftime(pattern: str, when: datetime, nanos: int = 0) -> str:
+    """GNU's strftime; what it does not know is left as it stands."""
+
+    def expand(found: re.Match[str]) -> str:
+        flags, width, _, letter = found.groups()
+        pad = next((f for f in reversed(flags) if f in "-_0+"), "")
+        wide = int(width or 0)
+        if letter in _FIELDS:
+            text, digits, fill = _FIELDS[letter](when, nanos)
+            if pad == "-":
+                digits = 0
+            fill = " " if pad == "_" else "0" if pad in ("0", "+") else fill
+            wide = max(wide, digits)
+            text = _padded(text, wide, fill)
+        elif letter == "N":
+            text = f"{nanos:09d}"
+            if pad == "-":
+                text = text.rstrip("0") or "0" if not wide else text[:wide]
+            elif wide:
+                text = text[:wide].ljust(wide, "0")
+        elif letter.endswith("z"):
+            text = iso_offset(when, len(letter) - 1)
+            if pad == "-" and letter == "z":
+                text = re.sub(r"^([-+])0+(?=\d)", r"\1", text)
+            elif len(text) < wide:
+                text = text[0] + text[1:].rjust(wide - 1, "0") if pad != "_" else text.rjust(wide)
+        elif letter in _COMPOSED:
+            text = strftime(_COMPOSED[letter], when, nanos)
+            text = text.rjust(wide, "0" if pad in ("0", "+") else " ") if pad != "-" else text
+        elif letter in _TEXTS:
+            text = _TEXTS[letter](when)
+            text = text.rjust(wide, "0" if pad in ("0", "+") else " ") if pad != "-" else text
+        else:
+            return found[0]
+        if "^" in flags:
+            return text.upper()
+        if "#" in flags:
+            return text.lower() if letter in "pZ" else text.upper()
+        return text
+
+    return _DIRECTIVE.sub(expand, pattern)
+
+
+def _padded(text: str, wide: int, fill: str) -> str:
+    if text.startswith("-") and fill == "0":
+        return "-" + text[1:].rjust(wide - 1, "0")
+    return text.rjust(wide, fill)

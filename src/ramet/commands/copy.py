@@ -1,0 +1,722 @@
+"""cp, mv and install: trees move between mounts through the same verbs as within one; messages and refusals are GNU's."""
+
+from __future__ import annotations
+
+import errno
+import re
+from dataclasses import dataclass, field
+
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, value
+from ramet.commands.modes import BadMode, change_mode, mode_of
+from ramet.core.errors import Unsupported, fail, reason
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Proc
+from ramet.core.resource import How
+from ramet.core.stat import Attrs, Kind, Stat
+
+_CONTROL = ("none", "off", "simple", "never", "existing", "nil", "numbered", "t")
+
+
+@dataclass(frozen=True, slots=True)
+class CpOptions:
+    archive: bool = flag("-a", "--archive", help="same as -dR --preserve=all")
+    attributes_only: bool = flag("--attributes-only", help="don't copy the file data, just the attributes")
+    backup: str = mixed(
+        flag("-b", const="default", help="make a backup of each existing destination file"),
+        optional(
+            "--backup", metavar="CONTROL", const="default", choices=_CONTROL, help="like -b, with a kind of backup"
+        ),
+        default="",
+    )
+    contents: bool = flag("--copy-contents", help="copy contents of special files when recursive")
+    links_d: bool = flag("-d", help="same as --no-dereference --preserve=links")
+    clobber: str = choose(
+        {"-f --force": "force", "-i --interactive": "ask", "-n --no-clobber": "never"},
+        default="",
+        help={
+            "-f --force": "remove a destination that cannot be opened, and try again",
+            "-i --interactive": "prompt before overwrite",
+            "-n --no-clobber": "do not overwrite an existing file",
+        },
+    )
+    follow: str = choose(
+        {"-H": "args", "-L --dereference": "all", "-P --no-dereference": "never"},
+        default="",
+        help={
+            "-H": "follow command-line symbolic links in SOURCE",
+            "-L --dereference": "always follow symbolic links in SOURCE",
+            "-P --no-dereference": "never follow symbolic links in SOURCE",
+        },
+    )
+    hard: bool = flag("-l", "--link", help="hard link files instead of copying")
+    symbolic: bool = flag("-s", "--symbolic-link", help="make symbolic links instead of copying")
+    preserve: tuple[str, ...] = mixed(
+        flag("-p", const=("mode,ownership,timestamps",), help="same as --preserve=mode,ownership,timestamps"),
+        optional(
+            "--preserve",
+            metavar="ATTR_LIST",
+            const=("mode,ownership,timestamps",),
+            help="preserve the specified attributes",
+        ),
+        default=(),
+    )
+    no_preserve: tuple[str, ...] = several(
+        "--no-preserve", metavar="ATTR_LIST", help="don't preserve the specified attributes"
+    )
+    parents: bool = flag("--parents", help="use full source file name under DIRECTORY")
+    recursive: bool = flag("-R", "-r", "--recursive", help="copy directories recursively")
+    reflink: str = optional(
+        "--reflink",
+        metavar="WHEN",
+        const="always",
+        default="auto",
+        choices=("always", "auto", "never"),
+        help="control clone copies",
+    )
+    remove_destination: bool = flag(
+        "--remove-destination", help="remove each existing destination file before opening it"
+    )
+    sparse: str = value(
+        "--sparse",
+        metavar="WHEN",
+        default="auto",
+        choices=("auto", "always", "never"),
+        help="control creation of sparse files",
+    )
+    strip_slashes: bool = flag("--strip-trailing-slashes", help="remove any trailing slashes from each SOURCE")
+    suffix: str | None = value("-S", "--suffix", metavar="SUFFIX", help="override the usual backup suffix")
+    target: str | None = value(
+        "-t", "--target-directory", metavar="DIRECTORY", help="copy all SOURCE arguments into DIRECTORY"
+    )
+    no_target: bool = flag("-T", "--no-target-directory", help="treat DEST as a normal file")
+    update: bool = flag("-u", "--update", help="copy only when SOURCE is newer than the destination, or it is missing")
+    verbose: bool = flag("-v", "--verbose", help="explain what is being done")
+    one_system: bool = flag("-x", "--one-file-system", help="stay on this file system")
+
+
+@dataclass(frozen=True, slots=True)
+class MvOptions:
+    backup: str = mixed(
+        flag("-b", const="default", help="make a backup of each existing destination file"),
+        optional(
+            "--backup", metavar="CONTROL", const="default", choices=_CONTROL, help="like -b, with a kind of backup"
+        ),
+        default="",
+    )
+    clobber: str = choose(
+        {"-f --force": "force", "-i --interactive": "ask", "-n --no-clobber": "never"},
+        default="",
+        help={
+            "-f --force": "do not prompt before overwriting",
+            "-i --interactive": "prompt before overwrite",
+            "-n --no-clobber": "do not overwrite an existing file",
+        },
+    )
+    strip_slashes: bool = flag("--strip-trailing-slashes", help="remove any trailing slashes from each SOURCE")
+    suffix: str | None = value("-S", "--suffix", metavar="SUFFIX", help="override the usual backup suffix")
+    target: str | None = value(
+        "-t", "--target-directory", metavar="DIRECTORY", help="move all SOURCE arguments into DIRECTORY"
+    )
+    no_target: bool = flag("-T", "--no-target-directory", help="treat DEST as a normal file")
+    update: bool = flag("-u", "--update", help="move only when SOURCE is newer than the destination, or it is missing")
+    verbose: bool = flag("-v", "--verbose", help="explain what is being done")
+
+
+async def lookup(proc: Proc, path: Path, follow: bool = False) -> Stat | None:
+    """The stat of a path, None when there is nothing."""
+    try:
+        return await proc.fs.stat(path, follow)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One source and where it goes, as words for messages and as paths for work."""
+
+    source: str
+    target: str
+
+
+async def pairs(
+    proc: Proc, operands: list[str], target: str | None, no_target: bool, strip: bool, parents: bool = False
+) -> list[Pair]:
+    """What goes where, by the rules that cp, mv, ln and install share. Raises UsageError."""
+    if strip:
+        operands = [w.rstrip("/") or "/" for w in operands]
+    if not operands:
+        raise UsageError("missing file operand")
+    if target is not None:
+        if no_target:
+            raise UsageError("cannot combine --target-directory (-t) and --no-target-directory (-T)", hint=False)
+        stat = await lookup(proc, proc.path(target), follow=True)
+        if stat is None or not stat.is_dir:
+            why = "No such file or directory" if stat is None else "Not a directory"
+            raise UsageError(
+                f"target directory {quote(target)}: {why}" if False else f"target {quote(target)}: {why}", hint=False
+            )
+        return [Pair(w, _inside(target, w, parents)) for w in operands]
+    if len(operands) == 1:
+        raise UsageError(f"missing destination file operand after {quote(operands[0])}")
+    last = operands[-1]
+    if no_target:
+        if len(operands) > 2:
+            raise UsageError(f"extra operand {quote(operands[2])}")
+        return [Pair(operands[0], last)]
+    stat = await lookup(proc, proc.path(last), follow=True)
+    if stat is not None and stat.is_dir:
+        return [Pair(w, _inside(last, w, parents)) for w in operands[:-1]]
+    if len(operands) > 2 or parents:
+        if parents and len(operands) == 2:
+            raise UsageError("with --parents, the destination must be a directory")
+        why = "No such file or directory" if stat is None else "Not a directory"
+        raise UsageError(f"target {quote(last)}: {why}", hint=False)
+    return [Pair(operands[0], last)]
+
+
+def _inside(directory: str, word: str, parents: bool = False) -> str:
+    name = word.rstrip("/") if parents else word.rstrip("/").rpartition("/")[2]
+    if parents:
+        name = name.lstrip("/")
+    glue = "" if directory.endswith("/") else "/"
+    return f"{directory}{glue}{name}" if name not in ("", ".") else (directory if not name else f"{directory}{glue}.")
+
+
+# ------------------------------------------------------------------------------------------------------- copying
+
+
+@dataclass
+class Copier:
+    """One run of cp (or the copying half of mv across mounts)."""
+
+    proc: Proc
+    o: CpOptions
+    keep_mode: bool
+    keep_time: bool
+    recursive: bool
+    follow: str
+    status: int = 0
+    made: set[Path] = field(default_factory=set)
+    seen: dict[tuple[Path, int], Path] = field(default_factory=dict)
+    keep_links: bool = False
+    verb: str = "copy"
+
+    def fail(self, message: str) -> None:
+        self.proc.complain(message)
+        self.status = 1
+
+    async def copy(self, pair: Pair, top: bool = True) -> bool:
+        try:
+            return await self._copy(
+                pair.source, pair.target, self.proc.path(pair.source), self.proc.path(pair.target), top
+            )
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            self.fail(
+                f"cannot create {'regular file ' if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EROFS) else ''}{quote(pair.target)}: {reason(error)}"
+            )
+            return False
+
+    async def _copy(self, source: str, target: str, src: Path, dst: Path, top: bool) -> bool:
+        proc, o = self.proc, self.o
+        follow = self.follow == "all" or (self.follow == "args" and top)
+        try:
+            stat = await proc.fs.stat(src, follow)
+        except OSError as error:
+            self.fail(f"cannot stat {quote(source)}: {reason(error)}")
+            return False
+        if source.endswith("/") and not stat.is_dir:
+            if (
+                stat.kind is Kind.LINK
+                and (followed := await lookup(proc, src, follow=True)) is not None
+                and followed.is_dir
+            ):
+                stat = followed
+            else:
+                self.fail(f"cannot stat {quote(source)}: Not a directory")
+                return False
+        there = await lookup(proc, dst)
+        if target.endswith("/") and not stat.is_dir and (there is None or not there.is_dir):
+            self.fail(f"cannot create regular file {quote(target)}: Not a directory")
+            return False
+        if stat.is_dir:
+            return await self._directory(source, target, src, dst, stat, there, top)
+        landing = there
+        if there is not None and there.kind is Kind.LINK:
+            landing = await lookup(proc, dst, follow=True)
+            if (
+                landing is None
+                and stat.kind is not Kind.LINK
+                and not o.remove_destination
+                and not o.backup
+                and not o.symbolic
+            ):
+                self.fail(f"not writing through dangling symlink {quote(target)}")
+                return False
+        if there is not None and not await self._may_replace(source, target, src, dst, stat, there, landing):
+            return False
+        if there is not None and o.backup and o.backup not in ("none", "off"):
+            backup = await back_up(proc, dst, o.backup, o.suffix)
+            if o.verbose:
+                await proc.emit(
+                    encode(f"{quote(source)} -> {quote(target)} (backup: {quote(_sibling(target, backup))})\n")
+                )
+            there = None
+        elif o.verbose:
+            await proc.emit(encode(f"{quote(source)} -> {quote(target)}\n"))
+        await self._file(source, target, src, dst, stat, there)
+        self.made.add(dst)
+        await proc.budget.breathe()
+        return True
+
+    async def _may_replace(
+        self, source: str, target: str, src: Path, dst: Path, stat: Stat, there: Stat, landing: Stat | None
+    ) -> bool:
+        proc, o = self.proc, self.o
+        if dst in self.made:
+            self.fail(f"will not overwrite just-created {quote(target)} with {quote(source)}")
+            return False
+        if landing is not None and landing.is_dir and there.kind is not Kind.LINK:
+            self.fail(
+                f"cannot overwrite directory {quote(target)} with non-directory{'' if self.verb == 'copy' else ''}"
+            )
+            return False
+        if landing is not None and landing.is_dir:
+            self.fail(f"cannot overwrite directory {quote(target)} with non-directory")
+            return False
+        if await self._same(src, dst, stat, there) and not (o.hard or (o.backup and False)):
+            self.fail(f"{quote(source)} and {quote(target)} are the same file")
+            return False
+        if o.clobber == "never":
+            return False
+        if o.update and landing is not None and (landing.mtime_ns or 0) >= (stat.mtime_ns or 0):
+            return False
+        return o.clobber != "ask" or await confirm(proc, f"overwrite {quote(target)}?")
+
+    async def _same(self, src: Path, dst: Path, stat: Stat, there: Stat) -> bool:
+        if src == dst:
+            return True
+        if self.o.remove_destination:
+            return False
+        if there.kind is Kind.LINK and stat.kind is Kind.LINK and self.follow != "all":
+            return False
+        try:
+            a, b = await self.proc.fs.resolve(src), await self.proc.fs.resolve(dst)
+        except OSError:
+            return False
+        if a == b:
+            return not (stat.kind is Kind.LINK and there.kind is not Kind.LINK) or self.follow == "all" or True
+        return (
+            stat.inode is not None
+            and stat.inode == there.inode
+            and self.proc.fs.mount_of(a) == self.proc.fs.mount_of(b)
+        )
+
+    async def _file(self, source: str, target: str, src: Path, dst: Path, stat: Stat, there: Stat | None) -> None:
+        proc, o = self.proc, self.o
+        if there is not None and (o.remove_destination or o.hard or o.symbolic or (stat.kind is Kind.LINK)):
+            if (o.symbolic or o.hard) and o.clobber != "force" and not o.remove_destination:
+                raise_exists = f"cannot create {'symbolic' if o.symbolic else 'hard'} link {quote(target)}"
+                self.fail(f"{raise_exists}{'' if o.symbolic else ' to ' + quote(source)}: File exists")
+                return
+            await proc.fs.remove(dst)
+            there = None
+        if o.symbolic:
+            await proc.fs.write(dst, encode(source), How.LINK)
+            return
+        if o.hard:
+            await proc.fs.link(src, dst)
+            return
+        if self.keep_links and stat.inode is not None and (stat.nlink or 1) > 1:
+            key = (proc.fs.mount_of(src), stat.inode)
+            if key in self.seen:
+                if there is not None:
+                    await proc.fs.remove(dst)
+                await proc.fs.link(self.seen[key], dst)
+                return
+            self.seen[key] = dst
+        if stat.kind is Kind.LINK:
+            await proc.fs.write(dst, encode(stat.target or ""), How.LINK)
+            return
+        if stat.kind in (Kind.FIFO, Kind.SOCKET):
+            self.fail(f"cannot copy special file {quote(source)}")
+            return
+        if o.attributes_only:
+            if there is None:
+                await proc.fs.write(dst, b"", How.CREATE)
+        else:
+            await self._content(src, dst, there)
+        await self._attributes(dst, stat, there)
+
+    async def _content(self, src: Path, dst: Path, there: Stat | None) -> None:
+        fs = self.proc.fs
+        if there is None:
+            try:
+                await fs.copy(src, dst)
+                return
+            except Unsupported:
+                pass
+        reader = await fs.open(src)
+        await reader.close()
+        await fs.write(dst, fs.read(src))
+
+    async def _attributes(self, dst: Path, stat: Stat, there: Stat | None) -> None:
+        mode = mode_of(stat)
+        wanted: int | None = None
+        if self.keep_mode:
+            wanted = mode
+        elif there is None:
+            wanted = mode & 0o777 & ~self.proc.umask
+        elif there.mode is not None and there.kind is Kind.FILE:
+            wanted = there.mode
+        await set_attrs(self.proc, dst, Attrs(mode=wanted, mtime_ns=stat.mtime_ns if self.keep_time else None))
+
+    async def _directory(
+        self, source: str, target: str, src: Path, dst: Path, stat: Stat, there: Stat | None, top: bool
+    ) -> bool:
+        proc, o = self.proc, self.o
+        if not self.recursive:
+            self.fail(f"-r not specified; omitting directory {quote(source)}")
+            return False
+        if there is not None and not there.is_dir:
+            followed = await lookup(proc, dst, follow=True) if there.kind is Kind.LINK else there
+            if followed is None or not followed.is_dir or self.verb == "move":
+                self.fail(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
+                return False
+        if dst.under(src) and dst != src or (dst == src):
+            if top or dst == src:
+                if dst == src and top and there is not None and self.verb == "copy":
+                    self.fail(f"{quote(source)} and {quote(target)} are the same file")
+                else:
+                    self.fail(f"cannot {self.verb} a directory, {quote(source)}, into itself, {quote(target)}")
+                return False
+        if there is None:
+            try:
+                await proc.fs.mkdir(dst)
+            except OSError as error:
+                self.fail(f"cannot create directory {quote(target)}: {reason(error)}")
+                return False
+            if o.verbose:
+                await proc.emit(encode(f"{quote(source)} -> {quote(target)}\n"))
+        entries = [entry async for entry in proc.fs.scan(src)]
+        if o.one_system:
+            here = proc.fs.mount_of(src)
+            entries = [(n, s) for n, s in entries if proc.fs.mount_of(src / n) == here]
+        good = True
+        glue = "" if source.endswith("/") else "/"
+        glue2 = "" if target.endswith("/") else "/"
+        for name, below in sorted(entries):
+            if there is None and below.kind is Kind.FILE and not self._slow_path:
+                await self._quick(src / name, dst / name, below)
+                continue
+            good &= await self._guarded(f"{source}{glue}{name}", f"{target}{glue2}{name}", src / name, dst / name)
+        if there is None or self.keep_mode:
+            mode = mode_of(stat) if self.keep_mode else mode_of(stat) & ~proc.umask & 0o777
+            await set_attrs(proc, dst, Attrs(mode=mode, mtime_ns=stat.mtime_ns if self.keep_time else None))
+        return good
+
+    @property
+    def _slow_path(self) -> bool:
+        o = self.o
+        return o.verbose or o.symbolic or o.hard or o.attributes_only or self.keep_links
+
+    async def _quick(self, src: Path, dst: Path, stat: Stat) -> None:
+        """A plain file into a directory that was just made: nothing can be in the way."""
+        await self._content(src, dst, None)
+        await self._attributes(dst, stat, None)
+        await self.proc.budget.breathe()
+
+    async def _guarded(self, source: str, target: str, src: Path, dst: Path) -> bool:
+        try:
+            return await self._copy(source, target, src, dst, False)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            self.fail(f"cannot create regular file {quote(target)}: {reason(error)}")
+            return False
+
+
+async def set_attrs(proc: Proc, path: Path, attrs: Attrs) -> None:
+    """Attributes as far as the mount can hold them."""
+    if attrs.mode is None and attrs.mtime_ns is None:
+        return
+    try:
+        await proc.fs.setattr(path, attrs)
+    except Unsupported:
+        return
+
+
+async def confirm(proc: Proc, question: str) -> bool:
+    """Ask on stderr, read the answer from stdin."""
+    proc.stderr.write(encode(f"{proc.name}: {question} "))
+    answer = await proc.stdin.readline()
+    return answer[:1] in (b"y", b"Y")
+
+
+def _sibling(word: str, path: Path) -> str:
+    head, slash, _ = word.rpartition("/")
+    return f"{head}{slash}{path.name}"
+
+
+async def back_up(proc: Proc, path: Path, kind: str, suffix: str | None) -> Path:
+    """Move what is at `path` out of the way; its new path."""
+    if kind == "default":
+        kind = proc.env.get("VERSION_CONTROL", "existing")
+    simple = path.parent / (path.name + (suffix or proc.env.get("SIMPLE_BACKUP_SUFFIX") or "~"))
+    target = simple
+    if kind in ("numbered", "t", "existing", "nil"):
+        pattern = re.compile(re.escape(path.name) + r"\.~(\d+)~")
+        numbers = [int(m[1]) async for name, _ in proc.fs.scan(path.parent) if (m := pattern.fullmatch(name))]
+        if numbers or kind in ("numbered", "t"):
+            target = path.parent / f"{path.name}.~{max(numbers, default=0) + 1}~"
+    await proc.fs.rename(path, target)
+    return target
+
+
+def make_copier(proc: Proc, o: CpOptions) -> Copier:
+    attributes: set[str] = set()
+    lists = list(o.preserve) if isinstance(o.preserve, tuple) else [o.preserve]
+    for text in lists:
+        for word in text.split(","):
+            names = ("mode", "timestamps", "ownership", "links", "context", "xattr", "all")
+            match = [n for n in names if n.startswith(word)]
+            if len(match) != 1:
+                raise UsageError(
+                    f"invalid argument {quote(word)} for '--preserve'\nValid arguments are:\n"
+                    + "\n".join(f"  - '{n}'" for n in names)
+                )
+            attributes |= {"mode", "timestamps", "links"} if match[0] == "all" else {match[0]}
+    if o.archive:
+        attributes |= {"mode", "timestamps", "links"}
+    if o.links_d:
+        attributes |= {"links"}
+    for text in o.no_preserve:
+        attributes -= set(text.split(",")) if text != "all" else attributes.copy()
+    recursive = o.recursive or o.archive
+    follow = o.follow or ("never" if recursive or o.links_d else "all")
+    if o.hard and not o.follow:
+        follow = "never"
+    return Copier(
+        proc, o, "mode" in attributes, "timestamps" in attributes, recursive, follow, keep_links="links" in attributes
+    )
+
+
+async def cp(proc: Proc, o: CpOptions, operands: list[str]) -> int:
+    if o.hard and o.symbolic:
+        raise UsageError("cannot make both hard and symbolic links")
+    if o.reflink == "always" and o.sparse != "auto":
+        raise UsageError("--reflink can be used only with --sparse=auto")
+    copier = make_copier(proc, o)
+    for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes, o.parents):
+        if o.parents and not await _make_parents(copier, pair):
+            continue
+        await copier.copy(pair)
+    return copier.status
+
+
+async def _make_parents(copier: Copier, pair: Pair) -> bool:
+    """`--parents`: the directories of the source below the destination."""
+    proc = copier.proc
+    source_dirs = pair.source.strip("/").split("/")[:-1]
+    base = pair.target[: len(pair.target) - len(pair.source.strip("/"))]
+    walked = "/" if pair.source.startswith("/") else ""
+    for name in source_dirs:
+        walked = f"{walked}{name}"
+        base = f"{base}{name}"
+        stat = await lookup(proc, proc.path(walked), follow=True)
+        if stat is None:
+            copier.fail(f"cannot stat {quote(pair.source)}: No such file or directory")
+            return False
+        if await lookup(proc, proc.path(base)) is None:
+            await proc.fs.mkdir(proc.path(base))
+            if copier.o.verbose:
+                await proc.emit(encode(f"{walked} -> {base}\n"))
+        walked += "/"
+        base += "/"
+    return True
+
+
+# -------------------------------------------------------------------------------------------------------- moving
+
+
+async def mv(proc: Proc, o: MvOptions, operands: list[str]) -> int:
+    status = 0
+    made: set[Path] = set()
+    for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes):
+        try:
+            good = await _move(proc, o, pair, made)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            proc.complain(f"cannot move {quote(pair.source)} to {quote(pair.target)}: {reason(error)}")
+            good = False
+        status = status if good else 1
+    return status
+
+
+async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
+    source, target = pair.source, pair.target
+    src, dst = proc.path(source), proc.path(target)
+    try:
+        stat = await proc.fs.stat(src)
+    except OSError as error:
+        proc.complain(f"cannot stat {quote(source)}: {reason(error)}")
+        return False
+    there = await lookup(proc, dst)
+    if there is not None:
+        if src == dst:
+            proc.complain(f"{quote(source)} and {quote(target)} are the same file")
+            return False
+        if dst in made:
+            proc.complain(f"will not overwrite just-created {quote(target)} with {quote(source)}")
+            return False
+        if o.clobber == "never" or (o.update and (there.mtime_ns or 0) >= (stat.mtime_ns or 0)):
+            return True
+        if o.clobber == "ask" and not await confirm(proc, f"overwrite {quote(target)}?"):
+            return True
+        if stat.is_dir and not there.is_dir:
+            proc.complain(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
+            return False
+        if there.is_dir and not stat.is_dir:
+            proc.complain(f"cannot overwrite directory {quote(target)} with non-directory")
+            return False
+    elif target.endswith("/") and not stat.is_dir:
+        proc.complain(f"cannot move {quote(source)} to {quote(target)}: Not a directory")
+        return False
+    if stat.is_dir and dst.under(src):
+        proc.complain(f"cannot move {quote(source)} to a subdirectory of itself, {quote(target)}")
+        return False
+    note = ""
+    if there is not None and o.backup and o.backup not in ("none", "off"):
+        note = f" (backup: {quote(_sibling(target, await back_up(proc, dst, o.backup, o.suffix)))})"
+    try:
+        await proc.fs.rename(src, dst)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.ENOTSUP):
+            raise
+        await _move_across(proc, pair, src, dst, there)
+    made.add(dst)
+    if o.verbose:
+        await proc.emit(encode(f"renamed {quote(source)} -> {quote(target)}{note}\n"))
+    return True
+
+
+async def _move_across(proc: Proc, pair: Pair, src: Path, dst: Path, there: Stat | None) -> None:
+    """Between mounts: copy everything, then remove the source; nothing is removed when the copy failed."""
+    from ramet.core import ops
+
+    if there is not None:
+        await proc.fs.remove(dst)
+    copier = make_copier(proc, CpOptions(archive=True))
+    copier.verb = "move"
+    if not await copier.copy(pair) or copier.status:
+        raise fail(errno.EIO, dst, "the copy between mounts failed; the source was kept")
+    await ops.remove_tree(proc.fs, src)
+
+
+# ------------------------------------------------------------------------------------------------------- install
+
+
+@dataclass(frozen=True, slots=True)
+class InstallOptions:
+    backup: str = mixed(
+        flag("-b", const="default", help="make a backup of each existing destination file"),
+        optional(
+            "--backup", metavar="CONTROL", const="default", choices=_CONTROL, help="like -b, with a kind of backup"
+        ),
+        default="",
+    )
+    compare: bool = flag("-C", "--compare", help="compare content, do not modify the destination if it is the same")
+    directory: bool = flag("-d", "--directory", help="treat all arguments as directory names; create them all")
+    leading: bool = flag("-D", help="create all leading components of DEST, then copy SOURCE to DEST")
+    group: str | None = value(
+        "-g", "--group", metavar="GROUP", help="set group ownership (kept, ownership is the workspace's)"
+    )
+    mode: str = value("-m", "--mode", metavar="MODE", default="755", help="set permission mode (as in chmod)")
+    owner: str | None = value(
+        "-o", "--owner", metavar="OWNER", help="set ownership (kept, ownership is the workspace's)"
+    )
+    preserve: bool = flag("-p", "--preserve-timestamps", help="apply modification times of SOURCE files")
+    suffix: str | None = value("-S", "--suffix", metavar="SUFFIX", help="override the usual backup suffix")
+    target: str | None = value(
+        "-t", "--target-directory", metavar="DIRECTORY", help="copy all SOURCE arguments into DIRECTORY"
+    )
+    no_target: bool = flag("-T", "--no-target-directory", help="treat DEST as a normal file")
+    verbose: bool = flag("-v", "--verbose", help="print the name of each directory as it is created")
+
+
+async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
+    from ramet.core import ops
+
+    try:
+        mode = change_mode(o.mode, 0, False, 0)
+    except BadMode:
+        raise UsageError(f"invalid mode {quote(o.mode)}", hint=False) from None
+    if o.directory:
+        if not operands:
+            raise UsageError("missing file operand")
+        for word in operands:
+            path = proc.path(word)
+            if o.verbose and not await ops.exists(proc.fs, path):
+                await proc.emit(encode(f"install: creating directory {quote(word)}\n"))
+            await ops.make_dirs(proc.fs, path)
+            await set_attrs(proc, path, Attrs(mode=mode))
+        return 0
+    if o.leading and o.target is None and len(operands) >= 2:
+        await ops.make_dirs(proc.fs, proc.path(operands[-1]).parent)
+    elif o.leading and o.target is not None:
+        await ops.make_dirs(proc.fs, proc.path(o.target))
+    cp_options = CpOptions(
+        remove_destination=True, backup=o.backup, suffix=o.suffix, preserve=("timestamps",) if o.preserve else ()
+    )
+    copier = make_copier(proc, cp_options)
+    for pair in await pairs(proc, operands, o.target, o.no_target, False):
+        dst = proc.path(pair.target)
+        stat = await lookup(proc, proc.path(pair.source), follow=True)
+        if stat is not None and stat.is_dir:
+            copier.fail(f"omitting directory {quote(pair.source)}")
+            continue
+        if o.compare and await lookup(proc, dst) is not None:
+            if await ops.read_bytes(proc.fs, dst) == await ops.read_bytes(proc.fs, proc.path(pair.source)):
+                continue
+        if await copier.copy(pair):
+            await set_attrs(proc, dst, Attrs(mode=mode))
+            if o.verbose:
+                await proc.emit(encode(f"{quote(pair.source)} -> {quote(pair.target)}\n"))
+    return copier.status
+
+
+COMMANDS = [
+    Command(
+        "cp",
+        cp,
+        CpOptions,
+        summary="Copy SOURCE to DEST, or multiple SOURCE(s) to DIRECTORY.",
+        usage="[OPTION]... SOURCE... DEST",
+        ignored=("-Z --context[=",),
+        examples=[("cp -r SRC DST", "a whole directory"), ("cp -a SRC DST", "with modes, times and links")],
+    ),
+    Command(
+        "mv",
+        mv,
+        MvOptions,
+        summary="Rename SOURCE to DEST, or move SOURCE(s) to DIRECTORY.",
+        usage="[OPTION]... SOURCE... DEST",
+        ignored=("-Z --context",),
+    ),
+    Command(
+        "install",
+        install,
+        InstallOptions,
+        summary="Copy files and set attributes.",
+        usage="[OPTION]... SOURCE... DEST",
+        ignored=("-c", "-Z --context[=", "--preserve-context"),
+        refused={
+            "-s --strip": "there are no symbol tables here",
+            "--strip-program=": "there are no symbol tables here",
+        },
+    ),
+]

@@ -1,0 +1,432 @@
+"""Columns and fields: cut, paste, join, comm. Fields are found by splitting whole lines, never byte by byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, quote, shown, value
+from ramet.commands.inputs import Inputs, filter_lines
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.streams import Reader, line_blocks
+
+# ---------------------------------------------------------------------------------------------------------- cut
+
+
+@dataclass(frozen=True, slots=True)
+class CutOptions:
+    lists: tuple[tuple[str, str], ...] = mixed(
+        value("-b", "--bytes", metavar="LIST", convert=lambda t: ("b", t), help="select only these bytes"),
+        value("-c", "--characters", metavar="LIST", convert=lambda t: ("c", t), help="select only these characters"),
+        value("-f", "--fields", metavar="LIST", convert=lambda t: ("f", t), help="select only these fields"),
+        default=None,
+    )
+    delimiter: str | None = value(
+        "-d", "--delimiter", metavar="DELIM", help="use DELIM instead of TAB for field delimiter"
+    )
+    complement: bool = flag("--complement", help="complement the set of selected bytes, characters or fields")
+    only: bool = flag("-s", "--only-delimited", help="do not print lines not containing delimiters")
+    output: str | None = value("--output-delimiter", metavar="STRING", help="use STRING as the output delimiter")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+END = 1 << 62
+
+
+def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
+    """`1,3-5,7-` as sorted, merged, 1-based inclusive ranges."""
+    ranges: list[tuple[int, int]] = []
+    kind = "field" if what == "f" else "byte/character position" if what == "b" else "byte/character position"
+    for part in re.split(r"[, \t]", text):
+        found = re.fullmatch(r"(\d*)(-?)(\d*)", part)
+        if found is None:
+            if re.fullmatch(r"[\d-]*", part):
+                raise UsageError("invalid field range" if what == "f" else "invalid byte or character range")
+            bad = re.sub(r"^[\d-]*", "", part) if part[:1].isdigit() else part
+            what_ = "field value" if what == "f" else "byte/character position"
+            raise UsageError(f"invalid {what_} {quote(bad)}")
+        first, dash, last = found.groups()
+        if not first and not last:
+            if dash:
+                raise UsageError("invalid range with no endpoint: -")
+            raise UsageError(
+                "fields are numbered from 1" if what == "f" else "byte/character positions are numbered from 1"
+            )
+        low = int(first) if first else 1
+        high = low if not dash else (int(last) if last else END)
+        if low == 0 or (dash and last and int(last) == 0 and not first):
+            raise UsageError(
+                f"{kind}s are numbered from 1" if what == "f" else "byte/character positions are numbered from 1"
+            )
+        if high < low:
+            raise UsageError("invalid decreasing range")
+        ranges.append((low, high))
+    ranges.sort()
+    merged: list[tuple[int, int]] = []
+    for low, high in ranges:
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def complement(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    at = 1
+    for low, high in ranges:
+        if low > at:
+            out.append((at, low - 1))
+        at = high + 1
+    if at <= END:
+        out.append((at, END))
+    return out
+
+
+def join_adjacent(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    for low, high in ranges:
+        if out and low == out[-1][1] + 1:
+            out[-1] = (out[-1][0], high)
+        else:
+            out.append((low, high))
+    return out
+
+
+async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
+    given = [w for w in proc.argv[1:] if re.match(r"-[a-z]*[bcf]|--(byt|char|fiel)", w)]
+    if o.lists is None:
+        raise UsageError("you must specify a list of bytes, characters, or fields")
+    unit, text = o.lists
+    if len({re.sub(r"^--?", "", w)[:1] for w in given if re.match(r"-[bcf]", w)}) > 1:
+        raise UsageError("only one type of list may be specified")
+    assert isinstance(text, str)
+    ranges = parse_ranges(text, unit if unit == "f" else "b")  # type: ignore[arg-type]
+    if o.complement:
+        ranges = complement(ranges)
+    if unit != "f":  # type: ignore[comparison-overlap]
+        if o.delimiter is not None:
+            raise UsageError("an input delimiter may be specified only when operating on fields")
+        if o.only:
+            raise UsageError("suppressing non-delimited lines makes sense\n\tonly when operating on fields")
+        change = _cut_bytes(ranges, None if o.output is None else encode(o.output))
+    else:
+        delimiter = b"\t" if o.delimiter is None else encode(o.delimiter) or b"\0"
+        if len(delimiter) > 1:
+            raise UsageError("the delimiter must be a single character")
+        change = _cut_fields(ranges, delimiter, delimiter if o.output is None else encode(o.output), o.only)
+    return await filter_lines(proc, operands, change, b"\0" if o.zero else b"\n")
+
+
+Change = Callable[[list[bytes]], list[bytes]]
+
+
+def _cut_bytes(ranges: list[tuple[int, int]], output: bytes | None) -> Change:
+    if output is None:
+        ranges = join_adjacent(ranges)
+    slices = [slice(low - 1, high) for low, high in ranges]
+    if len(slices) == 1:
+        only = slices[0]
+        return lambda lines: [line[only] for line in lines]
+    glue = output or b""
+    if not glue:
+        return lambda lines: [b"".join([line[s] for s in slices]) for line in lines]
+    return lambda lines: [glue.join([part for s in slices if (part := line[s])]) for line in lines]
+
+
+def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: bool) -> Change:
+    highest = ranges[-1][1] if ranges else 0
+    limit = highest if highest < END else -1
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1] and not only:
+        index = ranges[0][0] - 1
+
+        def single(lines: list[bytes]) -> list[bytes]:
+            if index == 0:
+                return [line.partition(delim)[0] for line in lines]
+            out: list[bytes] = []
+            add = out.append
+            for line in lines:
+                parts = line.split(delim, limit)
+                if len(parts) > index:
+                    add(parts[index])
+                else:
+                    add(b"" if len(parts) > 1 else line)
+            return out
+
+        return single
+    spans = [(low - 1, high) for low, high in ranges]
+
+    def many(lines: list[bytes]) -> list[bytes]:
+        out: list[bytes] = []
+        for line in lines:
+            parts = line.split(delim, limit)
+            if len(parts) == 1:
+                if not only:
+                    out.append(line)
+                continue
+            if len(spans) == 1:
+                out.append(glue.join(parts[spans[0][0] : spans[0][1]]))
+                continue
+            picked: list[bytes] = []
+            for low, high in spans:
+                picked += parts[low:high]
+            out.append(glue.join(picked))
+        return out
+
+    return many
+
+
+# -------------------------------------------------------------------------------------------------------- paste
+
+
+@dataclass(frozen=True, slots=True)
+class PasteOptions:
+    delimiters: str = value(
+        "-d", "--delimiters", metavar="LIST", default="\t", help="reuse characters from LIST instead of TABs"
+    )
+    serial: bool = flag("-s", "--serial", help="paste one file at a time instead of in parallel")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+_PASTE_ESCAPES = {"0": b"", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v", "\\": b"\\"}
+
+
+def _delimiters(text: str) -> list[bytes]:
+    out: list[bytes] = []
+    i = 0
+    while i < len(text):
+        if text[i] == "\\":
+            if i + 1 >= len(text):
+                raise UsageError(f"delimiter list ends with an unescaped backslash: {text}", hint=False)
+            out.append(_PASTE_ESCAPES.get(text[i + 1], encode(text[i + 1])))
+            i += 2
+        else:
+            out += [bytes([b]) for b in encode(text[i])]
+            i += 1
+    return out or [b""]
+
+
+async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
+    delims = _delimiters(o.delimiters)
+    end = b"\0" if o.zero else b"\n"
+    if o.serial:
+        return await _paste_serial(proc, operands, delims, end)
+    readers: list[Reader | None] = []
+    for word in operands or ["-"]:
+        try:
+            readers.append(await proc.open(word))
+        except OSError as error:
+            proc.complain(f"{shown(word)}: {reason(error)}")
+            return 1
+    if len(readers) == 1 and readers[0] is not None:
+        async for block in line_blocks(readers[0], end):
+            await proc.emit(block if block.endswith(end) else block + end)
+        return 0
+    out: list[bytes] = []
+    live = len(readers)
+    size = 0
+    while live:
+        parts: list[bytes] = []
+        seen = False
+        for i, reader in enumerate(readers):
+            line = b"" if reader is None else (reader.readline_now(end) or await reader.readline(end))
+            if reader is not None and not line:
+                await proc.close(reader)
+                readers[i] = None
+                live -= 1
+                if not live and not seen:
+                    break
+            elif line:
+                seen = True
+            if i:
+                parts.append(delims[(i - 1) % len(delims)])
+            parts.append(line[:-1] if line.endswith(end) else line)
+        if not seen:
+            break
+        row = b"".join(parts) + end
+        out.append(row)
+        size += len(row)
+        if size > 65536:
+            await proc.emit(b"".join(out))
+            out.clear()
+            size = 0
+            await proc.budget.breathe()
+    await proc.emit(b"".join(out))
+    return 0
+
+
+async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], end: bytes) -> int:
+    inputs = Inputs(proc, operands)
+    async for _, reader in inputs.each():
+        first, at = True, 0
+        async for block in line_blocks(reader, end):
+            pieces = block.split(end)
+            if not pieces[-1]:
+                pieces.pop()
+            if len(delims) == 1:
+                data = delims[0].join(pieces)
+                await proc.emit(data if first else delims[0] + data)
+                first = False
+                continue
+            out: list[bytes] = []
+            for piece in pieces:
+                if not first:
+                    out.append(delims[at % len(delims)])
+                    at += 1
+                first = False
+                out.append(piece)
+            await proc.emit(b"".join(out))
+        await proc.emit(end)
+    return inputs.status
+
+
+# --------------------------------------------------------------------------------------------------------- comm
+
+
+@dataclass(frozen=True, slots=True)
+class CommOptions:
+    hide1: bool = flag("-1", help="suppress column 1 (lines unique to FILE1)")
+    hide2: bool = flag("-2", help="suppress column 2 (lines unique to FILE2)")
+    hide3: bool = flag("-3", help="suppress column 3 (lines that appear in both files)")
+    check: str = choose(
+        {"--check-order": "yes", "--nocheck-order": "no"},
+        default="auto",
+        help="check (or not) that the input is correctly sorted",
+    )
+    output: str | None = value("--output-delimiter", metavar="STR", help="separate columns with STR")
+    total: bool = flag("--total", help="output a summary")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+class Sorted:
+    """A sorted file being merged: the current line, and whether it was in order."""
+
+    def __init__(self, reader: Reader, delim: bytes) -> None:
+        self._source = _pieces(reader, delim)
+        self._batch: list[bytes] = []
+        self._at = 0
+        self.line: bytes | None = b""
+        self.number = 0
+
+    async def advance(self) -> bytes | None:
+        if self._at >= len(self._batch):
+            self._batch = await anext(self._source, [])
+            self._at = 0
+            if not self._batch:
+                self.line = None
+                return None
+        self.line = self._batch[self._at]
+        self._at += 1
+        self.number += 1
+        return self.line
+
+
+async def _pieces(reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
+    async for block in line_blocks(reader, delim):
+        pieces = block.split(delim)
+        if not pieces[-1]:
+            pieces.pop()
+        yield pieces
+
+
+async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
+    end = b"\0" if o.zero else b"\n"
+    sep = b"\t" if o.output is None else encode(o.output) or b"\0"
+    readers: list[Reader] = []
+    for word in operands:
+        try:
+            readers.append(await proc.open(word))
+        except OSError as error:
+            proc.complain(f"{shown(word)}: {reason(error)}")
+            return 1
+    left, right = Sorted(readers[0], end), Sorted(readers[1], end)
+    counts = [0, 0, 0]
+    lead2 = b"" if o.hide1 else sep
+    lead3 = (b"" if o.hide1 else sep) + (b"" if o.hide2 else sep)
+    warned = [False, False]
+    unpaired = False
+    a, b = await left.advance(), await right.advance()
+    out: list[bytes] = []
+    size = 0
+
+    async def step(side: Sorted, index: int) -> bytes | None:
+        before = side.line
+        after = await side.advance()
+        if after is not None and before is not None and after < before and o.check != "no" and not warned[index]:
+            if o.check == "yes" or unpaired:
+                warned[index] = True
+        return after
+
+    while a is not None or b is not None:
+        if b is None or (a is not None and a < b):
+            assert a is not None
+            counts[0] += 1
+            unpaired = True
+            if not o.hide1:
+                out += (a, end)
+            a = await step(left, 0)
+        elif a is None or b < a:
+            counts[1] += 1
+            unpaired = True
+            if not o.hide2:
+                out += (lead2, b, end)
+            b = await step(right, 1)
+        else:
+            counts[2] += 1
+            if not o.hide3:
+                out += (lead3, a, end)
+            a, b = await step(left, 0), await step(right, 1)
+        if any(warned):
+            index = warned.index(True)
+            if o.check == "yes":
+                await proc.emit(b"".join(out))
+                proc.complain(f"file {index + 1} is not in sorted order")
+                return 1
+        size += 1
+        if size & 4095 == 0:
+            await proc.emit(b"".join(out))
+            out.clear()
+            await proc.budget.breathe()
+    await proc.emit(b"".join(out))
+    if o.total:
+        await proc.emit(sep.join([b"%d" % n for n in counts] + [b"total"]) + end)
+    for index, bad in enumerate(warned):
+        if bad:
+            proc.complain(f"file {index + 1} is not in sorted order")
+    for reader in readers:
+        await proc.close(reader)
+    if any(warned):
+        proc.complain("input is not in sorted order")
+        return 1
+    return 0
+
+
+COMMANDS = [
+    Command(
+        "cut",
+        cut,
+        CutOptions,
+        summary="Print selected parts of lines from each FILE to standard output.",
+        usage="OPTION... [FILE]...",
+        ignored=("-n",),
+        examples=[("cut -d: -f1,3 FILE", "the first and third field"), ("cut -c1-10 FILE", "the first ten bytes")],
+    ),
+    Command(
+        "paste",
+        paste,
+        PasteOptions,
+        summary="Write lines consisting of the sequentially corresponding lines of each FILE.",
+    ),
+    Command(
+        "comm",
+        comm,
+        CommOptions,
+        summary="Compare sorted files FILE1 and FILE2 line by line.",
+        usage="[OPTION]... FILE1 FILE2",
+        min_operands=2,
+        max_operands=2,
+    ),
+]

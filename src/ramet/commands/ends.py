@@ -1,0 +1,458 @@
+"""The first and the last of files: head and tail, which seek where they can and follow growing files within the budget."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.commands.inputs import Inputs, parse_size
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.streams import BLOCK, FileStream, Reader
+
+# --------------------------------------------------------------------------------------------------------- head
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOptions:
+    amount: tuple[str, str] = mixed(
+        value(
+            "-n",
+            "--lines",
+            metavar="[-]NUM",
+            convert=lambda t: ("lines", t),
+            help="print the first NUM lines; with a leading '-', all but the last NUM",
+        ),
+        value(
+            "-c",
+            "--bytes",
+            metavar="[-]NUM",
+            convert=lambda t: ("bytes", t),
+            help="print the first NUM bytes; with a leading '-', all but the last NUM",
+        ),
+        default=("lines", "10"),
+    )
+    quiet: bool = flag("-q", "--quiet", "--silent", help="never print headers giving file names")
+    verbose: bool = flag("-v", "--verbose", help="always print headers giving file names")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+def _old_head(words: list[str]) -> list[str]:
+    """`-5`, `-5c`, `-5q`: the historical form, only as the first word."""
+    found = re.fullmatch(r"-(\d+)([bckmlqvz]*)", words[0]) if words else None
+    if found is None:
+        return words
+    number, letters = found[1], found[2]
+    unit = "-c" if set(letters) & set("cbkm") else "-n"
+    for letter, factor in (("b", "b"), ("k", "K"), ("m", "M")):
+        if letter in letters:
+            number += factor
+    rest = "".join(c for c in letters if c in "qvz")
+    return [unit, number, *([f"-{rest}"] if rest else []), *words[1:]]
+
+
+async def head(proc: Proc, o: HeadOptions, operands: list[str]) -> int:
+    unit, text = o.amount
+    drop_last = text.startswith("-")
+    amount = parse_size(text.lstrip("-") if drop_last else text, f"number of {unit}")
+    delim = b"\0" if o.zero else b"\n"
+    titled = (o.verbose or len(operands) > 1) and not o.quiet
+    inputs = Inputs(proc, operands, form="cannot open {} for reading: {}")
+    first = True
+    for word in inputs.words:
+        try:
+            reader = await proc.open(word)
+        except IsADirectoryError:
+            if titled:
+                await _title(proc, word, first)
+                first = False
+            proc.complain(f"error reading {quote(word)}: Is a directory")
+            inputs.status = 1
+            continue
+        except OSError as error:
+            proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
+            inputs.status = 1
+            continue
+        try:
+            if titled:
+                await _title(proc, word, first)
+            first = False
+            if drop_last:
+                await (_all_but_last_bytes if unit == "bytes" else _all_but_last_lines)(proc, reader, amount, delim)
+            elif unit == "bytes":
+                await _first_bytes(proc, reader, amount)
+            else:
+                await _first_lines(proc, reader, amount, delim)
+        finally:
+            await proc.close(reader)
+    return inputs.status
+
+
+async def _title(proc: Proc, word: str, first: bool) -> None:
+    name = "standard input" if word == "-" else word
+    await proc.emit(encode(f"{'' if first else chr(10)}==> {name} <==\n"))
+
+
+async def _first_bytes(proc: Proc, reader: Reader, amount: int) -> None:
+    while amount > 0 and (block := await reader.read(min(amount, BLOCK))):
+        amount -= len(block)
+        await proc.emit(block)
+        await proc.budget.breathe()
+
+
+async def _first_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
+    while amount > 0 and (block := await reader.read()):
+        have = block.count(delim)
+        if have < amount:
+            amount -= have
+            await proc.emit(block)
+        else:
+            end = _nth(block, delim, amount)
+            if isinstance(reader, Reader) and end < len(block):
+                reader.unread(block[end:])
+            await proc.emit(block[:end])
+            return
+        await proc.budget.breathe()
+
+
+def _nth(block: bytes, delim: bytes, count: int) -> int:
+    """The offset just behind the `count`th delimiter."""
+    at = 0
+    for _ in range(count):
+        at = block.index(delim, at) + 1
+    return at
+
+
+async def _all_but_last_bytes(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
+    held = b""
+    while block := await reader.read():
+        held += block
+        if len(held) > amount:
+            await proc.emit(held[: len(held) - amount])
+            held = held[len(held) - amount :]
+
+
+async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
+    held: deque[tuple[bytes, int]] = deque()
+    total = 0
+    rest = b""
+    while block := await reader.read():
+        block = rest + block
+        cut = block.rfind(delim) + 1
+        block, rest = block[:cut], block[cut:]
+        if not block:
+            continue
+        count = block.count(delim)
+        held.append((block, count))
+        total += count
+        while held and total - held[0][1] >= amount:
+            done, count = held.popleft()
+            total -= count
+            await proc.emit(done)
+    if rest:
+        held.append((rest, 1))
+        total += 1
+    keep = total - amount
+    for block, count in held:
+        if keep <= 0:
+            break
+        if count <= keep:
+            await proc.emit(block)
+        else:
+            await proc.emit(block[: _nth(block, delim, keep)])
+        keep -= count
+
+
+# --------------------------------------------------------------------------------------------------------- tail
+
+
+@dataclass(frozen=True, slots=True)
+class TailOptions:
+    amount: tuple[str, str] = mixed(
+        value(
+            "-n",
+            "--lines",
+            metavar="[+]NUM",
+            convert=lambda t: ("lines", t),
+            help="output the last NUM lines; with '+', from line NUM on",
+        ),
+        value(
+            "-c",
+            "--bytes",
+            metavar="[+]NUM",
+            convert=lambda t: ("bytes", t),
+            help="output the last NUM bytes; with '+', from byte NUM on",
+        ),
+        default=("lines", "10"),
+    )
+    follow: str = mixed(
+        choose({"-f": "descriptor", "-F": "name+retry"}, help="output appended data as the file grows"),
+        optional(
+            "--follow",
+            metavar="HOW",
+            const="descriptor",
+            choices=("descriptor", "name"),
+            help="follow by name or descriptor",
+        ),
+        default="",
+    )
+    retry: bool = flag("--retry", help="keep trying to open a file if it is inaccessible")
+    interval: str = value(
+        "-s", "--sleep-interval", metavar="N", default="1", help="seconds between looks when following"
+    )
+    pid: str | None = value("--pid", metavar="PID", help="with -f, terminate after process PID ends")
+    unchanged: str | None = value(
+        "--max-unchanged-stats",
+        metavar="N",
+        help="with --follow=name, reopen a file that has not changed after N looks",
+    )
+    quiet: bool = flag("-q", "--quiet", "--silent", help="never output headers giving file names")
+    verbose: bool = flag("-v", "--verbose", help="always output headers giving file names")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+def _old_tail(words: list[str]) -> list[str]:
+    """`-5`, `+5`, `-5c`, `-20f`: the historical form, only as the first word."""
+    found = re.fullmatch(r"([-+])(\d*)([bcl]?)(f?)", words[0]) if words else None
+    if found is None or not (found[2] or (found[1] == "+" and found[3])) or (found[1] == "+" and len(words) > 2):
+        return words
+    sign, number, unit, follow = found.groups()
+    number = (number or "10") + ("b" if unit == "b" else "")
+    flag_ = "-c" if unit in ("b", "c") and unit else "-n"
+    return [flag_, ("+" if sign == "+" else "") + number, *(["-f"] if follow else []), *words[1:]]
+
+
+async def tail(proc: Proc, o: TailOptions, operands: list[str]) -> int:
+    unit, text = o.amount
+    from_start = text.startswith("+")
+    amount = parse_size(text[1:] if text[:1] in "+-" and text else text, f"number of {unit}")
+    try:
+        pause = float(o.interval)
+    except ValueError:
+        raise UsageError(f"invalid number of seconds: {quote(o.interval)}", hint=False) from None
+    delim = b"\0" if o.zero else b"\n"
+    words = operands or ["-"]
+    titled = (o.verbose or len(operands) > 1) and not o.quiet
+    status, first = 0, True
+    open_files: list[_Followed] = []
+    by_name = o.follow.startswith("name")
+    retry = o.retry or o.follow.endswith("retry")
+    for word in words:
+        try:
+            reader = await proc.open(word)
+        except OSError as error:
+            if isinstance(error, IsADirectoryError):
+                if titled:
+                    await _title(proc, word, first)
+                    first = False
+                proc.complain(f"error reading {quote(word)}: {reason(error)}")
+            else:
+                proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
+            status = 1
+            if o.follow and retry and not isinstance(error, IsADirectoryError):
+                open_files.append(_Followed(word, None))
+            continue
+        if titled:
+            await _title(proc, word, first)
+        first = False
+        if from_start:
+            await _from(proc, reader, unit, amount, delim)
+        elif unit == "bytes":
+            await _last_bytes(proc, reader, amount)
+        else:
+            await _last_lines(proc, reader, amount, delim)
+        if o.follow and isinstance(reader, FileStream):
+            open_files.append(_Followed(word, reader))
+        else:
+            await proc.close(reader)
+    if o.follow:
+        if not open_files:
+            if any(w != "-" for w in words):
+                proc.complain("no files remaining")
+            return status
+        await _follow(proc, open_files, pause, by_name, retry, titled, _alive(proc, o.pid))
+    return status
+
+
+@dataclass(slots=True)
+class _Followed:
+    word: str
+    reader: FileStream | None
+
+
+def _alive(proc: Proc, pid: str | None) -> object:
+    return None if pid is None else proc.services.get("jobs")
+
+
+async def _follow(
+    proc: Proc, files: list[_Followed], pause: float, by_name: bool, retry: bool, titled: bool, jobs: object
+) -> None:
+    """Look again and again until the reader of our output goes, the time is up or we are cancelled."""
+    last = files[-1].word
+    while True:
+        if proc.stdout.full:
+            await proc.stdout.drain()
+        left = proc.budget.left()
+        await asyncio.sleep(min(pause, 0.05 if left is None else max(0.0, min(left, 0.05))))
+        proc.budget.check()
+        for item in files:
+            if by_name or item.reader is None:
+                await _reopen(proc, item, retry)
+            if item.reader is None:
+                continue
+            size = (await item.reader.stat()).size
+            if size is not None and size < item.reader.tell():
+                proc.complain(f"{shown(item.word)}: file truncated")
+                item.reader.seek(0)
+            while block := await item.reader.read():
+                if titled and last != item.word:
+                    await _title(proc, item.word, False)
+                last = item.word
+                await proc.emit(block)
+
+
+async def _reopen(proc: Proc, item: _Followed, retry: bool) -> None:
+    """The file of that name as it is now: another one than before is read from its start."""
+    try:
+        now = await proc.fs.stat(proc.path(item.word), follow=True)
+        if item.reader is not None:
+            before = await item.reader.stat()
+            if before.inode == now.inode and (before.inode is not None or (now.size or 0) >= item.reader.tell()):
+                return
+            while block := await item.reader.read():
+                await proc.emit(block)
+            await proc.close(item.reader)
+        reader = await proc.open(item.word)
+    except OSError as error:
+        if item.reader is not None:
+            proc.complain(f"{quote(item.word)} has become inaccessible: {reason(error)}")
+            await proc.close(item.reader)
+            item.reader = None
+        return
+    if isinstance(reader, FileStream):
+        if item.reader is None:
+            proc.complain(f"{quote(item.word)} has appeared;  following new file")
+        else:
+            proc.complain(f"{quote(item.word)} has been replaced;  following new file")
+        item.reader = reader
+
+
+async def _from(proc: Proc, reader: Reader, unit: str, amount: int, delim: bytes) -> None:
+    skip = max(0, amount - 1)
+    if unit == "bytes":
+        if isinstance(reader, FileStream):
+            reader.seek(reader.tell() + skip)
+        else:
+            while skip > 0 and (block := await reader.read(min(skip, BLOCK))):
+                skip -= len(block)
+    else:
+        while skip > 0 and (block := await reader.read()):
+            have = block.count(delim)
+            if have >= skip:
+                await proc.emit(block[_nth(block, delim, skip) :])
+                skip = 0
+            else:
+                skip -= have
+    while block := await reader.read():
+        await proc.emit(block)
+        await proc.budget.breathe()
+
+
+async def _last_bytes(proc: Proc, reader: Reader, amount: int) -> None:
+    size = (await reader.stat()).size if isinstance(reader, FileStream) else None
+    if isinstance(reader, FileStream) and size is not None:
+        reader.seek(max(reader.tell(), size - amount))
+        while block := await reader.read():
+            await proc.emit(block)
+        return
+    held: deque[bytes] = deque()
+    total = 0
+    while block := await reader.read():
+        held.append(block)
+        total += len(block)
+        while held and total - len(held[0]) >= amount:
+            total -= len(held.popleft())
+        await proc.budget.breathe()
+    data = b"".join(held)
+    await proc.emit(data[len(data) - amount :] if len(data) > amount else data)
+
+
+async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
+    size = (await reader.stat()).size if isinstance(reader, FileStream) else None
+    if isinstance(reader, FileStream) and size is not None and size > BLOCK:
+        reader.seek(await _start_of_last(reader, reader.tell(), size, amount, delim))
+        while block := await reader.read():
+            await proc.emit(block)
+            await proc.budget.breathe()
+        return
+    held: deque[tuple[bytes, int]] = deque()
+    total = 0
+    while block := await reader.read():
+        count = block.count(delim)
+        held.append((block, count))
+        total += count
+        # One more than asked: the last line may lack its end, and the first block may begin inside a line.
+        while held and total - held[0][1] > amount:
+            total -= held.popleft()[1]
+        await proc.budget.breathe()
+    data = b"".join(block for block, _ in held)
+    await proc.emit(last_lines_of(data, amount, delim))
+
+
+def last_lines_of(data: bytes, amount: int, delim: bytes) -> bytes:
+    if amount == 0:
+        return b""
+    at = len(data) - 1 if data.endswith(delim) else len(data)
+    for _ in range(amount):
+        at = data.rfind(delim, 0, at)
+        if at < 0:
+            return data
+    return data[at + 1 :]
+
+
+async def _start_of_last(reader: FileStream, low: int, size: int, amount: int, delim: bytes) -> int:
+    """The offset where the last `amount` lines begin, found from the end."""
+    if amount == 0:
+        return size
+    at, wanted, first = size, amount, True
+    while at > low:
+        step = min(BLOCK, at - low)
+        at -= step
+        reader.seek(at)
+        block = await reader.read_exactly(step)
+        end = len(block)
+        if first and block.endswith(delim):
+            end -= 1
+        first = False
+        have = block.count(delim, 0, end)
+        if have < wanted:
+            wanted -= have
+            continue
+        for _ in range(wanted):
+            end = block.rfind(delim, 0, end)
+        return at + end + 1
+    return low
+
+
+COMMANDS = [
+    Command(
+        "head",
+        head,
+        HeadOptions,
+        summary="Print the first 10 lines of each FILE to standard output.",
+        rewrite=_old_head,
+        examples=[("head -n 3 FILE", "the first three lines"), ("head -c 1K FILE", "the first 1024 bytes")],
+    ),
+    Command(
+        "tail",
+        tail,
+        TailOptions,
+        summary="Print the last 10 lines of each FILE to standard output.",
+        rewrite=_old_tail,
+        examples=[("tail -n +2 FILE", "everything from line 2 on"), ("tail -f LOG", "follow a growing file")],
+    ),
+]

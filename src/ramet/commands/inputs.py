@@ -1,0 +1,166 @@
+"""What many commands share: opening their operands with GNU's messages, numbers with suffixes, the locale's text rules."""
+
+from __future__ import annotations
+
+import errno
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from ramet.commands.declare import UsageError, quote, shown
+from ramet.core.errors import reason
+from ramet.core.proc import Proc
+from ramet.core.streams import Reader, line_blocks
+
+
+class Inputs:
+    """The files a command reads, one after another; an unreadable one is a message and a failing status."""
+
+    def __init__(self, proc: Proc, words: Sequence[str], *, form: str = "{}: {}", failure: int = 1) -> None:
+        self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
+        self.status = 0
+
+    def fail(self, word: str, error: OSError) -> None:
+        if error.errno == errno.EPIPE:
+            raise error
+        self.proc.complain(self.form.format(shown(word), reason(error)))
+        self.status = self.failure
+
+    async def each(self) -> AsyncIterator[tuple[str, Reader]]:
+        for word in self.words:
+            try:
+                reader = await self.proc.open(word)
+            except OSError as error:
+                self.fail(word, error)
+                continue
+            try:
+                yield word, reader
+            finally:
+                await self.proc.close(reader)
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """The content of all files as one stream."""
+        async for _, reader in self.each():
+            while block := await reader.read():
+                yield block
+                await self.proc.budget.breathe()
+
+    async def joined_lines(self, delim: bytes = b"\n") -> AsyncIterator[bytes]:
+        """The content of all files as one stream, in blocks that end at a line end."""
+        rest: list[bytes] = []
+        async for block in self.blocks():
+            cut = block.rfind(delim) + 1
+            if not cut:
+                rest.append(block)
+                continue
+            rest.append(block[:cut])
+            yield rest[0] if len(rest) == 1 else b"".join(rest)
+            rest = [block[cut:]] if cut < len(block) else []
+        if rest:
+            yield b"".join(rest)
+
+
+async def filter_lines(
+    proc: Proc,
+    words: Sequence[str],
+    change: Callable[[list[bytes]], list[bytes]],
+    delim: bytes = b"\n",
+    *,
+    complete: bool = True,
+) -> int:
+    """Every file through `change`, many lines at a time; `complete` gives an unfinished last line its delimiter."""
+    inputs = Inputs(proc, words)
+    async for _, reader in inputs.each():
+        async for block in line_blocks(reader, delim):
+            pieces = block.split(delim)
+            ended = not pieces[-1]
+            if ended:
+                pieces.pop()
+            out = change(pieces)
+            if out:
+                data = delim.join(out)
+                await proc.emit(data + delim if ended or complete else data)
+            await proc.budget.breathe()
+    return inputs.status
+
+
+async def slurp(proc: Proc, word: str) -> bytes:
+    """All of one operand; errors are the caller's."""
+    reader = await proc.open(word)
+    try:
+        return await reader.read_all()
+    finally:
+        await proc.close(reader)
+
+
+async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
+    """All lines of one operand without their delimiters."""
+    pieces = (await slurp(proc, word)).split(delim)
+    if not pieces[-1]:
+        pieces.pop()
+    return pieces
+
+
+# ------------------------------------------------------------------------------------------------------ numbers
+
+_POWERS = "KMGTPEZYRQ"
+_NUMBER = re.compile(r"\s*\+?(\d+)([A-Za-z]*)\Z")
+
+
+def size_suffix(suffix: str) -> int | None:
+    """The factor that a GNU size suffix means (`K` 1024, `kB` 1000, `KiB` 1024, `b` 512); None when it means nothing."""
+    if not suffix:
+        return 1
+    if suffix == "b":
+        return 512
+    if suffix == "B":
+        return 1
+    letter, rest = suffix[0].upper() if suffix[0] == "k" else suffix[0], suffix[1:]
+    if letter not in _POWERS:
+        return None
+    base = {"": 1024, "iB": 1024, "B": 1000, "D": 1000}.get(rest)
+    return None if base is None else int(base ** (_POWERS.index(letter) + 1))
+
+
+def parse_size(text: str, what: str) -> int:
+    """A count such as `10`, `1K`, `3MB`; `what` names it in the message (`number of lines`)."""
+    found = _NUMBER.match(text)
+    factor = size_suffix(found[2]) if found else None
+    if found is None or factor is None:
+        raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+    return int(found[1]) * factor
+
+
+def parse_count(text: str, what: str, low: int = 0) -> int:
+    """A plain decimal number."""
+    found = re.match(r"\s*\+?(\d+)\Z", text)
+    if found is None or int(found[1]) < low:
+        raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+    return int(found[1])
+
+
+# --------------------------------------------------------------------------------------------------------- text
+
+
+def is_utf8(proc: Proc) -> bool:
+    """Whether characters are UTF-8 here; only an explicit C locale says otherwise."""
+    env = proc.env
+    name = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "C.UTF-8"
+    return name not in ("C", "POSIX")
+
+
+def char_width(char: str) -> int:
+    """Columns a character takes: 0 for combining and control characters, 2 for wide ones."""
+    code = ord(char)
+    if 32 <= code < 127:
+        return 1
+    if code < 32 or 127 <= code < 160:
+        return 0
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0 if code != 0xAD else 1
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def text_width(text: str) -> int:
+    """Columns a text takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(char_width, text))

@@ -1,0 +1,697 @@
+"""ls, dir and vdir. One scan per directory gives names and stats; rows are formatted in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ramet.commands import modes
+from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, shown, value
+from ramet.commands.globs import fnmatch
+from ramet.commands.inputs import text_width
+from ramet.commands.sizes import BlockSize
+from ramet.commands.sort import version_key
+from ramet.core.errors import reason
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Kind, Stat
+
+_FORMATS = ("verbose", "long", "commas", "horizontal", "across", "vertical", "single-column")
+_SORTS = ("none", "time", "size", "extension", "version", "width", "name")
+_STYLES = (
+    "literal",
+    "shell",
+    "shell-always",
+    "shell-escape",
+    "shell-escape-always",
+    "c",
+    "c-maybe",
+    "escape",
+    "locale",
+    "clocale",
+)
+_WHEN = ("always", "yes", "force", "never", "no", "none", "auto", "tty", "if-tty")
+
+
+@dataclass(frozen=True, slots=True)
+class LsOptions:
+    all: str = choose(
+        {"-a --all": "all", "-A --almost-all": "almost"},
+        default="",
+        help={"-a --all": "do not ignore entries starting with .", "-A --almost-all": "do not list implied . and .."},
+    )
+    author: bool = flag("--author", help="with -l, print the author of each file")
+    block_size: str | None = value(
+        "--block-size", metavar="SIZE", help="with -l, scale sizes by SIZE when printing them"
+    )
+    backups: bool = flag("-B", "--ignore-backups", help="do not list implied entries ending with ~")
+    time_kind: str = mixed(
+        choose({"-c": "ctime", "-u": "atime"}, help="sort by, and show, that time"),
+        value(
+            "--time",
+            metavar="WORD",
+            choices=("atime", "access", "use", "ctime", "status", "birth", "creation", "mtime", "modification"),
+            help="which timestamp to use",
+        ),
+        default="mtime",
+    )
+    format: str = mixed(
+        choose(
+            {"-l": "long", "-C": "vertical", "-x": "across", "-m": "commas", "-1": "single-column"},
+            help={
+                "-l": "use a long listing format",
+                "-C": "list entries by columns",
+                "-x": "list entries by lines instead of by columns",
+                "-m": "fill width with a comma separated list",
+                "-1": "list one file per line",
+            },
+        ),
+        value(
+            "--format",
+            metavar="WORD",
+            choices=_FORMATS,
+            help="across, commas, horizontal, long, single-column, verbose, vertical",
+        ),
+        default="",
+    )
+    color: str = optional(
+        "--color", metavar="WHEN", const="always", default="never", choices=_WHEN, help="color the output"
+    )
+    directory: bool = flag("-d", "--directory", help="list directories themselves, not their contents")
+    unsorted: bool = flag("-f", help="do not sort, enable -aU, disable -ls --color")
+    indicator: str = mixed(
+        choose({"-p": "slash", "--file-type": "file-type"}, help="append an indicator to entries"),
+        optional(
+            "-F",
+            "--classify",
+            metavar="WHEN",
+            const="always",
+            choices=_WHEN,
+            help="append indicator (one of */=>@|) to entries",
+        ),
+        value(
+            "--indicator-style",
+            metavar="WORD",
+            choices=("none", "slash", "file-type", "classify"),
+            help="append indicator with style WORD",
+        ),
+        default="none",
+    )
+    full_time: bool = flag("--full-time", help="like -l --time-style=full-iso")
+    no_owner: bool = flag("-g", help="like -l, but do not list owner")
+    no_group: bool = flag("-G", "--no-group", help="in a long listing, don't print group names")
+    no_group_long: bool = flag("-o", help="like -l, but do not list group information")
+    dirs_first: bool = flag("--group-directories-first", help="group directories before files")
+    human: str = choose(
+        {"-h --human-readable": "1024", "--si": "1000"},
+        default="",
+        help={
+            "-h --human-readable": "print sizes like 1K 234M 2G etc.",
+            "--si": "likewise, but use powers of 1000 not 1024",
+        },
+    )
+    follow_args: str = choose(
+        {"-H --dereference-command-line": "all", "--dereference-command-line-symlink-to-dir": "dir"},
+        default="",
+        help="follow symbolic links listed on the command line",
+    )
+    hide: tuple[str, ...] = several(
+        "--hide", metavar="PATTERN", help="do not list implied entries matching shell PATTERN"
+    )
+    inode: bool = flag("-i", "--inode", help="print the index number of each file")
+    ignore: tuple[str, ...] = several(
+        "-I", "--ignore", metavar="PATTERN", help="do not list implied entries matching shell PATTERN"
+    )
+    kibibytes: bool = flag("-k", "--kibibytes", help="default to 1024-byte blocks for file system usage")
+    follow: bool = flag("-L", "--dereference", help="show information for the file a link references")
+    numeric: bool = flag("-n", "--numeric-uid-gid", help="like -l, but list numeric user and group IDs")
+    quoting: str = mixed(
+        choose(
+            {"-N --literal": "literal", "-b --escape": "escape", "-Q --quote-name": "c"},
+            help="how entry names are quoted",
+        ),
+        value("--quoting-style", metavar="WORD", choices=_STYLES, help="use quoting style WORD for entry names"),
+        default="",
+    )
+    control: str = choose(
+        {"-q --hide-control-chars": "hide", "--show-control-chars": "show"},
+        default="show",
+        help="print ? instead of nongraphic characters, or not",
+    )
+    reverse: bool = flag("-r", "--reverse", help="reverse order while sorting")
+    recursive: bool = flag("-R", "--recursive", help="list subdirectories recursively")
+    blocks: bool = flag("-s", "--size", help="print the allocated size of each file, in blocks")
+    sort: str = mixed(
+        choose(
+            {"-S": "size", "-t": "time", "-U": "none", "-v": "version", "-X": "extension"},
+            help={
+                "-S": "sort by file size, largest first",
+                "-t": "sort by time, newest first",
+                "-U": "do not sort",
+                "-v": "natural sort of (version) numbers",
+                "-X": "sort alphabetically by extension",
+            },
+        ),
+        value("--sort", metavar="WORD", choices=_SORTS, help="sort by WORD instead of name"),
+        default="",
+    )
+    time_style: str | None = value(
+        "--time-style", metavar="STYLE", help="time/date format with -l: full-iso, long-iso, iso, locale, +FORMAT"
+    )
+    tab: str | None = value("-T", "--tabsize", metavar="COLS", help="assume tab stops at each COLS instead of 8")
+    width: str | None = value("-w", "--width", metavar="COLS", help="set output width to COLS; 0 means no limit")
+    context: bool = flag("-Z", "--context", help="print any security context of each file")
+    zero: bool = flag("--zero", help="end each output line with NUL, not newline")
+
+
+@dataclass(slots=True)
+class Entry:
+    name: str
+    stat: Stat
+    target: Stat | None = None
+    """What a link points to, where that is shown; None when it dangles."""
+    path: Path | None = None
+
+
+@dataclass
+class _Listing:
+    """Everything decided once per run."""
+
+    proc: Proc
+    o: LsOptions
+    format: str
+    sort: str
+    quoting: str
+    blocks: BlockSize
+    sizes: BlockSize
+    colors: dict[str, str] = field(default_factory=dict)
+    status: int = 0
+    first: bool = True
+    end: str = "\n"
+    need_targets: bool = False
+    style: str = "locale"
+
+    def complain(self, message: str, status: int) -> None:
+        self.proc.complain(message)
+        self.status = max(self.status, status)
+
+
+def _decide(proc: Proc, o: LsOptions) -> _Listing:
+    words = proc.argv[1:]
+    format_ = {"verbose": "long", "horizontal": "across"}.get(o.format, o.format)
+    if o.no_owner or o.no_group_long or o.numeric or o.full_time:
+        # The last of the format options wins; these four all mean the long one.
+        format_ = "long" if format_ != "single-column" or "-1" not in words[-1:] else format_
+    if not format_:
+        format_ = "vertical" if proc.argv[0] == "dir" else "long" if proc.argv[0] == "vdir" else "single-column"
+    sort = o.sort or ("time" if o.time_kind not in ("mtime", "modification") and format_ != "long" else "name")
+    if o.unsorted:
+        sort = "none"
+    unit = BlockSize(1024)
+    sizes = BlockSize(1)
+    if o.block_size is not None:
+        unit = sizes = BlockSize.parse(o.block_size)
+    if o.human:
+        unit = sizes = BlockSize(base=int(o.human))
+    quoting = (
+        o.quoting or proc.env.get("QUOTING_STYLE", "") or ("escape" if proc.argv[0] in ("dir", "vdir") else "literal")
+    )
+    listing = _Listing(proc, o, format_, sort, quoting, unit, sizes, end="\0" if o.zero else "\n")
+    if o.zero and format_ in ("vertical", "across"):
+        listing.format = "single-column"
+    if o.color in ("always", "yes", "force"):
+        listing.colors = _colors(proc)
+    listing.need_targets = o.follow or format_ == "long" or bool(listing.colors) or o.indicator not in ("none", "slash")
+    style = "full-iso" if o.full_time else o.time_style or proc.env.get("TIME_STYLE", "locale")
+    style = style.removeprefix("posix-")
+    if not style.startswith("+"):
+        options = [s for s in ("full-iso", "long-iso", "iso", "locale") if s.startswith(style)]
+        if not options or not style:
+            raise UsageError(
+                f"invalid argument {quote(style)} for 'time style'\nValid arguments are:\n  - [posix-]full-iso\n  - [posix-]long-iso\n"
+                "  - [posix-]iso\n  - [posix-]locale\n  - +FORMAT (e.g., +%H:%M) for a 'date'-style format"
+            )
+        style = options[0]
+    listing.style = style
+    return listing
+
+
+_DEFAULT_COLORS = {
+    "di": "01;34",
+    "ln": "01;36",
+    "pi": "33",
+    "so": "01;35",
+    "bd": "01;33",
+    "cd": "01;33",
+    "ex": "01;32",
+    "su": "37;41",
+    "sg": "30;43",
+    "st": "37;44",
+    "ow": "34;42",
+    "tw": "30;42",
+    "rs": "0",
+}
+
+
+def _colors(proc: Proc) -> dict[str, str]:
+    table = dict(_DEFAULT_COLORS)
+    for part in proc.env.get("LS_COLORS", "").split(":"):
+        key, _, code = part.partition("=")
+        if key and code:
+            table[key] = code
+    return table
+
+
+async def ls(proc: Proc, o: LsOptions, operands: list[str]) -> int:
+    listing = _decide(proc, o)
+    files: list[Entry] = []
+    directories: list[tuple[str, Path, Stat]] = []
+    for word in operands or ["."]:
+        try:
+            path = proc.path(word)
+            stat = await proc.fs.stat(path)
+            target = None
+            if stat.kind is Kind.LINK:
+                target = await _target(proc, path)
+                if target is None and word.endswith("/"):
+                    stat = await proc.fs.stat(path, follow=True)
+            elif word.endswith("/") and stat.kind is not Kind.DIR:
+                listing.complain(f"cannot access {quote(word)}: Not a directory", 2)
+                continue
+        except OSError as error:
+            listing.complain(f"cannot access {quote(word)}: {reason(error)}", 2)
+            continue
+        follow = o.follow or o.follow_args == "all" or (word.endswith("/") and target is not None)
+        # A link to a directory is listed as the directory unless the long format asks about the link.
+        implied = listing.format != "long" and not o.directory and o.indicator != "always" and o.indicator != "classify"
+        effective = (
+            target
+            if target is not None and (follow or ((implied or o.follow_args == "dir") and target.is_dir))
+            else stat
+        )
+        if effective.is_dir and not o.directory:
+            directories.append((word, path, effective))
+        else:
+            files.append(Entry(word, effective, target if effective is stat else None, path))
+    await _show(listing, files, None)
+    titled = len(operands) > 1 or o.recursive
+    order = [(Entry(word, stat, None, path)) for word, path, stat in directories]
+    _sort_entries(listing, order)
+    for entry in order:
+        assert entry.path is not None
+        await _list_directory(listing, entry.name, entry.path, titled, first=listing.first and not files)
+    return listing.status
+
+
+async def _target(proc: Proc, path: Path) -> Stat | None:
+    try:
+        return await proc.fs.stat(path, follow=True)
+    except OSError:
+        return None
+
+
+async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool, first: bool) -> None:
+    proc, o = listing.proc, listing.o
+    pending: list[tuple[str, Path]] = [(word, path)]
+    top = True
+    while pending:
+        name, where = pending.pop()
+        try:
+            found = [Entry(n, s) async for n, s in proc.fs.scan(where)]
+        except OSError as error:
+            listing.complain(f"cannot open directory {quote(name)}: {reason(error)}", 2 if top else 1)
+            continue
+        finally:
+            top = False
+        await proc.budget.breathe()
+        if titled:
+            await proc.emit(encode(f"{'' if first else listing.end}{_quoted(listing, name)}:{listing.end}"))
+        first = listing.first = False
+        entries = [entry for entry in found if _wanted(listing, entry.name)]
+        if listing.need_targets:
+            for entry in entries:
+                if entry.stat.kind is Kind.LINK:
+                    entry.target = await _target(proc, where / entry.name)
+                    if o.follow:
+                        if entry.target is None:
+                            listing.complain(
+                                f"cannot access {quote(f'{name}/{entry.name}')}: No such file or directory", 1
+                            )
+                        else:
+                            entry.stat, entry.target = entry.target, None
+        if o.all == "all" or o.unsorted:
+            entries.append(Entry(".", await proc.fs.stat(where, follow=True)))
+            entries.append(Entry("..", await proc.fs.stat(where.parent, follow=True)))
+        _sort_entries(listing, entries)
+        await _show(listing, entries, where)
+        if o.recursive:
+            prefix = name if name.endswith("/") else name + "/"
+            for entry in reversed(entries):
+                if entry.stat.is_dir and entry.name not in (".", ".."):
+                    pending.append((prefix + entry.name, where / entry.name))
+
+
+def _wanted(listing: _Listing, name: str) -> bool:
+    o = listing.o
+    if not o.all and not o.unsorted:
+        if name.startswith(".") or any(fnmatch(name, p) for p in o.hide):
+            return False
+    if o.backups and name.endswith("~"):
+        return False
+    return not any(fnmatch(name, p, period=True) for p in o.ignore)
+
+
+def _sort_entries(listing: _Listing, entries: list[Entry]) -> None:
+    kind, o = listing.sort, listing.o
+    if kind == "none":
+        return
+    by_name: Callable[[Entry], object] = lambda e: e.name if e.name.isascii() else encode(e.name).decode("latin-1")  # noqa: E731
+    entries.sort(key=by_name)  # type: ignore[arg-type]
+    if kind == "time":
+        entries.sort(key=lambda e: -(e.stat.mtime_ns or 0))
+    elif kind == "size":
+        entries.sort(key=lambda e: -modes.size_of(e.stat))
+    elif kind == "version":
+        entries.sort(key=lambda e: version_key(e.name))
+    elif kind == "extension":
+        entries.sort(key=lambda e: e.name[e.name.rfind(".") :] if "." in e.name else "")
+    elif kind == "width":
+        entries.sort(key=lambda e: text_width(e.name))
+    if o.reverse:
+        entries.reverse()
+    if o.dirs_first:
+        entries.sort(key=lambda e: not (e.stat.is_dir or (e.target is not None and e.target.is_dir)))
+
+
+# ------------------------------------------------------------------------------------------------------- showing
+
+
+def _quoted(listing: _Listing, name: str) -> str:
+    style = listing.quoting
+    if style == "literal":
+        if listing.o.control == "hide":
+            return "".join(c if c.isprintable() else "?" for c in name)
+        return name
+    return quoted_name(name, style)
+
+
+def quoted_name(name: str, style: str) -> str:
+    """A name in one of GNU's quoting styles."""
+    if style in ("shell", "shell-escape"):
+        return shown(name)
+    if style in ("shell-always", "shell-escape-always"):
+        return quote(name)
+    if style in ("locale", "clocale"):
+        return "'" + _c_escape(name, "'") + "'" if style == "locale" else '"' + _c_escape(name, '"') + '"'
+    if style == "escape":
+        return _c_escape(name, " ")
+    if style == "c-maybe":
+        return name if _c_escape(name, '"') == name else '"' + _c_escape(name, '"') + '"'
+    return '"' + _c_escape(name, '"') + '"'
+
+
+_C_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\\": "\\\\"}
+
+
+def _c_escape(name: str, also: str) -> str:
+    out: list[str] = []
+    for c in name:
+        if c in _C_ESCAPES:
+            out.append(_C_ESCAPES[c])
+        elif c in also:
+            out.append("\\" + c)
+        elif c.isprintable():
+            out.append(c)
+        else:
+            out += [f"\\{b:03o}" for b in encode(c)]
+    return "".join(out)
+
+
+def _suffix(listing: _Listing, entry: Entry, stat: Stat) -> str:
+    style = listing.o.indicator
+    if style in ("none", "never", "no", "auto", "tty", "if-tty"):
+        return ""
+    if stat.kind is Kind.DIR:
+        return "/"
+    if style == "slash":
+        return ""
+    if stat.kind is Kind.LINK:
+        return "@"
+    if stat.kind is Kind.FIFO:
+        return "|"
+    if stat.kind is Kind.SOCKET:
+        return "="
+    if style != "file-type" and stat.kind is Kind.FILE and modes.mode_of(stat) & 0o111:
+        return "*"
+    return ""
+
+
+def _paint(listing: _Listing, text: str, name: str, stat: Stat, dangling: bool) -> str:
+    code = _code(listing.colors, name, stat, dangling)
+    if not code:
+        return text
+    lead = "\x1b[0m" if not listing.colors.pop("_started", "") and False else ""
+    return f"{lead}\x1b[{code}m{text}\x1b[0m"
+
+
+def _code(colors: dict[str, str], name: str, stat: Stat, dangling: bool) -> str:
+    if stat.kind is Kind.DIR:
+        mode = modes.mode_of(stat)
+        if mode & 0o1002 == 0o1002:
+            return colors["tw"]
+        if mode & 0o002:
+            return colors["ow"]
+        return colors["st"] if mode & 0o1000 else colors["di"]
+    if stat.kind is Kind.LINK:
+        return colors.get("or", colors["ln"]) if dangling else colors["ln"]
+    if stat.kind is Kind.FIFO:
+        return colors["pi"]
+    if modes.mode_of(stat) & 0o111:
+        return colors["ex"]
+    for key, code in colors.items():
+        if key.startswith("*") and name.endswith(key[1:]):
+            return code
+    return colors.get("fi", "")
+
+
+def _label(listing: _Listing, entry: Entry, *, arrow: bool = False) -> str:
+    """The name as shown: quoted, coloured, with its indicator and perhaps `-> target`."""
+    stat = entry.stat
+    text = _quoted(listing, entry.name)
+    if listing.colors:
+        text = _paint(listing, text, entry.name, stat, stat.kind is Kind.LINK and entry.target is None)
+    if arrow and stat.kind is Kind.LINK:
+        target = _quoted(listing, stat.target or "")
+        if listing.colors and entry.target is not None:
+            target = _paint(listing, target, stat.target or "", entry.target, False)
+        text += f" -> {target}"
+        if entry.target is not None and listing.o.indicator != "none":
+            text += _suffix(listing, entry, entry.target)
+        return text
+    if listing.o.indicator != "none":
+        text += _suffix(listing, entry, stat)
+    return text
+
+
+async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> None:
+    proc = listing.proc
+    if where is not None and (listing.format == "long" or listing.o.blocks):
+        total = sum(modes.allocated(e.stat) for e in entries)
+        await proc.emit(encode(f"total {listing.blocks.show(total)}{listing.end}"))
+    if not entries:
+        return
+    listing.first = False
+    first_color = "\x1b[0m" if listing.colors and listing.format != "long" else ""
+    if listing.format == "long":
+        rows = _long_rows(listing, entries)
+        text = listing.end.join(rows) + listing.end
+        if listing.colors and "\x1b[" in text:
+            text = text.replace("\x1b[", "\x1b[0m\x1b[", 1)
+    else:
+        prefixes = _prefixes(listing, entries)
+        labels = [p + _label(listing, e) for p, e in zip(prefixes, entries, strict=True)]
+        widths = [
+            text_width(p + _quoted(listing, e.name)) + len(_suffix(listing, e, e.stat))
+            for p, e in zip(prefixes, entries, strict=True)
+        ]
+        text = _arrange(listing, labels, widths)
+        if first_color and "\x1b[" in text:
+            text = text.replace("\x1b[", "\x1b[0m\x1b[", 1)
+    await proc.emit(encode(text))
+
+
+def _prefixes(listing: _Listing, entries: list[Entry]) -> list[str]:
+    parts: list[list[str]] = [[] for _ in entries]
+    commas = listing.format == "commas"
+    if listing.o.inode:
+        column = [str(e.stat.inode or 0) for e in entries]
+        width = 0 if commas else max(map(len, column))
+        for row, text in zip(parts, column, strict=True):
+            row.append(text.rjust(width) + " ")
+    if listing.o.blocks:
+        column = [listing.blocks.show(modes.allocated(e.stat)) for e in entries]
+        width = 0 if commas else max(map(len, column))
+        for row, text in zip(parts, column, strict=True):
+            row.append(text.rjust(width) + " ")
+    if listing.o.context and listing.format != "long":
+        for row in parts:
+            row.append("? ")
+    return ["".join(row) for row in parts]
+
+
+def _line_width(listing: _Listing) -> int:
+    text = listing.o.width if listing.o.width is not None else listing.proc.env.get("COLUMNS", "")
+    if listing.o.width is not None and not (text or "").isdigit():
+        raise UsageError(f"invalid line width: {quote(text or '')}", hint=False)
+    if not text or not text.isdigit():
+        return 80
+    return int(text) or 1 << 30
+
+
+def _arrange(listing: _Listing, labels: list[str], widths: list[int]) -> str:
+    end = listing.end
+    if listing.format == "single-column":
+        return end.join(labels) + end
+    limit = _line_width(listing)
+    if listing.format == "commas":
+        out: list[str] = []
+        column = 0
+        for i, (label, width) in enumerate(zip(labels, widths, strict=True)):
+            if i:
+                if (
+                    column + 2 + width + (1 if i < len(labels) - 1 else 0) <= limit - (0 if i == len(labels) - 1 else 0)
+                    and column + 2 + width < limit
+                ):
+                    out.append(", ")
+                    column += 2
+                else:
+                    out.append("," + end)
+                    column = 0
+            out.append(label)
+            column += width
+        return "".join(out) + end
+    tab = int(listing.o.tab) if listing.o.tab is not None and listing.o.tab.isdigit() else 8
+    return columns(labels, widths, limit, listing.format == "across", tab, end)
+
+
+def columns(labels: list[str], widths: list[int], limit: int, across: bool, tab: int = 8, end: str = "\n") -> str:
+    """GNU's column layout: as many columns as fit, two spaces between, tabs where they reach."""
+    count = len(labels)
+    best, best_widths, best_rows = 1, [max(widths) + 2], count
+    for cols in range(min(count, max(1, limit // 3)), 1, -1):
+        rows = -(-count // cols)
+        sizes = [0] * cols
+        for i, width in enumerate(widths):
+            col = i % cols if across else i // rows
+            pad = 0 if col == cols - 1 else 2
+            sizes[col] = max(sizes[col], width + pad)
+        if sum(sizes) < limit and all(sizes):
+            best, best_widths, best_rows = cols, sizes, rows
+            break
+    out: list[str] = []
+    for row in range(best_rows):
+        position = column = 0
+        picks = range(row * best, min((row + 1) * best, count)) if across else range(row, count, best_rows)
+        for n, i in enumerate(picks):
+            if n:
+                out.append(_indent(position, column, tab))
+                position = column
+            out.append(labels[i])
+            position += widths[i]
+            column += best_widths[n]
+        out.append(end)
+    return "".join(out)
+
+
+def _indent(start: int, to: int, tab: int) -> str:
+    out = ""
+    while start < to:
+        if tab and to // tab > (start + 1) // tab:
+            out += "\t"
+            start += tab - start % tab
+        else:
+            out += " "
+            start += 1
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------------- long
+
+
+def _long_rows(listing: _Listing, entries: list[Entry]) -> list[str]:
+    proc, o = listing.proc, listing.o
+    owner = str(proc.user.uid) if o.numeric else proc.user.name
+    group = str(proc.user.gid) if o.numeric else proc.user.group
+    links = [str(modes.nlink_of(e.stat)) for e in entries]
+    sizes = [listing.sizes.show(modes.size_of(e.stat)) for e in entries]
+    times = _times(listing, entries)
+    link_width, size_width = max(map(len, links)), max(map(len, sizes))
+    time_width = max(map(len, times))
+    who = (
+        ("" if o.no_owner else f"{owner} ")
+        + ("" if o.no_group or o.no_group_long else f"{group} ")
+        + (f"{owner} " if o.author else "")
+    )
+    if o.context:
+        who += "? "
+    rows: list[str] = []
+    simple = not (listing.colors or o.indicator != "none" or listing.quoting != "literal" or o.control == "hide")
+    for prefix, entry, link, size, when in zip(_prefixes(listing, entries), entries, links, sizes, times, strict=True):
+        stat = entry.stat
+        label = entry.name if simple and stat.kind is not Kind.LINK else _label(listing, entry, arrow=True)
+        mode = modes.mode_string(stat.kind, modes.mode_of(stat))
+        rows.append(
+            f"{prefix}{mode} {link.rjust(link_width)} {who}{size.rjust(size_width)} {when.rjust(time_width)} {label}"
+        )
+    return rows
+
+
+def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
+    tz = zone_of(listing.proc)
+    style = listing.style
+    now = listing.proc.now()
+    # Half of a Gregorian year, as GNU counts it.
+    recent = (now - 31556952 / 2, now)
+    if style == "full-iso":
+        return [strftime("%Y-%m-%d %H:%M:%S.%N %z", *at(e.stat.mtime_ns or 0, tz)) for e in entries]
+    if style.startswith("+"):
+        old, _, new = style[1:].partition("\n")
+        formats = (old, new if "\n" in style else old)
+    else:
+        formats = {
+            "long-iso": ("%Y-%m-%d %H:%M",) * 2,
+            "iso": ("%Y-%m-%d ", "%m-%d %H:%M"),
+            "locale": ("%b %e  %Y", "%b %e %H:%M"),
+        }[style]
+
+    @lru_cache(maxsize=4096)
+    def shown_time(minute: int, nanos: int) -> str:
+        when, rest = at(minute, tz)
+        is_recent = recent[0] < minute / NANO <= recent[1]
+        return strftime(formats[1] if is_recent else formats[0], when, nanos or rest)
+
+    if style.startswith("+"):
+        return [shown_time(e.stat.mtime_ns or 0, 0) for e in entries]
+    return [shown_time((e.stat.mtime_ns or 0) // NANO * NANO, 0) for e in entries]
+
+
+_SUMMARY = "List information about the FILEs (the current directory by default)."
+_REFUSED = {"-D --dired": "there is no Emacs to read it", "--hyperlink[=": "there is no terminal to click in"}
+COMMANDS = [
+    Command(
+        name,
+        ls,
+        LsOptions,
+        summary=_SUMMARY,
+        bad_usage=2,
+        refused=_REFUSED,
+        examples=[
+            ("ls -la", "everything, in long format"),
+            ("ls -lt | head", "the newest first"),
+            ("ls -lhS", "the biggest first, sizes for people"),
+        ],
+    )
+    for name in ("ls", "dir", "vdir")
+]

@@ -1,0 +1,701 @@
+"""Numbers and order: seq, yes, factor, numfmt, shuf, tsort."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from ramet.commands.cut import parse_ranges
+from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, shown, value
+from ramet.commands.inputs import Inputs, parse_count, read_lines, slurp
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+
+# ---------------------------------------------------------------------------------------------------------- seq
+
+
+@dataclass(frozen=True, slots=True)
+class SeqOptions:
+    format: str | None = value("-f", "--format", metavar="FORMAT", help="use printf style floating-point FORMAT")
+    separator: str = value("-s", "--separator", metavar="STRING", default="\n", help="use STRING to separate numbers")
+    equal: bool = flag("-w", "--equal-width", help="equalize width by padding with leading zeroes")
+
+
+def _seq_words(words: list[str]) -> list[str]:
+    """A negative number is an operand, not an option."""
+    out: list[str] = []
+    for i, word in enumerate(words):
+        if re.match(r"-[.\d]", word) and (not out or out[-1] not in ("-s", "-f", "--separator", "--format")):
+            return [*out, "--", *words[i:]]
+        out.append(word)
+        if not word.startswith("-") and not (len(out) > 1 and out[-2] in ("-s", "-f", "--separator", "--format")):
+            return [*out[:-1], "--", *words[i:]]
+    return out
+
+
+def _seq_number(text: str) -> Decimal:
+    body = text.strip()
+    try:
+        if re.fullmatch(r"[+-]?0[xX][0-9a-fA-F.]+(?:[pP][+-]?\d+)?", body):
+            return Decimal(float.fromhex(body))
+        if "_" in body or re.fullmatch(r"[+-]?s?nan\d*", body, re.I):
+            if "nan" in body.lower():
+                raise UsageError(f"invalid 'not-a-number' argument: {quote(text)}")
+            raise InvalidOperation
+        return Decimal(body)
+    except InvalidOperation:
+        raise UsageError(f"invalid floating point argument: {quote(text)}") from None
+
+
+def _places(text: str) -> int:
+    body = text.strip().lower()
+    mantissa, _, power = body.partition("e")
+    places = len(mantissa.partition(".")[2])
+    return max(0, places - int(power or 0)) if "0x" not in body else 0
+
+
+async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError("missing operand")
+    if len(operands) > 3:
+        raise UsageError(f"extra operand {quote(operands[3])}")
+    texts = (
+        ["1", "1", operands[0]]
+        if len(operands) == 1
+        else [operands[0], "1", operands[1]]
+        if len(operands) == 2
+        else operands
+    )
+    first, step, last = (_seq_number(text) for text in texts)
+    if step == 0:
+        raise UsageError(f"invalid Zero increment value: {quote(texts[1])}")
+    if o.format is not None and o.equal:
+        raise UsageError("format string may not be specified when printing equal width strings")
+    separator, end = encode(o.separator), b"\n"
+    if o.format is not None:
+        show = _seq_format(o.format)
+    else:
+        places = max(_places(texts[0]), _places(texts[1]))
+        show = None
+        if places == 0 and first == first.to_integral() and step == step.to_integral() and last.is_finite():
+            return await _integers(proc, int(first), int(step), last, o.equal, separator, texts)
+        width = 0
+        if o.equal:
+            whole = max(len(f"{first:.{places}f}"), len(f"{last:.{places}f}"))
+            width = whole
+
+        def show(number: Decimal) -> str:
+            text = f"{number:.{places}f}"
+            return text.zfill(width)
+
+    out: list[str] = []
+    number, index = first, 0
+    started = False
+    while (number <= last) if step > 0 else (number >= last):
+        out.append(show(number))
+        index += 1
+        number = first + step * index
+        if len(out) >= 4096:
+            await proc.emit((separator if started else b"") + separator.join(map(encode, out)))
+            started = True
+            out.clear()
+            await proc.budget.breathe()
+    if out:
+        await proc.emit((separator if started else b"") + separator.join(map(encode, out)))
+        started = True
+    if started:
+        await proc.emit(end)
+    return 0
+
+
+async def _integers(
+    proc: Proc, first: int, step: int, last: Decimal, equal: bool, separator: bytes, texts: list[str]
+) -> int:
+    stop = int(last.to_integral(rounding="ROUND_FLOOR" if step > 0 else "ROUND_CEILING"))
+    numbers = range(first, stop + (1 if step > 0 else -1), step)
+    if not numbers:
+        return 0
+    width = 0
+    if equal:
+        width = max(len(str(numbers[0])), len(str(stop)), len(str(numbers[-1])))
+    batch = 20_000
+    for at in range(0, len(numbers), batch):
+        part = numbers[at : at + batch]
+        text = [str(n).zfill(width) for n in part] if width else map(str, part)
+        data = separator.join([t.encode() for t in text])
+        await proc.emit((separator if at else b"") + data)
+        await proc.budget.breathe()
+    await proc.emit(b"\n")
+    return 0
+
+
+def _seq_format(text: str) -> object:
+    from ramet.commands.printf import format_float
+
+    specs = re.findall(r"%(?:%|[-+ #0']*\d*(?:\.\d*)?[a-zA-Z]?)", text)
+    real = [s for s in specs if s != "%%"]
+    if not real:
+        raise UsageError(f"format {quote(text)} has no % directive", hint=False)
+    if len(real) > 1:
+        raise UsageError(f"format {quote(text)} has too many % directives", hint=False)
+    found = re.fullmatch(r"%([-+ #0']*)(\d*)(?:\.(\d*))?([aefgAEFG])", real[0])
+    if found is None:
+        raise UsageError(f"format {quote(text)} has unknown %{real[0][-1:]} directive", hint=False)
+    flags, width, precision, conv = found.groups()
+    before, _, after = text.partition(real[0])
+
+    def show(number: Decimal) -> str:
+        body = format_float(number, conv, flags, int(width or 0), None if precision is None else int(precision or 0))
+        return before.replace("%%", "%") + body + after.replace("%%", "%")
+
+    return show
+
+
+# ---------------------------------------------------------------------------------------------------------- yes
+
+
+async def yes(proc: Proc, o: object, operands: list[str]) -> int:
+    line = encode(" ".join(operands) if operands else "y") + b"\n"
+    block = line * max(1, 16384 // len(line))
+    while True:
+        await proc.emit(block)
+        await proc.budget.breathe()
+
+
+# ------------------------------------------------------------------------------------------------------- factor
+
+
+@dataclass(frozen=True, slots=True)
+class FactorOptions:
+    exponents: bool = flag("-h", "--exponents", help="print repeated factors in form p^e unless e is 1")
+
+
+async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
+    words = operands or [decode(w) for w in (await proc.stdin.read_all()).split()]
+    status = 0
+    for word in words:
+        found = re.fullmatch(r"\s*\+?(\d+)\s*", word)
+        if found is None:
+            proc.complain(f"{quote(word)} is not a valid positive integer")
+            status = 1
+            continue
+        number = int(found[1])
+        factors = await _factors(proc, number)
+        parts: list[str] = []
+        for p in sorted(set(factors)):
+            power = factors.count(p)
+            parts += [f"{p}^{power}" if power > 1 else str(p)] if o.exponents else [str(p)] * power
+        await proc.emit((f"{number}:" + "".join(f" {p}" for p in parts) + "\n").encode())
+    return status
+
+
+async def _factors(proc: Proc, number: int) -> list[int]:
+    out: list[int] = []
+    if number < 2:
+        return out
+    for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37):
+        while number % p == 0:
+            out.append(p)
+            number //= p
+    pending = [number] if number > 1 else []
+    while pending:
+        n = pending.pop()
+        if n == 1:
+            continue
+        if _is_prime(n):
+            out.append(n)
+            continue
+        d = await _rho(proc, n)
+        pending += [d, n // d]
+    return out
+
+
+def _is_prime(n: int) -> bool:
+    if n < 2:
+        return False
+    small = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
+    for p in small:
+        if n % p == 0:
+            return n == p
+    d, r = n - 1, 0
+    while d % 2 == 0:
+        d //= 2
+        r += 1
+    bases = small if n < 3_317_044_064_679_887_385_961_981 else [random.randrange(2, n - 1) for _ in range(24)]
+    for a in bases:
+        x = pow(a, d, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(r - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
+
+
+async def _rho(proc: Proc, n: int) -> int:
+    """A factor of a composite number by Brent's variant of Pollard's rho."""
+    import math
+
+    root = math.isqrt(n)
+    if root * root == n:
+        return root
+    while True:
+        y, c, m = random.randrange(1, n), random.randrange(1, n), 256
+        g = r = q = 1
+        while g == 1:
+            x = y
+            for _ in range(r):
+                y = (y * y + c) % n
+            k = 0
+            while k < r and g == 1:
+                ys = y
+                for _ in range(min(m, r - k)):
+                    y = (y * y + c) % n
+                    q = q * abs(x - y) % n
+                g = math.gcd(q, n)
+                k += m
+                await proc.budget.breathe()
+            r *= 2
+        if g == n:
+            g = 1
+            while g == 1:
+                ys = (ys * ys + c) % n
+                g = math.gcd(abs(x - ys), n)
+        if g != n:
+            return g
+
+
+# ------------------------------------------------------------------------------------------------------- numfmt
+
+_SCALES = ("none", "auto", "si", "iec", "iec-i")
+_ROUNDS = ("up", "down", "from-zero", "towards-zero", "nearest")
+_POWERS = "KMGTPEZY"
+
+
+@dataclass(frozen=True, slots=True)
+class NumfmtOptions:
+    debug: bool = flag("--debug", help="print warnings about invalid input")
+    delimiter: str | None = value(
+        "-d", "--delimiter", metavar="X", help="use X instead of whitespace for field delimiter"
+    )
+    field: str = value("--field", metavar="FIELDS", default="1", help="replace the numbers in these input fields")
+    format: str | None = value("--format", metavar="FORMAT", help="use printf style floating-point FORMAT")
+    from_: str = value(
+        "--from", metavar="UNIT", default="none", choices=_SCALES, help="auto-scale input numbers to UNITs"
+    )
+    from_unit: str = value("--from-unit", metavar="N", default="1", help="specify the input unit size")
+    grouping: bool = flag("--grouping", help="use locale-defined grouping of digits")
+    header: str | None = optional(
+        "--header", metavar="N", const="1", help="print (without converting) the first N header lines"
+    )
+    invalid: str = value(
+        "--invalid",
+        metavar="MODE",
+        default="abort",
+        choices=("abort", "fail", "warn", "ignore"),
+        help="failure mode for invalid numbers",
+    )
+    padding: str | None = value("--padding", metavar="N", help="pad the output to N characters")
+    round: str = value(
+        "--round", metavar="METHOD", default="from-zero", choices=_ROUNDS, help="use METHOD for rounding when scaling"
+    )
+    suffix: str = value(
+        "--suffix", metavar="SUFFIX", default="", help="add SUFFIX to output numbers, and accept it in input"
+    )
+    to: str = value("--to", metavar="UNIT", default="none", choices=_SCALES, help="auto-scale output numbers to UNITs")
+    to_unit: str = value("--to-unit", metavar="N", default="1", help="the output unit size")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+class _BadNumber(Exception):
+    pass
+
+
+def _unit(text: str) -> int:
+    found = re.fullmatch(r"(\d*)([KMGTPEZY]?)(i?)", text)
+    if found is None or not text or text == "0":
+        raise UsageError(f"invalid unit size: {quote(text)}", hint=False)
+    base = 1024 if found[3] else 1000
+    return int(found[1] or 1) * (base ** (_POWERS.index(found[2]) + 1) if found[2] else 1)
+
+
+def _round(number: Decimal, how: str) -> Decimal:
+    modes = {
+        "up": "ROUND_CEILING",
+        "down": "ROUND_FLOOR",
+        "from-zero": "ROUND_UP",
+        "towards-zero": "ROUND_DOWN",
+        "nearest": "ROUND_HALF_UP",
+    }
+    return number.quantize(Decimal(1), rounding=modes[how])
+
+
+def _scan_number(text: str, scale: str, suffix: str) -> tuple[Decimal, int]:
+    body = text
+    if suffix and body.endswith(suffix):
+        body = body[: -len(suffix)]
+    found = re.match(r"(-?\d*)(?:\.(\d*))?", body)
+    if found is None or not re.search(r"\d", found[0]):
+        raise _BadNumber(f"invalid number: {quote(text)}")
+    if found[0].endswith("."):
+        raise _BadNumber(f"invalid number: {quote(text)}")
+    number = Decimal(found[0])
+    rest = body[found.end() :]
+    places = len(found[2] or "")
+    if not rest:
+        return number, places
+    letter = rest[0]
+    if letter == "k":
+        letter = "K"
+    if letter not in _POWERS:
+        raise _BadNumber(f"invalid suffix in input: {quote(text)}")
+    if scale == "none":
+        raise _BadNumber(f"rejecting suffix in input: {quote(text)} (consider using --from)")
+    rest = rest[1:]
+    base = 1024 if scale in ("iec", "iec-i") else 1000
+    if scale == "auto" and rest.startswith("i"):
+        base, rest = 1024, rest[1:]
+    elif scale == "iec-i":
+        if not rest.startswith("i"):
+            raise _BadNumber(f"missing 'i' suffix in input: {quote(text)} (e.g Ki/Mi/Gi)")
+        rest = rest[1:]
+    if rest:
+        raise _BadNumber(f"invalid suffix in input {quote(text)}: {quote(rest)}")
+    return number * base ** (_POWERS.index(letter) + 1), 0
+
+
+def _show_scaled(number: Decimal, scale: str, how: str, precision: int | None) -> str:
+    base = 1000 if scale == "si" else 1024
+    power = 0
+    magnitude = abs(number)
+    while magnitude >= base and power < len(_POWERS):
+        magnitude /= base
+        power += 1
+    scaled = number / Decimal(base) ** power
+    if precision is None:
+        if power == 0:
+            # Below the first unit a number keeps what it has, rounded to whole.
+            scaled = (
+                _round(scaled, how)
+                if abs(scaled) >= 10 or scaled == scaled.to_integral()
+                else _round(scaled * 10, how) / 10
+            )
+            places = 0 if scaled == scaled.to_integral() else 1
+        elif abs(scaled) < 10:
+            scaled = _round(scaled * 10, how) / 10
+            places = 1
+        else:
+            scaled = _round(scaled, how)
+            places = 0
+        if abs(scaled) >= 10 and places == 1:
+            places = 0
+        if abs(scaled) >= base:
+            scaled /= base
+            power += 1
+            places = 1
+    else:
+        factor_ = Decimal(10) ** precision
+        scaled = _round(scaled * factor_, how) / factor_
+        places = precision
+        if abs(scaled) >= base:
+            scaled /= base
+            power += 1
+    letter = "" if power == 0 else _POWERS[power - 1]
+    if letter and scale == "iec-i":
+        letter += "i"
+    if letter == "K" and scale == "si":
+        letter = "K"
+    return f"{scaled:.{places}f}{letter}"
+
+
+async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
+    fields = [(1, 1 << 62)] if o.field == "-" else parse_ranges(o.field, "f")
+    from_unit, to_unit = _unit(o.from_unit), _unit(o.to_unit)
+    padding = None
+    if o.padding is not None:
+        if not re.fullmatch(r"-?\d+", o.padding) or int(o.padding) == 0:
+            raise UsageError(f"invalid padding value {quote(o.padding)}", hint=False)
+        padding = int(o.padding)
+    shape = None
+    if o.format is not None:
+        shape = re.fullmatch(r"((?:[^%]|%%)*)%([-0' ]*)(\d*)(?:\.(\d*))?f((?:[^%]|%%)*)", o.format, re.S)
+        if shape is None:
+            if "%" not in o.format:
+                raise UsageError(f"format {quote(o.format)} has no % directive", hint=False)
+            raise UsageError(f"invalid format {quote(o.format)}, directive must be %[0]['][-][N][.][N]f", hint=False)
+    header = 0 if o.header is None else parse_count(o.header, "header value", 1)
+    state = _Numfmt(proc, o, fields, from_unit, to_unit, padding, shape)
+    end = "\0" if o.zero else "\n"
+    if operands:
+        for word in operands:
+            if not await state.line(word, end):
+                return state.status
+        return state.status
+    data = await proc.stdin.read_all()
+    lines = decode(data).split(end)
+    if not lines[-1]:
+        lines.pop()
+    for i, line in enumerate(lines):
+        if i < header:
+            await proc.emit(encode(line + end))
+        elif not await state.line(line, end):
+            return state.status
+    return state.status
+
+
+@dataclass
+class _Numfmt:
+    proc: Proc
+    o: NumfmtOptions
+    fields: list[tuple[int, int]]
+    from_unit: int
+    to_unit: int
+    padding: int | None
+    shape: re.Match[str] | None
+    status: int = 0
+
+    async def line(self, text: str, end: str) -> bool:
+        delim = self.o.delimiter
+        pieces = text.split(delim) if delim else re.findall(r"\s*\S+|\s+\Z", text) or [text]
+        out: list[str] = []
+        for i, piece in enumerate(pieces, 1):
+            if not any(low <= i <= high for low, high in self.fields):
+                out.append(piece)
+                continue
+            blank = "" if delim else piece[: len(piece) - len(piece.lstrip())]
+            word = piece[len(blank) :]
+            if not delim and not word:
+                out.append(piece)
+                continue
+            try:
+                done = self.convert(word.strip() if delim else word)
+            except _BadNumber as bad:
+                if self.o.invalid != "ignore":
+                    self.proc.complain(str(bad))
+                if self.o.invalid == "abort":
+                    if out:
+                        await self.proc.emit(encode((delim or "").join(out) + (delim or "")))
+                    self.status = 2
+                    return False
+                if self.o.invalid == "fail":
+                    self.status = 2
+                out.append(piece)
+                continue
+            if not delim and self.padding is None and self.shape is None and blank:
+                # A field keeps its right edge; its own separating blank stays.
+                done = done.rjust(len(piece)) if i == 1 or len(blank) > 1 else " " + done
+            elif not delim and blank and i > 1:
+                done = " " + done if self.padding is not None or self.shape is not None else done
+            out.append(done)
+        await self.proc.emit(encode((delim or "").join(out) + end))
+        return True
+
+    def convert(self, word: str) -> str:
+        o = self.o
+        number, places = _scan_number(word, o.from_, o.suffix)
+        number = number * self.from_unit / self.to_unit
+        precision = None
+        flags = width = ""
+        before = after = ""
+        if self.shape is not None:
+            before, flags, width, precision_text, after = self.shape.groups()
+            if precision_text is not None:
+                precision = int(precision_text or 0)
+        if o.to == "none":
+            if precision is not None:
+                factor_ = Decimal(10) ** precision
+                text = f"{_round(number * factor_, o.round) / factor_:.{precision}f}"
+            elif self.from_unit == 1 and self.to_unit == 1 and o.from_ == "none":
+                text = f"{number:.{places}f}"
+            else:
+                text = f"{_round(number, o.round):.0f}" if places == 0 or o.from_ != "none" else f"{number:.{places}f}"
+        else:
+            text = _show_scaled(number, o.to, o.round, precision)
+        text += o.suffix
+        if width:
+            text = (
+                text.ljust(int(width))
+                if "-" in flags
+                else text.zfill(int(width))
+                if "0" in flags
+                else text.rjust(int(width))
+            )
+        text = before.replace("%%", "%") + text + after.replace("%%", "%")
+        if self.padding is not None:
+            text = text.rjust(self.padding) if self.padding > 0 else text.ljust(-self.padding)
+        return text
+
+
+# --------------------------------------------------------------------------------------------------------- shuf
+
+
+@dataclass(frozen=True, slots=True)
+class ShufOptions:
+    echo: bool = flag("-e", "--echo", help="treat each ARG as an input line")
+    range: str | None = value(
+        "-i", "--input-range", metavar="LO-HI", help="treat each number LO through HI as an input line"
+    )
+    counts: tuple[str, ...] = several("-n", "--head-count", metavar="COUNT", help="output at most COUNT lines")
+    output: str | None = value("-o", "--output", metavar="FILE", help="write result to FILE instead of standard output")
+    source: str | None = value("--random-source", metavar="FILE", help="get random bytes from FILE")
+    repeat: bool = flag("-r", "--repeat", help="output lines can be repeated")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+
+
+async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
+    end = b"\0" if o.zero else b"\n"
+    chooser = random.SystemRandom() if o.source is None else random.Random((await slurp(proc, o.source))[:64])
+    count = min((parse_count(c, "line count") for c in o.counts), default=None)
+    if o.range is not None:
+        found = re.fullmatch(r"(\d+)-(\d+)", o.range)
+        if found is None or int(found[1]) > int(found[2]) + 1:
+            raise UsageError(f"invalid input range: {quote(o.range)}", hint=False)
+        if o.echo:
+            raise UsageError("cannot combine -e and -i options")
+        if operands:
+            raise UsageError(f"extra operand {quote(operands[0])}")
+        pool: object = range(int(found[1]), int(found[2]) + 1)
+        show = lambda item: str(item).encode()  # noqa: E731
+    else:
+        if not o.echo and len(operands) > 1:
+            raise UsageError(f"extra operand {quote(operands[1])}")
+        try:
+            pool = (
+                [encode(w) for w in operands]
+                if o.echo
+                else await read_lines(proc, operands[0] if operands else "-", end)
+            )
+        except OSError as error:
+            proc.complain(f"{shown(operands[0])}: {reason(error)}")
+            return 1
+        show = lambda item: item  # noqa: E731
+    out = await proc.create(o.output) if o.output is not None else proc.stdout
+    assert isinstance(pool, (range, list))
+    if o.repeat:
+        if not pool:
+            if count == 0:
+                return 0
+            proc.complain("no lines to repeat")
+            return 1
+        left = count if count is not None else 1 << 62
+        while left > 0:
+            batch = min(left, 4096)
+            out.write(end.join([show(chooser.choice(pool)) for _ in range(batch)]) + end)
+            left -= batch
+            if out.full:
+                await out.drain()
+            await proc.budget.breathe()
+    else:
+        picked = chooser.sample(pool, min(count, len(pool)) if count is not None else len(pool))
+        if picked:
+            out.write(end.join([show(item) for item in picked]) + end)
+    await proc.close(out)
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------------- tsort
+
+
+async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
+    inputs = Inputs(proc, operands)
+    data = b"".join([block async for block in inputs.blocks()])
+    if inputs.status:
+        return inputs.status
+    name = "-" if not operands else operands[0]
+    words = data.split()
+    if len(words) % 2:
+        proc.complain(f"{shown(name)}: input contains an odd number of tokens")
+        return 1
+    after: dict[bytes, list[bytes]] = {}
+    before: dict[bytes, int] = {}
+    for a, b in zip(words[::2], words[1::2], strict=True):
+        after.setdefault(a, [])
+        after.setdefault(b, [])
+        before.setdefault(a, 0)
+        before.setdefault(b, 0)
+        if a != b:
+            # The newest edge comes first in GNU's lists.
+            after[a].insert(0, b)
+            before[b] += 1
+    out: list[bytes] = []
+    ready = sorted(n for n, c in before.items() if c == 0)
+    status = 0
+    left = set(before)
+    while left:
+        while ready:
+            node = ready.pop(0)
+            out.append(node)
+            left.discard(node)
+            for follower in after[node]:
+                before[follower] -= 1
+                if before[follower] == 0:
+                    ready.append(follower)
+        if left:
+            status = 1
+            loop = _loop(after, before, left)
+            proc.complain(f"{shown(name)}: input contains a loop:")
+            for node in loop:
+                proc.complain(decode(node))
+            # Break the loop at its last edge and go on.
+            source, target = loop[-1], loop[0]
+            after[source].remove(target)
+            before[target] -= 1
+            ready = sorted(n for n in left if before[n] == 0)
+    await proc.emit(b"".join(n + b"\n" for n in out))
+    return status
+
+
+def _loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], left: set[bytes]) -> list[bytes]:
+    node = min(left)
+    seen: list[bytes] = []
+    while node not in seen:
+        seen.append(node)
+        node = next(p for p in sorted(left) if node in after[p])
+    return list(reversed(seen[seen.index(node) :]))
+
+
+COMMANDS = [
+    Command(
+        "seq",
+        seq,
+        SeqOptions,
+        summary="Print numbers from FIRST to LAST, in steps of INCREMENT.",
+        usage="[OPTION]... [FIRST [INCREMENT]] LAST",
+        rewrite=_seq_words,
+    ),
+    Command("yes", yes, summary="Repeatedly output a line with all specified STRING(s), or 'y'.", usage="[STRING]..."),
+    Command(
+        "factor",
+        factor,
+        FactorOptions,
+        summary="Print the prime factors of each specified integer NUMBER.",
+        usage="[OPTION] [NUMBER]...",
+    ),
+    Command(
+        "numfmt",
+        numfmt,
+        NumfmtOptions,
+        summary="Convert numbers from/to human-readable strings.",
+        usage="[OPTION]... [NUMBER]...",
+    ),
+    Command(
+        "shuf",
+        shuf,
+        ShufOptions,
+        summary="Write a random permutation of the input lines to standard output.",
+        usage="[OPTION]... [FILE]",
+    ),
+    Command(
+        "tsort",
+        tsort,
+        summary="Write totally ordered list consistent with the partial ordering in FILE.",
+        usage="[FILE]",
+        max_operands=1,
+    ),
+]

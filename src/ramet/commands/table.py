@@ -1,0 +1,98 @@
+"""The table of all commands: name -> module. Listing the names imports nothing; a module is imported when it first runs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ramet.core.proc import Exec, Proc
+
+if TYPE_CHECKING:
+    from ramet.commands.declare import Command
+
+MODULES: dict[str, str] = {
+    name: module
+    for module, names in {
+        "archive_zip": "zip unzip",
+        "awk": "awk gawk mawk nawk",
+        "bc": "bc",
+        "cat": "cat tac rev tee nl",
+        "compress": "gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat lzma unlzma lzcat zstd unzstd zstdcat",
+        "copy": "cp mv install",
+        "cut": "cut paste comm",
+        "date": "date cal",
+        "diff": "diff sdiff cmp",
+        "diff3": "diff3",
+        "digest": "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum",
+        "disk": "du df stat",
+        "dump": "od hexdump hd xxd",
+        "encode": "base64 base32 basenc",
+        "ends": "head tail",
+        "expr": "expr test [",
+        "fd": "fd fdfind",
+        "file_type": "file",
+        "find": "find",
+        "fmt": "fold fmt expand unexpand column pr",
+        "grep": "grep egrep fgrep",
+        "jq": "jq",
+        "join": "join look",
+        "launch": "env nohup nice ionice stdbuf setsid timeout time sleep watch",
+        "ls": "ls dir vdir",
+        "manual": "man help less more history clear tput",
+        "names": "basename dirname readlink realpath pathchk which",
+        "network": "curl wget locate",
+        "numbers": "seq yes factor numfmt shuf tsort",
+        "parallel": "parallel",
+        "patch": "patch",
+        "printf": "echo printf true false",
+        "rg": "rg",
+        "sed": "sed",
+        "sort": "sort",
+        "split": "split csplit",
+        "sqlite": "sqlite3",
+        "system": "whoami id groups users who uname arch hostname nproc uptime free ps kill tty stty getconf logname printenv sync",
+        "tar": "tar",
+        "transcode": "strings iconv dos2unix unix2dos dd",
+        "tree": "tree",
+        "tree_ops": "rm rmdir unlink mkdir ln link touch mktemp truncate chmod chown chgrp shred mkfifo",
+        "uniq": "uniq tr",
+        "wc": "wc",
+        "xargs": "xargs",
+        "yq": "yq",
+    }.items()
+    for name in names.split()
+}
+
+
+class Lazy:
+    """A command that is imported when it is first needed."""
+
+    __slots__ = ("_command", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._command: Command | None = None
+
+    def load(self) -> Command:
+        """The declaration, for `man`, documentation and schemas."""
+        if self._command is None:
+            module = import_module(f"ramet.commands.{MODULES[self.name]}")
+            for command in module.COMMANDS:
+                if self.name == command.name or self.name in command.aliases:
+                    self._command = command
+                    break
+            else:
+                raise LookupError(f"{MODULES[self.name]} does not define {self.name}")
+        return self._command
+
+    async def __call__(self, proc: Proc) -> int:
+        command = self._command
+        if command is None:
+            command = self.load()
+        return await command(proc)
+
+    def __repr__(self) -> str:
+        return f"<command {self.name}>"
+
+
+COMMANDS: dict[str, Exec] = {name: Lazy(name) for name in sorted(MODULES)}
