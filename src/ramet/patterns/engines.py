@@ -39,11 +39,13 @@ class LiteralEngine:
 
 
 class ReEngine:
-    __slots__ = ("_search", "pattern")
+    __slots__ = ("_search", "nullable", "pattern")
 
-    def __init__(self, source: str, icase: bool) -> None:
+    def __init__(self, source: str, icase: bool, nullable: bool) -> None:
         self.pattern = re.compile(source.encode("latin-1"), re.IGNORECASE if icase else 0)
         self._search = self.pattern.search
+        self.nullable = nullable
+        """Whether it may match the empty string, where `re` and POSIX disagree about what comes next."""
 
     def search(self, data: bytes, pos: int) -> Span | None:
         found = self._search(data, pos)

@@ -52,6 +52,10 @@ class Matcher:
     def _make(self, ascii_only: bool) -> MatchEngine:
         raise NotImplementedError
 
+    def variant(self, lines: Lines) -> Matcher:
+        """The same pattern with another view of newlines."""
+        return self
+
     def engine(self, data: bytes) -> MatchEngine:
         """The engine for this data; looping callers fetch it once per block."""
         if self.same or data.isascii():
@@ -149,7 +153,7 @@ class Matcher:
 
 
 def _count_dense(block: bytes, literal: bytes) -> int:
-    """How many lines hold the literal, when so many do that one call that finds them all is cheaper than one for each."""
+    """How many lines hold the literal, when so many do that one call for all is cheaper than one for each."""
     return len(re.findall(re.escape(literal) + b".*", block))
 
 
@@ -182,7 +186,7 @@ class _PosixMatcher(Matcher):
         coding = Coding.ASCII if ascii_only else self._coding
         node, icase, lines = self._parsed.tree, self._icase, self._lines
         if coding is not Coding.UTF8 and is_simple(node, coding, lines, icase):
-            return ReEngine(emit(node, Target(Engine.RE, coding, lines)), icase)
+            return ReEngine(emit(node, Target(Engine.RE, coding, lines)), icase, tree.nullable(node))
         if not self._parsed.back_references:
             try:
                 return Re2Engine(emit(node, Target(Engine.RE2, coding, lines)), icase, coding is Coding.UTF8)
@@ -195,6 +199,9 @@ class _PosixMatcher(Matcher):
         if coding is Coding.UTF8:
             return RegexTextEngine(source, icase, True, self._seconds, guard)
         return RegexEngine(source, icase, True, self._seconds, guard)
+
+    def variant(self, lines: Lines) -> Matcher:
+        return _PosixMatcher(self._parsed, lines, self._icase, self._coding is Coding.UTF8, self._seconds)
 
     def _make_bulk(self, ascii_only: bool) -> MatchEngine | None:
         if self.literal == b"" or self._parsed.back_references:

@@ -143,3 +143,18 @@ def required(node: Node) -> str:
         best = max(best, run, required(part), key=len)
         run = ""
     return max(best, run, key=len)
+
+
+def nullable(node: Node) -> bool:
+    """Whether the empty string can be a match."""
+    if isinstance(node, (Char, AnyChar, CharSet)):
+        return False
+    if isinstance(node, Group):
+        return nullable(node.body)
+    if isinstance(node, Repeat):
+        return node.low == 0 or nullable(node.body)
+    if isinstance(node, Sequence):
+        return all(nullable(part) for part in node.parts)
+    if isinstance(node, Choice):
+        return any(nullable(option) for option in node.options)
+    return True

@@ -1,0 +1,439 @@
+"""The sed command: options, files, editing in place, and the short cuts for scripts that need no cycle per line."""
+
+from __future__ import annotations
+
+import errno
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
+from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.sed import substitute
+from ramet.commands.sed.machine import Machine, Need, Output
+from ramet.commands.sed.script import Flavour, Instruction, Kind, ScriptError, Source, parse
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Attrs
+from ramet.core.stat import Kind as FileKind
+from ramet.core.streams import Reader, copy, line_blocks
+from ramet.patterns import Lines, MatchTimeout
+
+
+def _length(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"invalid line length: {text}", 1, hint=False)
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class SedOptions:
+    quiet: bool = flag("-n", "--quiet", "--silent", help="suppress automatic printing of pattern space")
+    scripts: tuple[str, ...] = several("-e", "--expression", metavar="SCRIPT", help="add SCRIPT to the commands")
+    script_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="add the contents of FILE")
+    follow: bool = flag("--follow-symlinks", help="follow symlinks when processing in place")
+    in_place: str | None = optional("-i", "--in-place", metavar="SUFFIX", const="", help="edit files in place")
+    line_length: int = value("-l", "--line-length", metavar="N", default=70, convert=_length, help="line-wrap for `l'")
+    posix: bool = flag("--posix", help="disable all GNU extensions")
+    extended: bool = flag("-E", "-r", "--regexp-extended", help="use extended regular expressions in the script")
+    separate: bool = flag("-s", "--separate", help="consider files as separate")
+    sandbox: bool = flag("--sandbox", help="operate in sandbox mode (disable e/r/w commands)")
+    unbuffered: bool = flag("-u", "--unbuffered", help="load minimal amounts of data")
+    null_data: bool = flag("-z", "--null-data", "--zero-terminated", help="separate lines by NUL characters")
+    order: tuple[tuple[str, object], ...] = ordered()
+
+
+async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
+    operands = list(operands)
+    sources = await _sources(proc, o, operands)
+    if sources is None:
+        proc.stderr.write(encode(help_text(COMMANDS[0])))
+        return 1
+    quiet = o.quiet or (sources[0].text.startswith("#n\n") or sources[0].text == "#n")
+    flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox)
+    try:
+        program = _parsed(tuple(sources), flavour)
+        run = _Run(proc, o, program, quiet, operands)
+        return await run.all()
+    except ScriptError as error:
+        proc.complain(str(error))
+        return error.status
+    except MatchTimeout as error:
+        proc.complain(str(error))
+        return 4
+
+
+async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[Source] | None:
+    sources: list[Source] = []
+    for name, stored in o.order:
+        if name == "scripts":
+            sources.append(Source(str(stored)))
+        elif name == "script_files":
+            try:
+                data = await slurp(proc, str(stored))
+            except OSError as error:
+                raise UsageError(f"couldn't open file {stored}: {reason(error)}", 4, hint=False) from None
+            text = data.decode("utf-8", "surrogateescape")
+            sources.append(Source(text.removesuffix("\n"), str(stored)))
+    if not sources:
+        if not operands:
+            return None
+        sources.append(Source(operands.pop(0)))
+    return sources
+
+
+@functools.lru_cache(maxsize=128)
+def _parsed(sources: tuple[Source, ...], flavour: Flavour) -> list[Instruction]:
+    return parse(list(sources), flavour)
+
+
+class _Run:
+    """One sed over its files."""
+
+    def __init__(self, proc: Proc, o: SedOptions, program: list[Instruction], quiet: bool, operands: list[str]) -> None:
+        self.proc, self.o, self.program, self.quiet = proc, o, program, quiet
+        self.words = operands or ["-"]
+        self.next_word = 0
+        self.in_place = o.in_place is not None
+        self.delim = b"\0" if o.null_data else b"\n"
+        self.status = 0
+        self.reader: Reader | None = None
+        self.word = "-"
+        self.rest = b""
+        self.sources: dict[bytes, Reader | None] = {}
+        self.files: dict[str, Output] = {}
+        self.out = Output(None if self.in_place else proc.stdout)
+
+    async def all(self) -> int:
+        await self.open_outputs()
+        change = None if self.in_place else self.block_change()
+        try:
+            if change is not None:
+                await self.by_block(change)
+            else:
+                await self.by_line()
+        finally:
+            await self.close()
+        return self.status
+
+    # ------------------------------------------------------------------ files
+
+    async def open_outputs(self) -> None:
+        names: list[str] = []
+        for item in self.program:
+            if item.name in "wW":
+                names.append(item.text.decode("utf-8", "surrogateescape"))
+            elif item.substitution is not None and item.substitution.file is not None:
+                names.append(item.substitution.file)
+        for name in names:
+            if name in self.files:
+                continue
+            if name == "/dev/stdout":
+                self.files[name] = self.out
+                continue
+            try:
+                self.files[name] = Output(await self.proc.create(name))
+            except OSError as error:
+                raise ScriptError(f"couldn't open file {name}: {reason(error)}", 4) from None
+
+    async def next_file(self) -> bool:
+        """Open the next operand that can be opened."""
+        await self.finish_file()
+        while self.next_word < len(self.words):
+            self.word = self.words[self.next_word]
+            self.next_word += 1
+            try:
+                if self.in_place and self.word != "-":
+                    stat = await self.proc.fs.stat(self.proc.path(self.word), follow=True)
+                    if stat.kind is not FileKind.FILE:
+                        self.fail(f"couldn't edit {self.word}: not a regular file", 4)
+                        continue
+                self.reader = await self.proc.open(self.word)
+            except OSError as error:
+                if error.errno == errno.EISDIR:
+                    self.fail(f"read error on {self.word}: {reason(error)}", 4)
+                else:
+                    self.fail(f"can't read {self.word}: {reason(error)}", 2)
+                continue
+            return True
+        return False
+
+    def fail(self, message: str, status: int) -> None:
+        self.proc.complain(message)
+        self.status = max(self.status, status)
+
+    async def finish_file(self) -> None:
+        if self.reader is None:
+            return
+        reader, self.reader = self.reader, None
+        await self.proc.close(reader)
+        if self.in_place and self.word != "-":
+            await self.replace_file(b"".join(self.out.parts))
+            self.out.parts.clear()
+            self.out.missing = False
+
+    async def replace_file(self, data: bytes) -> None:
+        """The edited text in place of the file, which is first kept under its backup name if there is one."""
+        fs, path = self.proc.fs, self.proc.path(self.word)
+        if self.o.follow:
+            path = await fs.resolve(path)
+        stat = await fs.stat(path, follow=True)
+        if self.o.in_place:
+            suffix = self.o.in_place
+            name = suffix.replace("*", path.name) if "*" in suffix else path.name + suffix
+            backup = self.proc.path(name if "/" in name else f"{path.parent}/{name}")
+            await fs.rename(path, backup)
+        await fs.write(path, data)
+        if stat.mode is not None and self.o.in_place:
+            await fs.setattr(path, Attrs(mode=stat.mode))
+
+    async def close(self) -> None:
+        await self.finish_file()
+        for reader in self.sources.values():
+            if reader is not None:
+                await self.proc.close(reader)
+        for output in self.files.values():
+            output.flush()
+            if output.writer is not None:
+                await self.proc.close(output.writer)
+
+    # ------------------------------------------------------------------ whole blocks
+
+    def block_change(self) -> Callable[[bytes], bytes] | None:
+        """One function for whole blocks, when the script is nothing but substitutions of every line."""
+        if self.quiet or self.o.null_data or not self.program:
+            return None
+        changes: list[Callable[[bytes], bytes]] = []
+        for item in self.program:
+            substitution = item.substitution
+            if item.name != "s" or item.first is not None or item.negated or substitution is None:
+                return None
+            matcher = substitution.matcher
+            if matcher is None or any(b"\n" in piece.text for piece in substitution.pieces):
+                return None
+            change = substitute.block_change(substitution, matcher, matcher.variant(Lines.BLOCK))
+            if change is None:
+                return None
+            changes.append(change)
+        if len(changes) == 1:
+            return changes[0]
+        return lambda block: functools.reduce(lambda data, change: change(data), changes, block)
+
+    async def by_block(self, change: Callable[[bytes], bytes]) -> None:
+        proc, missing = self.proc, False
+        while await self.next_file():
+            assert self.reader is not None
+            try:
+                async for block in line_blocks(self.reader):
+                    changed = change(block) if block.isascii() else self.change_lines(block)
+                    await proc.emit(b"\n" + changed if missing else changed)
+                    await proc.budget.breathe()
+                    missing = not block.endswith(b"\n")
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise
+                self.fail(f"read error on {self.word}: {reason(error)}", 4)
+
+    def change_lines(self, block: bytes) -> bytes:
+        """A block with characters beyond ASCII, line by line."""
+        changes = [
+            substitute.make(item.substitution, item.substitution.matcher)
+            for item in self.program
+            if item.substitution is not None and item.substitution.matcher is not None
+        ]
+        lines = block.split(b"\n")
+        for index, line in enumerate(lines):
+            if not line and index == len(lines) - 1:
+                break
+            for change in changes:
+                changed = change(line)
+                if changed is not None:
+                    line = changed
+            lines[index] = line
+        return b"\n".join(lines)
+
+    # ------------------------------------------------------------------ cycles
+
+    async def by_line(self) -> None:
+        machine = Machine(
+            self.program,
+            quiet=self.quiet,
+            delim=self.delim,
+            separate=self.o.separate or self.in_place,
+            posix=self.o.posix,
+            line_length=self.o.line_length,
+            out=self.out,
+            files=self.files,
+        )
+        horizon = _horizon(self.program)
+        steps = machine.run()
+        try:
+            while True:
+                need = next(steps)
+                if need is Need.LINES:
+                    if horizon is not None and machine.number >= horizon and self.may_stop(machine):
+                        await self.pass_rest()
+                        return
+                    await self.fill(machine)
+                elif need is Need.FILE:
+                    await self.turn(machine)
+                else:
+                    await self.write_queue(machine)
+        except StopIteration as stop:
+            self.status = max(self.status, stop.value) if not stop.value else stop.value
+            if machine.at < len(machine.lines) or self.rest:
+                await self.after_quit(machine)
+        finally:
+            self.out.flush()
+
+    def may_stop(self, machine: Machine) -> bool:
+        """Nothing that is still to come can be changed: it is passed on unread, or not wanted at all."""
+        return machine.at >= len(machine.lines) and not machine.separate and not self.out.missing
+
+    async def pass_rest(self) -> None:
+        self.out.flush()
+        if self.quiet:
+            return
+        if self.rest:
+            self.proc.stdout.write(self.rest)
+            self.rest = b""
+        while True:
+            if self.reader is not None:
+                await copy(self.reader, self.proc.stdout)
+            if not await self.next_file():
+                return
+
+    async def after_quit(self, machine: Machine) -> None:
+        """`q` leaves what it has not read to whoever shares the input; edited in place, the rest of the file stays."""
+        left = machine.lines[machine.at :]
+        tail = self.delim.join(left) + (self.delim if left and not machine.unfinished else b"") + self.rest
+        if self.in_place and self.reader is not None:
+            self.out.parts.append(tail + await self.reader.read_all())
+        elif self.reader is self.proc.stdin and self.reader is not None:
+            self.reader.unread(tail)
+        self.rest = b""
+
+    async def fill(self, machine: Machine) -> None:
+        """More lines of the current file."""
+        self.out.flush()
+        if self.proc.stdout.full:
+            await self.proc.stdout.drain()
+        await self.proc.budget.breathe()
+        assert self.reader is not None
+        parts = [self.rest] if self.rest else []
+        self.rest = b""
+        while True:
+            try:
+                block = await self.reader.read()
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise
+                self.fail(f"read error on {self.word}: {reason(error)}", 4)
+                block = b""
+            if not block:
+                machine.file_done = True
+                data = b"".join(parts)
+                machine.lines, machine.at = ([data] if data else []), 0
+                machine.unfinished = bool(data)
+                return
+            cut = block.rfind(self.delim)
+            if cut >= 0:
+                break
+            parts.append(block)
+        parts.append(block[:cut])
+        self.rest = block[cut + 1 :]
+        machine.lines, machine.at = b"".join(parts).split(self.delim), 0
+        machine.unfinished = False
+
+    async def turn(self, machine: Machine) -> None:
+        """The next file."""
+        if await self.next_file():
+            machine.file_done = False
+            machine.lines, machine.at = [], 0
+            machine.name = self.word
+            if machine.separate:
+                machine.reset()
+        else:
+            machine.input_done = True
+
+    async def write_queue(self, machine: Machine) -> None:
+        for kind, data in machine.queue:
+            if kind == "a":
+                if data:
+                    self.out.text(data)
+            elif kind == "r":
+                await self.append_file(data)
+            else:
+                line = await self.read_line(data)
+                if line:
+                    ended = line.endswith(self.delim)
+                    self.out.line(line[:-1] if ended else line, self.delim)
+        machine.queue.clear()
+
+    async def append_file(self, raw: bytes) -> None:
+        name = raw.decode("utf-8", "surrogateescape")
+        try:
+            reader = await self.proc.open(name, dash=False)
+        except OSError:
+            return
+        try:
+            data = await reader.read_all()
+        except OSError:
+            return
+        finally:
+            await self.proc.close(reader)
+        if data:
+            self.out.text(data)
+
+    async def read_line(self, raw: bytes) -> bytes:
+        if raw not in self.sources:
+            try:
+                self.sources[raw] = await self.proc.open(raw.decode("utf-8", "surrogateescape"), dash=False)
+            except OSError:
+                self.sources[raw] = None
+        reader = self.sources[raw]
+        return b"" if reader is None else await reader.readline(self.delim)
+
+
+def _horizon(program: list[Instruction]) -> int | None:
+    """The last line that any instruction can still touch; None when there is none such."""
+    last = 0
+    for item in program:
+        first, second = item.first, item.second
+        if first is None or item.negated or first.kind is not Kind.LINE:
+            return None
+        end = first.first
+        if second is not None:
+            if second.kind is Kind.LINE:
+                end = max(end, second.first)
+            elif second.kind is Kind.PLUS:
+                end += second.first
+            else:
+                return None
+        if item.name in "nNDq" and item.name:
+            return None
+        last = max(last, end)
+    return last
+
+
+COMMANDS = [
+    Command(
+        "sed",
+        sed,
+        SedOptions,
+        summary="Stream editor for filtering and transforming text.",
+        usage="[OPTION]... {script-only-if-no-other-script} [input-file]...",
+        details="""
+            If no -e or -f option is given, the first operand is the script; the others are files. Commands that would
+            run programs (`e', and the `e' flag of `s') are refused.
+        """,
+        examples=(
+            ("sed 's/old/new/g' file", "replace everywhere"),
+            ("sed -n '10,20p' file", "print some lines"),
+            ("sed -i.bak '/^#/d' file", "edit in place, keep a backup"),
+        ),
+        refused={"--debug": "use simpler steps and look at their output instead"},
+        ignored=("-b --binary",),
+    ),
+]

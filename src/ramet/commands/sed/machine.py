@@ -1,0 +1,399 @@
+"""Runs a sed program over lines; the machine never waits, it is a generator that asks its driver for what must wait.
+
+It yields a `Need`; the driver fills in `lines`, or empties `queue`, and resumes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from enum import Enum
+
+from ramet.commands.sed import substitute
+from ramet.commands.sed.script import Address, Instruction, Kind, ScriptError
+from ramet.core.streams import Writer
+from ramet.patterns import Matcher
+
+
+class Need(Enum):
+    LINES = "lines"
+    """More lines of the current file, or `file_done`."""
+    FILE = "file"
+    """The next file that can be read, or `input_done`."""
+    QUEUE = "queue"
+    """The texts and files that were appended in this cycle, written out."""
+
+
+class Output:
+    """Where lines go; remembers a newline that the last line of the input lacked until something follows."""
+
+    __slots__ = ("missing", "parts", "writer")
+
+    def __init__(self, writer: Writer | None) -> None:
+        self.writer = writer
+        self.parts: list[bytes] = []
+        self.missing = False
+
+    def line(self, data: bytes, end: bytes) -> None:
+        if self.missing:
+            self.parts.append(b"\n")
+            self.missing = False
+        self.parts.append(data)
+        if end:
+            self.parts.append(end)
+        else:
+            self.missing = True
+
+    def text(self, data: bytes) -> None:
+        """Text that brings its own newline; an empty one does nothing."""
+        if self.missing:
+            self.parts.append(b"\n")
+            self.missing = False
+        self.parts.append(data)
+
+    def flush(self) -> None:
+        if self.parts and self.writer is not None:
+            self.writer.write(b"".join(self.parts))
+            self.parts.clear()
+
+
+class Machine:
+    def __init__(
+        self,
+        program: list[Instruction],
+        *,
+        quiet: bool,
+        delim: bytes,
+        separate: bool,
+        posix: bool,
+        line_length: int,
+        out: Output,
+        files: dict[str, Output],
+    ) -> None:
+        self.program, self.quiet, self.delim, self.separate = program, quiet, delim, separate
+        self.posix, self.line_length = posix, line_length
+        self.out, self.files = out, files
+        self.space = self.hold = b""
+        self.end = delim
+        self.number = 0
+        self.name = "-"
+        self.lines: list[bytes] = []
+        self.at = 0
+        self.unfinished = False
+        """Whether the last of `lines` has no delimiter."""
+        self.file_done = True
+        self.input_done = False
+        self.queue: list[tuple[str, bytes]] = []
+        self.last_regex: Matcher | None = None
+        self.replaced = False
+        self.active = [instruction.first is not None and instruction.first.kind is Kind.ZERO for instruction in program]
+        self.limit = [0] * len(program)
+        self.selectors = [self._selector(index, item) for index, item in enumerate(program)]
+        self.changes = [self._change(item) for item in program]
+        self.needs_last = any(
+            address is not None and address.kind is Kind.LAST
+            for item in program
+            for address in (item.first, item.second)
+        )
+        self.is_last = False
+        self.status = 0
+
+    # ------------------------------------------------------------------ addresses
+
+    def _selector(self, index: int, item: Instruction) -> Callable[[], bool] | None:
+        if item.first is None:
+            return None if not item.negated else lambda: False
+        test = self._test(item.first) if item.second is None else self._range(index, item.first, item.second)
+        if item.negated:
+            return lambda: not test()
+        return test
+
+    def _test(self, address: Address) -> Callable[[], bool]:
+        kind, first, step = address.kind, address.first, address.step
+        if kind is Kind.LINE:
+            return lambda: self.number == first
+        if kind is Kind.STEP:
+            return lambda: self.number >= first and (self.number - first) % step == 0
+        if kind is Kind.LAST:
+            return lambda: self.is_last
+        matcher = address.matcher
+        if matcher is None:
+            return lambda: self._previous().test(self.space)
+        if matcher.literal is not None:
+            literal = matcher.literal
+
+            def find() -> bool:
+                self.last_regex = matcher
+                return literal in self.space
+
+            return find
+
+        def search() -> bool:
+            self.last_regex = matcher
+            return matcher.engine(self.space).search(self.space, 0) is not None
+
+        return search
+
+    def _previous(self) -> Matcher:
+        if self.last_regex is None:
+            raise ScriptError("-e expression #1, char 0: no previous regular expression")
+        return self.last_regex
+
+    def _range(self, index: int, first: Address, second: Address) -> Callable[[], bool]:
+        active, limit = self.active, self.limit
+        starts = self._test(first) if first.kind is not Kind.ZERO else lambda: False
+        counted = second.kind in (Kind.LINE, Kind.PLUS, Kind.MULTIPLE, Kind.ZERO)
+        ends = None if counted else self._test(second)
+
+        def inside() -> bool:
+            number = self.number
+            if active[index]:
+                if ends is not None:
+                    if ends():
+                        active[index] = False
+                    return True
+                if number >= limit[index]:
+                    active[index] = False
+                if number <= limit[index]:
+                    return True
+                # The line that should have ended the range was skipped: the range is over, and may begin anew.
+            if not starts():
+                return False
+            if ends is None:
+                if second.kind is Kind.PLUS:
+                    limit[index] = number + second.first
+                elif second.kind is Kind.MULTIPLE:
+                    limit[index] = -(-number // second.first) * second.first if second.first else number
+                else:
+                    limit[index] = second.first
+                active[index] = limit[index] > number
+            else:
+                active[index] = not (second.kind is Kind.LAST and self.is_last)
+            return True
+
+        return inside
+
+    def _change(self, item: Instruction) -> substitute.Change | None:
+        substitution = item.substitution
+        if substitution is None:
+            return None
+        if substitution.matcher is not None:
+            return substitute.make(substitution, substitution.matcher)
+        known: dict[int, substitute.Change] = {}
+
+        def change(line: bytes) -> bytes | None:
+            matcher = self._previous()
+            if id(matcher) not in known:
+                highest = max((piece.group for piece in substitution.pieces), default=0)
+                if highest > matcher.groups:
+                    raise ScriptError(f"-e expression #1, char 0: invalid reference \\{highest} on `s' command's RHS")
+                known[id(matcher)] = substitute.make(substitution, matcher)
+            return known[id(matcher)](line)
+
+        return change
+
+    # ------------------------------------------------------------------ input
+
+    def _advance(self) -> Generator[Need, None, bool]:
+        """Make the next line current in `incoming`; False at the end of all input."""
+        while self.at >= len(self.lines):
+            if not self.file_done:
+                yield Need.LINES
+                continue
+            if self.input_done:
+                return False
+            yield Need.FILE
+        return True
+
+    def _look_ahead(self) -> Generator[Need, None, bool]:
+        """Whether another line follows (in this file, when files are separate)."""
+        while self.at >= len(self.lines):
+            if not self.file_done:
+                yield Need.LINES
+            elif self.separate or self.input_done:
+                return False
+            else:
+                yield Need.FILE
+        return True
+
+    def _take(self) -> bytes:
+        line = self.lines[self.at]
+        self.at += 1
+        self.number += 1
+        self.end = b"" if self.unfinished and self.at == len(self.lines) else self.delim
+        return line
+
+    def reset(self) -> None:
+        """A new file begins and files are separate: lines count anew and ranges are forgotten."""
+        self.number = 0
+        for index, item in enumerate(self.program):
+            self.active[index] = item.first is not None and item.first.kind is Kind.ZERO
+
+    # ------------------------------------------------------------------ the cycle
+
+    def run(self) -> Generator[Need, None, int]:
+        """All cycles; the exit status."""
+        restart = False
+        while True:
+            if not restart:
+                if self.at < len(self.lines) or (yield from self._advance()):
+                    self.space = self._take()
+                else:
+                    break
+                self.replaced = False
+            if self.needs_last:
+                self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
+            restart = False
+            verdict = yield from self._cycle()
+            if verdict in ("end", "quit") and not self.quiet:
+                self.out.line(self.space, self.end)
+            if self.queue:
+                yield Need.QUEUE
+            if verdict in ("quit", "silent"):
+                break
+            restart = verdict == "restart"
+        return self.status
+
+    def _cycle(self) -> Generator[Need, None, str]:
+        """The program on one pattern space: `end` with or `delete` without printing, `restart`, `quit` or `silent`."""
+        program, selectors = self.program, self.selectors
+        pc, size, out = 0, len(program), self.out
+        while pc < size:
+            item = program[pc]
+            selector = selectors[pc]
+            if selector is not None and not selector():
+                pc = item.target if item.name == "{" else pc + 1
+                continue
+            name = item.name
+            pc += 1
+            if name == "s":
+                self._substitute(pc - 1, item)
+            elif name == "p":
+                out.line(self.space, self.end)
+            elif name == "d":
+                return "delete"
+            elif name == "{":
+                pass
+            elif name == "b":
+                pc = item.target
+            elif name == "t":
+                if self.replaced:
+                    self.replaced = False
+                    pc = item.target
+            elif name == "T":
+                if self.replaced:
+                    self.replaced = False
+                else:
+                    pc = item.target
+            elif name == "n":
+                if self.at >= len(self.lines) and not (yield from self._look_ahead()):
+                    if self.posix and not self.quiet:
+                        return "delete"
+                    return "end"
+                if not self.quiet:
+                    out.line(self.space, self.end)
+                yield from self._next()
+            elif name == "N":
+                if self.at >= len(self.lines) and not (yield from self._look_ahead()):
+                    return "delete" if self.posix else "end"
+                kept = self.space
+                yield from self._next()
+                self.space = kept + self.delim + self.space
+            elif name == "D":
+                _, newline, rest = self.space.partition(self.delim)
+                if not newline:
+                    return "delete"
+                self.space = rest
+                return "restart"
+            elif name == "q" or name == "Q":
+                self.status = max(item.number, 0)
+                return "quit" if name == "q" else "silent"
+            elif name == "c":
+                if item.second is None or item.negated or not self.active[pc - 1]:
+                    out.text(item.text)
+                return "delete"
+            else:
+                self._plain(name, item)
+        return "end"
+
+    def _next(self) -> Generator[Need, None, None]:
+        if self.queue:
+            yield Need.QUEUE
+        self.space = self._take()
+        if self.needs_last:
+            self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
+
+    def _substitute(self, index: int, item: Instruction) -> None:
+        substitution, change = item.substitution, self.changes[index]
+        assert substitution is not None and change is not None
+        if substitution.matcher is not None:
+            self.last_regex = substitution.matcher
+        changed = change(self.space)
+        if changed is None:
+            return
+        self.space = changed
+        self.replaced = True
+        if substitution.show:
+            self.out.line(changed, self.end)
+        if substitution.file is not None:
+            self.files[substitution.file].line(changed, self.end)
+
+    def _plain(self, name: str, item: Instruction) -> None:
+        """The commands that only move data between the spaces and the outputs."""
+        if name == "h":
+            self.hold = self.space
+        elif name == "H":
+            self.hold += self.delim + self.space
+        elif name == "g":
+            self.space = self.hold
+        elif name == "G":
+            self.space += self.delim + self.hold
+        elif name == "x":
+            self.space, self.hold = self.hold, self.space
+        elif name == "y":
+            self._transliterate(item)
+        elif name == "=":
+            self.out.text(b"%d\n" % self.number)
+        elif name == "P":
+            self.out.line(self.space.split(self.delim, 1)[0], self.delim)
+        elif name == "z":
+            self.space = b""
+        elif name == "i":
+            self.out.text(item.text)
+        elif name in "arR":
+            self.queue.append((name, item.text))
+        elif name == "w":
+            self.files[item.text.decode("utf-8", "surrogateescape")].line(self.space, self.end)
+        elif name == "W":
+            first = self.space.split(self.delim, 1)[0]
+            self.files[item.text.decode("utf-8", "surrogateescape")].line(first, self.delim)
+        elif name == "F":
+            self.out.text(self.name.encode("utf-8", "surrogateescape") + b"\n")
+        elif name == "l":
+            self.out.text(listed(self.space, self.line_length if item.number < 0 else item.number))
+
+    def _transliterate(self, item: Instruction) -> None:
+        if item.table is not None:
+            self.space = self.space.translate(item.table)
+            return
+        table = str.maketrans(dict(item.mapping))
+        text = self.space.decode("utf-8", "surrogateescape").translate(table)
+        self.space = text.encode("utf-8", "surrogateescape")
+
+
+_LISTED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 92: "\\\\"}
+
+
+def listed(line: bytes, width: int) -> bytes:
+    """A line in the unambiguous form of the `l` command, folded at `width` (0 and 1 mean never)."""
+    units = [_LISTED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in line]
+    if width <= 1:
+        return ("".join(units) + "$\n").encode()
+    out: list[str] = []
+    column = 0
+    for unit in units:
+        if column + len(unit) > width - 1:
+            out.append("\\\n")
+            column = 0
+        out.append(unit)
+        column += len(unit)
+    return ("".join(out) + "$\n").encode()

@@ -1,0 +1,619 @@
+"""Reads a sed script into a flat list of frozen instructions; errors carry GNU's words and GNU's idea of the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
+
+from ramet import patterns
+from ramet.patterns import Dialect, Lines, Matcher, PatternError
+
+
+class ScriptError(Exception):
+    """The script is wrong; the text is complete but for the command's name."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Kind(Enum):
+    LINE = "line"
+    STEP = "step"
+    LAST = "last"
+    REGEX = "regex"
+    ZERO = "zero"
+    PLUS = "plus"
+    MULTIPLE = "multiple"
+
+
+class Address(NamedTuple):
+    kind: Kind
+    first: int = 0
+    step: int = 0
+    matcher: Matcher | None = None
+    """None for a regex means the last one used."""
+
+
+class Piece(NamedTuple):
+    """A part of a replacement: text or a group, with the case change that starts before it."""
+
+    text: bytes = b""
+    group: int = -1
+    case: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    matcher: Matcher | None
+    pieces: tuple[Piece, ...]
+    every: bool = False
+    number: int = 1
+    show: int = 0
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    name: str
+    first: Address | None = None
+    second: Address | None = None
+    negated: bool = False
+    text: bytes = b""
+    """Text to insert, a label, or a file name."""
+    target: int = -1
+    """Where a jump, or a block that is not entered, continues."""
+    number: int = -1
+    """Exit status or line length."""
+    substitution: Substitution | None = None
+    table: bytes | None = None
+    mapping: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One -e or -f; `name` is the file's, None for an expression."""
+
+    text: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    extended: bool = False
+    posix: bool = False
+    utf8: bool = True
+    seconds: float = 10.0
+    sandbox: bool = False
+
+    @property
+    def dialect(self) -> Dialect:
+        return patterns.SED_EXTENDED if self.extended else patterns.SED_BASIC
+
+
+def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
+    return _Parser(sources, flavour).program()
+
+
+_ONE_ADDRESS = frozenset("=aiqQrRl")
+_PLAIN = frozenset("dDgGhHnNpPxzF=")
+_TEXT_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+class _Parser:
+    def __init__(self, sources: list[Source], flavour: Flavour) -> None:
+        self.sources, self.flavour = sources, flavour
+        self.text = "\n".join(source.text for source in sources)
+        self.pos = 0
+        self.out: list[Instruction] = []
+        self.blocks: list[int] = []
+        self.labels: dict[str, int] = {}
+
+    # ------------------------------------------------------------------ errors
+
+    def error(self, message: str, at: int | None = None) -> ScriptError:
+        """The message with the place as GNU counts it: characters of the expression read so far, or lines of a file."""
+        place = min(self.pos if at is None else at, len(self.text))
+        start, number = 0, 0
+        for source in self.sources:
+            if source.name is None:
+                number += 1
+            end = start + len(source.text)
+            if place <= end or source is self.sources[-1]:
+                if source.name is not None:
+                    line = self.text.count("\n", start, max(start, place - 1)) + 1
+                    return ScriptError(f"file {source.name} line {line}: {message}")
+                return ScriptError(f"-e expression #{number}, char {place - start}: {message}")
+            start = end + 1
+        return ScriptError(f"-e expression #1, char 0: {message}")
+
+    def expression_error(self, message: str) -> ScriptError:
+        return ScriptError(f"-e expression #1, char 0: {message}")
+
+    # ------------------------------------------------------------------ characters
+
+    def peek(self) -> str:
+        return self.text[self.pos] if self.pos < len(self.text) else ""
+
+    def take(self) -> str:
+        char = self.peek()
+        self.pos += 1
+        return char
+
+    def blanks(self) -> None:
+        while self.pos < len(self.text) and self.text[self.pos] in " \t":
+            self.pos += 1
+
+    def spaces(self) -> None:
+        while self.pos < len(self.text) and self.text[self.pos].isspace():
+            self.pos += 1
+
+    def number(self) -> int:
+        start = self.pos
+        while self.peek().isdecimal():
+            self.pos += 1
+        return int(self.text[start : self.pos])
+
+    # ------------------------------------------------------------------ grammar
+
+    def program(self) -> list[Instruction]:
+        while True:
+            while self.pos < len(self.text) and (self.text[self.pos].isspace() or self.text[self.pos] == ";"):
+                self.pos += 1
+            if self.pos >= len(self.text):
+                break
+            self.command()
+        if self.blocks:
+            raise self.expression_error("unmatched `{'")
+        return [self.resolved(instruction) for instruction in self.out]
+
+    def resolved(self, instruction: Instruction) -> Instruction:
+        if instruction.name not in "btT" or not instruction.name:
+            return instruction
+        label = instruction.text.decode("utf-8", "surrogateescape")
+        if not label:
+            return replace(instruction, target=len(self.out))
+        if label not in self.labels:
+            raise ScriptError(f"can't find label for jump to `{label}'", 4)
+        return replace(instruction, target=self.labels[label])
+
+    def command(self) -> None:
+        first = self.address()
+        second = None
+        if first is not None:
+            self.blanks()
+            if first.kind in (Kind.PLUS, Kind.MULTIPLE):
+                raise self.error("invalid usage of +N or ~N as first address")
+            if self.peek() == ",":
+                self.pos += 1
+                self.blanks()
+                second = self.address()
+                if second is None:
+                    raise self.error("unexpected `,'", self.pos + 1)
+            if first.kind is Kind.ZERO and (second is None or second.kind is not Kind.REGEX or self.flavour.posix):
+                self.pos += 1
+                raise self.error("invalid usage of line address 0")
+        self.blanks()
+        negated = False
+        if self.peek() == "!":
+            self.pos += 1
+            negated = True
+            self.blanks()
+            if self.peek() == "!":
+                self.pos += 1
+                raise self.error("multiple `!'s")
+        name = self.take()
+        if not name or name == "\n":
+            self.pos -= 1
+            raise self.error("missing command")
+        if name == "#":
+            if first is not None:
+                raise self.error("comments don't accept any addresses")
+            end = self.text.find("\n", self.pos)
+            self.pos = len(self.text) if end < 0 else end
+            return
+        if (
+            name in _ONE_ADDRESS
+            and second is not None
+            and (name not in "=aiqQrRl" or name in "qQ" or self.flavour.posix)
+        ):
+            raise self.error("command only uses one address")
+        self.body(Instruction(name, first, second, negated))
+
+    def body(self, head: Instruction) -> None:
+        name = head.name
+        if name == "{":
+            self.blocks.append(len(self.out))
+            self.out.append(head)
+        elif name == "}":
+            self.close_block(head)
+        elif name == ":":
+            self.label(head)
+        elif name in "aic":
+            self.out.append(replace(head, text=self.inserted()))
+        elif name in "btT":
+            self.out.append(replace(head, text=self.word(semicolons=True)))
+        elif name in "rRwW":
+            self.out.append(replace(head, text=self.file_name().encode("utf-8", "surrogateescape")))
+        elif name in "qQlL":
+            self.blanks()
+            number = self.number() if self.peek().isdecimal() else -1
+            self.end_of_command()
+            self.out.append(replace(head, number=number))
+        elif name == "s":
+            self.out.append(replace(head, substitution=self.substitution()))
+        elif name == "y":
+            self.out.append(self.transliteration(head))
+        elif name == "e":
+            raise self.error("the `e' command is not supported: it would run a program")
+        elif name == "v":
+            version = self.word(semicolons=True).decode("ascii", "replace")
+            if version and [int(part) for part in version.split(".") if part.isdigit()] > [4, 9]:
+                raise self.error("expected newer version of sed")
+        elif name in _PLAIN:
+            self.end_of_command()
+            self.out.append(head)
+        else:
+            raise self.error(f"unknown command: `{name}'")
+
+    def end_of_command(self) -> None:
+        self.blanks()
+        char = self.peek()
+        if not char or char in "\n;":
+            self.pos += 1
+        elif char in "}#":
+            return
+        else:
+            self.pos += 1
+            raise self.error("extra characters after command")
+
+    def close_block(self, head: Instruction) -> None:
+        if not self.blocks:
+            raise self.error("unexpected `}'")
+        if head.first is not None:
+            raise self.error("} doesn't want any addresses")
+        opened = self.blocks.pop()
+        self.out[opened] = replace(self.out[opened], target=len(self.out))
+        self.end_of_command()
+
+    def label(self, head: Instruction) -> None:
+        if head.first is not None:
+            raise self.error(": doesn't want any addresses")
+        self.blanks()
+        start = self.pos
+        while self.peek() and not self.peek().isspace() and self.peek() != ";":
+            self.pos += 1
+        label = self.text[start : self.pos]
+        if not label:
+            raise self.error('":" lacks a label')
+        self.labels[label] = len(self.out)
+
+    def word(self, semicolons: bool) -> bytes:
+        self.blanks()
+        start = self.pos
+        while self.peek() and self.peek() != "\n" and not (semicolons and self.peek() in ";} \t"):
+            self.pos += 1
+        word = self.text[start : self.pos]
+        self.end_of_command()
+        return word.encode("utf-8", "surrogateescape")
+
+    def file_name(self) -> str:
+        self.blanks()
+        end = self.text.find("\n", self.pos)
+        end = len(self.text) if end < 0 else end
+        name = self.text[self.pos : end]
+        if not name:
+            raise self.error("missing filename in r/R/w/W commands")
+        if self.flavour.sandbox:
+            raise self.error("e/r/w commands disabled in sandbox mode")
+        self.pos = end + 1
+        return name
+
+    # ------------------------------------------------------------------ addresses
+
+    def address(self) -> Address | None:
+        char = self.peek()
+        if char == "/" or char == "\\":
+            self.pos += 1
+            delimiter = "/"
+            if char == "\\":
+                delimiter = self.take()
+            regex = self.delimited(delimiter, regex=True)
+            if regex is None:
+                raise self.error("unterminated address regex", len(self.text))
+            icase = multi = False
+            while True:
+                self.blanks()
+                flag = self.peek()
+                if flag == "I":
+                    icase = True
+                elif flag == "M":
+                    multi = True
+                else:
+                    break
+                self.pos += 1
+            return Address(Kind.REGEX, matcher=self.compiled(regex, icase, multi))
+        if char.isdecimal() and char.isascii():
+            line = self.number()
+            self.blanks()
+            if self.peek() == "~" and not self.flavour.posix:
+                self.pos += 1
+                self.blanks()
+                step = self.number() if self.peek().isdecimal() else 0
+                return Address(Kind.STEP, line, step) if step > 0 else Address(Kind.LINE, line)
+            return Address(Kind.LINE if line else Kind.ZERO, line)
+        if char and char in "+~" and not self.flavour.posix:
+            self.pos += 1
+            amount = self.number() if self.peek().isdecimal() else 0
+            return Address(Kind.PLUS if char == "+" else Kind.MULTIPLE, amount)
+        if char == "$":
+            self.pos += 1
+            return Address(Kind.LAST)
+        return None
+
+    def compiled(self, regex: str, icase: bool, multi: bool) -> Matcher | None:
+        if not regex:
+            if icase or multi:
+                raise self.error("no previous regular expression")
+            return None
+        try:
+            return patterns.compile(
+                regex.encode("utf-8", "surrogateescape"),
+                self.flavour.dialect,
+                icase=icase,
+                lines=Lines.MULTI if multi else Lines.TEXT,
+                utf8=self.flavour.utf8,
+                seconds=self.flavour.seconds,
+            )
+        except PatternError as error:
+            raise self.error(str(error)) from None
+
+    def delimited(self, delimiter: str, regex: bool) -> str | None:
+        """Text up to the delimiter, which a backslash or (in a regex) brackets protect; None if it never comes."""
+        text, start = self.text, self.pos
+        out: list[str] = []
+        while self.pos < len(text):
+            char = text[self.pos]
+            if char == delimiter:
+                self.pos += 1
+                return "".join(out)
+            if char == "\\":
+                self.pos += 1
+                if self.pos >= len(text):
+                    break
+                escaped = text[self.pos]
+                if escaped == delimiter:
+                    # A delimiter loses its backslash, unless the character would then mean something else.
+                    out.append("\\" + escaped if not regex and escaped == "&" else escaped)
+                elif escaped == "\n" and regex:
+                    out.append("\n")
+                else:
+                    out.append("\\" + escaped)
+                self.pos += 1
+                continue
+            if char == "\n" and regex:
+                break
+            if char == "[" and regex:
+                end = self.bracket_end(self.pos)
+                if end < 0:
+                    self.pos = len(text)
+                    break
+                out.append(text[self.pos : end])
+                self.pos = end
+                continue
+            out.append(char)
+            self.pos += 1
+        self.pos = start
+        return None
+
+    def bracket_end(self, at: int) -> int:
+        """Where a bracket expression ends; -1 when it does not."""
+        text = self.text
+        at += 1
+        if text.startswith("^", at):
+            at += 1
+        if text.startswith("]", at):
+            at += 1
+        while at < len(text) and text[at] != "]":
+            if text[at] == "\n":
+                return -1
+            if text[at] == "[" and text[at + 1 : at + 2] in (":", ".", "=") and at + 1 < len(text):
+                close = text.find(text[at + 1] + "]", at + 2)
+                if close >= 0:
+                    at = close + 2
+                    continue
+            at += 1
+        return at + 1 if at < len(text) else -1
+
+    # ------------------------------------------------------------------ a, i, c
+
+    def inserted(self) -> bytes:
+        """The text of a, i or c, on the same line or on those that follow."""
+        self.blanks()
+        if self.pos >= len(self.text):
+            raise self.error("expected \\ after `a', `c' or `i'")
+        keep = False
+        if self.peek() == "\\":
+            self.pos += 1
+            at = self.pos
+            self.blanks()
+            if self.peek() == "\n":
+                self.pos += 1
+            elif self.pos >= len(self.text):
+                return b""
+            else:
+                # `a\  text` keeps its blanks.
+                self.pos = at
+            keep = True
+        elif self.peek() == "\n":
+            raise self.error("expected \\ after `a', `c' or `i'")
+        out: list[str] = []
+        while self.pos < len(self.text):
+            char = self.take()
+            if char == "\n":
+                break
+            if char == "\\":
+                if self.pos >= len(self.text):
+                    break
+                char = self.take()
+                if char in _TEXT_ESCAPES and (out or not keep):
+                    char = _TEXT_ESCAPES[char]
+                elif char in "xdoc":
+                    char = self.coded(char)
+            out.append(char)
+        return ("".join(out) + "\n").encode("utf-8", "surrogateescape")
+
+    def coded(self, letter: str) -> str:
+        """A character given by number: `\\x41`, `\\d065`, `\\o101`, `\\cA`; the letter has been read."""
+        if letter == "c":
+            return chr(ord(self.take().upper()) ^ 0x40)
+        base, width, digits = {
+            "x": (16, 2, "0123456789abcdefABCDEF"),
+            "d": (10, 3, "0123456789"),
+            "o": (8, 3, "01234567"),
+        }[letter]
+        start = self.pos
+        while self.pos - start < width and self.peek() and self.peek() in digits:
+            self.pos += 1
+        if self.pos == start:
+            return letter
+        value = int(self.text[start : self.pos], base) & 0xFF
+        return bytes((value,)).decode("utf-8", "surrogateescape")
+
+    # ------------------------------------------------------------------ s and y
+
+    def substitution(self) -> Substitution:
+        delimiter = self.take()
+        if not delimiter or delimiter in "\n\\":
+            raise self.error("unterminated `s' command")
+        regex = self.delimited(delimiter, regex=True)
+        if regex is None:
+            raise self.error("unterminated `s' command", len(self.text))
+        replacement = self.delimited(delimiter, regex=False)
+        if replacement is None:
+            raise self.error("unterminated `s' command", len(self.text))
+        every, number, show, icase, multi, file = self.flags()
+        matcher = self.compiled(regex, icase, multi)
+        pieces = self.pieces(replacement)
+        highest = max((piece.group for piece in pieces), default=0)
+        if matcher is not None and highest > matcher.groups:
+            raise self.error(f"invalid reference \\{highest} on `s' command's RHS")
+        return Substitution(matcher, pieces, every, number or 1, show, file)
+
+    def flags(self) -> tuple[bool, int, int, bool, bool, str | None]:
+        every = icase = multi = False
+        number = show = 0
+        while True:
+            flag = self.take()
+            if flag == "g":
+                if every:
+                    raise self.error("multiple `g' options to `s' command")
+                every = True
+            elif flag == "p":
+                if show:
+                    raise self.error("multiple `p' options to `s' command")
+                show = 1
+            elif flag in ("i", "I"):
+                icase = True
+            elif flag in ("m", "M"):
+                multi = True
+            elif flag == "e":
+                raise self.error("the `e' option to `s' is not supported: it would run a program")
+            elif flag == "w":
+                return every, number, show, icase, multi, self.file_name()
+            elif flag.isdecimal() and flag.isascii() and flag:
+                if number:
+                    raise self.error("multiple number options to `s' command")
+                self.pos -= 1
+                number = self.number()
+                if not number:
+                    raise self.error("number option to `s' command may not be zero")
+            elif flag == "}" or flag == "#":
+                self.pos -= 1
+                return every, number, show, icase, multi, None
+            elif not flag or flag in "\n;":
+                if not flag:
+                    self.pos -= 1
+                return every, number, show, icase, multi, None
+            elif flag in " \t\r":
+                continue
+            else:
+                raise self.error("unknown option to `s'")
+
+    def pieces(self, text: str) -> tuple[Piece, ...]:
+        """The replacement as text, groups and changes of case."""
+        inner = _Parser([Source(text)], self.flavour)
+        pieces: list[Piece] = []
+        literal: list[str] = []
+        case = ""
+
+        def flush(group: int = -1) -> None:
+            nonlocal case
+            if literal:
+                pieces.append(Piece("".join(literal).encode("utf-8", "surrogateescape"), -1, case))
+                literal.clear()
+                case = ""
+            if group >= 0:
+                pieces.append(Piece(b"", group, case))
+                case = ""
+
+        while inner.pos < len(text):
+            char = inner.take()
+            if char == "&":
+                flush(0)
+            elif char == "\\" and inner.pos < len(text):
+                char = inner.take()
+                if char in "0123456789":
+                    flush(int(char))
+                elif char in "LUEul" and not self.flavour.posix:
+                    flush()
+                    # `\u` before `\L` and its like apply together.
+                    case = case + char
+                elif char in _TEXT_ESCAPES:
+                    literal.append(_TEXT_ESCAPES[char])
+                elif char in "xdoc":
+                    literal.append(inner.coded(char))
+                else:
+                    literal.append(char)
+            else:
+                literal.append(char)
+        flush()
+        if case:
+            pieces.append(Piece(b"", -1, case))
+        return tuple(pieces)
+
+    def transliteration(self, head: Instruction) -> Instruction:
+        delimiter = self.take()
+        if not delimiter or delimiter in "\n\\":
+            raise self.error("unterminated `y' command")
+        source = self.delimited(delimiter, regex=False)
+        target = self.delimited(delimiter, regex=False) if source is not None else None
+        if source is None or target is None:
+            raise self.error("unterminated `y' command", len(self.text))
+        left, right = self.characters(source), self.characters(target)
+        if len(left) != len(right):
+            raise self.error("strings for `y' command are different lengths")
+        self.end_of_command()
+        if all(char.isascii() for char in left + right):
+            table = bytearray(range(256))
+            for old, new in reversed(list(zip(left, right, strict=True))):
+                table[ord(old)] = ord(new)
+            return replace(head, table=bytes(table))
+        return replace(head, mapping=tuple(reversed(list(zip(left, right, strict=True)))))
+
+    def characters(self, text: str) -> list[str]:
+        inner = _Parser([Source(text)], self.flavour)
+        out: list[str] = []
+        while inner.pos < len(text):
+            char = inner.take()
+            if char == "\\" and inner.pos < len(text):
+                char = inner.take()
+                if char in _TEXT_ESCAPES:
+                    char = _TEXT_ESCAPES[char]
+                elif char in "xdoc":
+                    char = inner.coded(char)
+                elif char not in "\\\n":
+                    out.append("\\")
+            out.append(char)
+        return out

@@ -1,0 +1,182 @@
+"""The `s` command: one function per substitution, made once, from a line to the line it becomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ramet.commands.sed.script import Piece, Substitution
+from ramet.patterns import Matcher, after_char
+from ramet.patterns.engines import ReEngine, Span
+
+Change = Callable[[bytes], bytes | None]
+"""The changed line, or None when nothing matched."""
+Fill = Callable[[bytes, list[Span]], bytes]
+"""What a match, given by its line and spans, is replaced by."""
+
+
+def make(substitution: Substitution, matcher: Matcher) -> Change:
+    """The function for a substitution whose pattern is known."""
+    pieces = substitution.pieces
+    constant = constant_of(pieces)
+    every, number = substitution.every, substitution.number
+    if constant is not None and matcher.literal and number == 1:
+        return _literal(matcher.literal, constant, every)
+    fill = filler(pieces)
+    general = _general(matcher, fill, every, number, needs_groups(pieces))
+    if number != 1 or has_case(pieces):
+        return general
+    template = template_of(pieces)
+
+    def change(line: bytes) -> bytes | None:
+        engine = matcher.engine(line)
+        if isinstance(engine, ReEngine) and not engine.nullable:
+            changed, count = engine.pattern.subn(template, line, 0 if every else 1)
+            return changed if count else None
+        return general(line)
+
+    return change
+
+
+def _literal(old: bytes, new: bytes, every: bool) -> Change:
+    count = -1 if every else 1
+
+    def change(line: bytes) -> bytes | None:
+        return line.replace(old, new, count) if old in line else None
+
+    return change
+
+
+def _general(
+    matcher: Matcher, fill: Callable[[bytes, list[Span]], bytes], every: bool, number: int, groups: bool
+) -> Change:
+    def change(line: bytes) -> bytes | None:
+        engine = matcher.engine(line)
+        pos, last, copied, seen, end = 0, -1, 0, 0, len(line)
+        out: list[bytes] = []
+        while pos <= end:
+            if groups:
+                spans = engine.spans(line, pos)
+                if spans is None:
+                    break
+                start, stop = spans[0]
+            else:
+                found = engine.search(line, pos)
+                if found is None:
+                    break
+                start, stop = found
+                spans = [found]
+            if start == stop and start == last:
+                # Nothing is matched twice: not the emptiness right behind a match.
+                pos = after_char(line, start)
+                continue
+            seen += 1
+            if seen >= number:
+                out.append(line[copied:start])
+                out.append(fill(line, spans))
+                copied = stop
+                if not every:
+                    break
+            last = stop
+            pos = stop if stop > start else after_char(line, start)
+        if seen < number:
+            return None
+        out.append(line[copied:])
+        return b"".join(out)
+
+    return change
+
+
+def constant_of(pieces: tuple[Piece, ...]) -> bytes | None:
+    """The replacement when it is the same for every match."""
+    if any(piece.group >= 0 or piece.case for piece in pieces):
+        return None
+    return b"".join(piece.text for piece in pieces)
+
+
+def needs_groups(pieces: tuple[Piece, ...]) -> bool:
+    return any(piece.group > 0 for piece in pieces)
+
+
+def has_case(pieces: tuple[Piece, ...]) -> bool:
+    return any(piece.case for piece in pieces)
+
+
+def template_of(pieces: tuple[Piece, ...]) -> bytes:
+    """The replacement in the notation of `re`."""
+    return b"".join(
+        b"\\g<%d>" % piece.group if piece.group >= 0 else piece.text.replace(b"\\", b"\\\\") for piece in pieces
+    )
+
+
+def filler(pieces: tuple[Piece, ...]) -> Fill:
+    constant = constant_of(pieces)
+    if constant is not None:
+        return lambda line, spans: constant
+    if has_case(pieces):
+        return lambda line, spans: _with_case(pieces, line, spans)
+
+    def fill(line: bytes, spans: list[Span]) -> bytes:
+        out: list[bytes] = []
+        for text, group, _ in pieces:
+            if group < 0:
+                out.append(text)
+            else:
+                start, stop = spans[group]
+                if start >= 0:
+                    out.append(line[start:stop])
+        return b"".join(out)
+
+    return fill
+
+
+def _with_case(pieces: tuple[Piece, ...], line: bytes, spans: list[Span]) -> bytes:
+    """`\\U` and `\\L` last until `\\E`; `\\u` and `\\l` change the next character only."""
+    out: list[str] = []
+    lasting, once = "", ""
+    for piece in pieces:
+        for change in piece.case:
+            if change in "ul":
+                once = change
+            else:
+                lasting = "" if change == "E" else change
+                if change == "E":
+                    once = ""
+        data = piece.text
+        if piece.group >= 0:
+            start, stop = spans[piece.group]
+            data = line[start:stop] if start >= 0 else b""
+        text = data.decode("utf-8", "surrogateescape")
+        if not text:
+            continue
+        if lasting:
+            text = text.upper() if lasting == "U" else text.lower()
+        if once:
+            head = text[0].upper() if once == "u" else text[0].lower()
+            text, once = head + text[1:], ""
+        out.append(text)
+    return "".join(out).encode("utf-8", "surrogateescape")
+
+
+def block_change(substitution: Substitution, matcher: Matcher, source: Matcher) -> Callable[[bytes], bytes] | None:
+    """A function over whole blocks of lines, when the substitution can be done without looking at each line.
+
+    `source` is the same pattern compiled for blocks, where no match crosses a newline.
+    """
+    if substitution.number != 1 or substitution.show or substitution.file is not None:
+        return None
+    constant = constant_of(substitution.pieces)
+    if substitution.every and constant is not None and matcher.literal and b"\n" not in matcher.literal:
+        old = matcher.literal
+        return lambda block: block.replace(old, constant)
+    engine = source.engine(b"")
+    if not isinstance(engine, ReEngine) or engine.nullable or has_case(substitution.pieces):
+        return None
+    template = template_of(substitution.pieces)
+    if substitution.every:
+        return lambda block: engine.pattern.sub(template, block)
+    # One more group around all, one behind for the rest of the line: the first match of a line then takes the line.
+    pattern = re.compile(b"(" + engine.pattern.pattern + b")(.*)", engine.pattern.flags)
+    moved = tuple(piece._replace(group=piece.group + 1) if piece.group >= 0 else piece for piece in substitution.pieces)
+    template = template_of(moved) + b"\\g<%d>" % pattern.groups
+    return lambda block: pattern.sub(template, block)
