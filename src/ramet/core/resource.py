@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import AsyncIterator
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ramet.core.paths import Path
 from ramet.core.stat import Attrs, Stat
@@ -138,6 +138,21 @@ class Quick(Protocol):
     def stat_now(self, path: Path) -> Stat: ...
     def scan_now(self, path: Path) -> list[tuple[str, Stat]]: ...
     def read_now(self, path: Path) -> bytes: ...
+
+
+class Description(NamedTuple):
+    """How a resource is written into a snapshot: never with a secret in it."""
+
+    type: str
+    config: dict[str, object]
+    redacted_fields: tuple[str, ...] = ()
+    needs_override: bool = True
+    """Whether loading needs a fresh resource from the caller."""
+
+
+@runtime_checkable
+class Described(Protocol):
+    def describe(self) -> Description: ...
 
 
 @runtime_checkable

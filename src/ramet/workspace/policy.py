@@ -1,0 +1,177 @@
+"""Policy: the one place through which every command and every file operation of a session passes.
+
+A rule allows, denies (EACCES with a reason the model can read) or asks (the caller answers). The first rule that
+matches decides; what no rule matches gets the default. Patterns are shell patterns, `**` crosses directories.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import errno
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ramet.core.errors import RametError, fail
+
+
+class Verdict(enum.Enum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is about to happen: a command with its words, or a file verb with its path."""
+
+    kind: str  # "command" or "file"
+    name: str  # the command's name or the verb
+    subject: str  # the whole command line, or the path
+    session_id: str
+    agent_id: str
+
+
+READS = frozenset({"stat", "scan", "read", "open-read"})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One line of a policy. `command` and `path` are patterns; `access` narrows a path rule to `read` or `write`."""
+
+    verdict: Verdict
+    command: str | None = None
+    path: str | None = None
+    access: str | None = None
+    session: str | None = None
+    agent: str | None = None
+    reason: str = ""
+
+    def matches(self, request: Request) -> bool:
+        if self.session is not None and not _match(self.session, request.session_id):
+            return False
+        if self.agent is not None and not _match(self.agent, request.agent_id):
+            return False
+        if request.kind == "command":
+            if self.command is None:
+                return False
+            subject = request.subject if " " in self.command else request.name
+            return _match(self.command, subject, words=True)
+        if self.path is None:
+            return False
+        if self.access is not None and (self.access == "read") != (request.name in READS):
+            return False
+        return _match(self.path, request.subject)
+
+
+Answer = Callable[[Request], Awaitable[bool]]
+"""Answers an `ask` rule: True lets it happen."""
+
+
+@dataclass
+class Policy:
+    """Rules, and who answers when one of them asks. Without an answerer an `ask` is a refusal."""
+
+    rules: tuple[Rule, ...] = ()
+    default: Verdict = Verdict.ALLOW
+    """For what no rule matches."""
+    answer: Answer | None = None
+    pending: dict[int, tuple[Request, asyncio.Future[bool]]] = field(default_factory=dict)
+    """Questions that wait for `decide`, by number."""
+    interactive: bool = False
+    """Let `ask` wait for `decide(number, allowed)` when there is no `answer`."""
+    _next: int = 1
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Policy:
+        """`{"deny": [{"command": "rm"}, {"path": "/keys/**"}], "ask": [...], "allow": [...], "default": "deny"}`.
+
+        Denials are looked at first, then questions, then permissions.
+        """
+        rules: list[Rule] = []
+        for verdict in (Verdict.DENY, Verdict.ASK, Verdict.ALLOW):
+            for row in _rows(plain, verdict):
+                unknown = set(row) - {"command", "path", "access", "session", "agent", "reason"}
+                if unknown or not ({"command", "path"} & set(row)):
+                    raise RametError(
+                        "invalid_config", f"policy rule {dict(row)!r} is not understood",
+                        "a rule has command or path, and optionally access, session, agent, reason",
+                    )  # fmt: skip
+                rules.append(Rule(verdict, **row))
+        return cls(tuple(rules), Verdict(plain.get("default", "allow")))
+
+    def verdict(self, request: Request) -> tuple[Verdict, Rule | None]:
+        for rule in self.rules:
+            if rule.matches(request):
+                return rule.verdict, rule
+        return self.default, None
+
+    @property
+    def watches_files(self) -> bool:
+        return self.default is not Verdict.ALLOW or any(rule.path is not None for rule in self.rules)
+
+    @property
+    def watches_commands(self) -> bool:
+        return self.default is not Verdict.ALLOW or any(rule.command is not None for rule in self.rules)
+
+    async def check(self, request: Request) -> None:
+        """Return when it may happen; EACCES with the reason when it may not."""
+        verdict, rule = self.verdict(request)
+        if verdict is Verdict.ALLOW:
+            return
+        why = (rule.reason if rule is not None else "") or "the policy of this workspace does not allow it"
+        if verdict is Verdict.ASK and await self._asked(request):
+            return
+        raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
+
+    async def _asked(self, request: Request) -> bool:
+        if self.answer is not None:
+            return await self.answer(request)
+        if not self.interactive:
+            return False
+        number, self._next = self._next, self._next + 1
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.pending[number] = (request, future)
+        try:
+            return await future
+        finally:
+            self.pending.pop(number, None)
+
+    def decide(self, number: int, allowed: bool) -> None:
+        """Answer a pending question."""
+        if number not in self.pending:
+            raise RametError("not_found", f"no question {number} is pending", "look at policy.pending")
+        self.pending[number][1].set_result(allowed)
+
+
+def _rows(plain: Mapping[str, Any], verdict: Verdict) -> Iterable[Mapping[str, Any]]:
+    rows: Iterable[Mapping[str, Any]] = plain.get(verdict.value, ())
+    return rows
+
+
+def _match(pattern: str, text: str, words: bool = False) -> bool:
+    return _compiled(pattern, words).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str, words: bool) -> re.Pattern[str]:
+    """Only `*`, `**`, `?` are special: the result cannot backtrack badly on paths and command lines."""
+    parts: list[str] = []
+    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
+        if piece == "**/":
+            parts.append("(?:.*/)?")
+        elif piece == "**" or (piece == "*" and words):
+            parts.append(".*")
+        elif piece == "*":
+            parts.append("[^/]*")
+        elif piece == "?":
+            parts.append(".")
+        else:
+            parts.append(re.escape(piece))
+    text = "".join(parts)
+    if text.endswith("/.*"):
+        text = text[:-3] + "(?:/.*)?"  # `/secrets/**` covers the directory itself
+    return re.compile(text, re.DOTALL)

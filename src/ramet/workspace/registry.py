@@ -1,0 +1,112 @@
+"""The command registry: the built-in table, what users and plugins add, and overrides for a mount or a file type."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from ramet.commands.table import COMMANDS
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Exec, Proc
+
+UserCommand = Callable[[Proc], object]
+"""A command of a user: gets a Proc; may be async; may return an exit status, text or bytes to print, or None."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """Another implementation of a command for operands on one mount, or with one file name suffix."""
+
+    run: Exec
+    mount: Path | None = None
+    suffix: str | None = None
+
+    def takes(self, proc: Proc, word: str) -> bool:
+        if self.suffix is not None and not word.endswith(self.suffix):
+            return False
+        return self.mount is None or proc.fs.mount_of(proc.path(word)) == self.mount
+
+
+class CommandRegistry(Mapping[str, Exec]):
+    """Commands by name. A workspace has one; its sessions share it."""
+
+    def __init__(self, base: Mapping[str, Exec] = COMMANDS) -> None:
+        self._base = base
+        self._own: dict[str, Exec] = {}
+        self._overrides: dict[str, list[Override]] = {}
+
+    def copy(self) -> CommandRegistry:
+        twin = CommandRegistry(self._base)
+        twin._own = dict(self._own)
+        twin._overrides = {name: list(found) for name, found in self._overrides.items()}
+        return twin
+
+    def __getitem__(self, name: str) -> Exec:
+        found = self._own.get(name)
+        if found is None:
+            found = self._base[name]
+        if name in self._overrides:
+            return _Dispatch(found, self._overrides[name])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from (name for name in self._base if name not in self._own)
+
+    def __len__(self) -> int:
+        return len(set(self._own) | set(self._base))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._base
+
+    def add(self, name: str, command: UserCommand, *, mount: Path | None = None, suffix: str | None = None) -> None:
+        run = as_exec(command)
+        if mount is None and suffix is None:
+            self._own[name] = run
+        else:
+            self._overrides.setdefault(name, []).append(Override(run, mount, suffix))
+
+    def load_plugins(self) -> None:
+        """Commands that installed packages offer through the entry point group `ramet.commands`."""
+        for entry in entry_points(group="ramet.commands"):
+            self.add(entry.name, entry.load())
+
+
+class _Dispatch:
+    """Runs an override when every operand that names a file belongs to it, else the ordinary command."""
+
+    def __init__(self, ordinary: Exec, overrides: list[Override]) -> None:
+        self._ordinary, self._overrides = ordinary, overrides
+
+    async def __call__(self, proc: Proc) -> int:
+        words = [word for word in proc.argv[1:] if word and not word.startswith("-")]
+        for override in self._overrides:
+            files = [word for word in words if override.takes(proc, word)]
+            if files and (override.suffix is not None or len(files) == len(words)):
+                return await override.run(proc)
+        return await self._ordinary(proc)
+
+
+def as_exec(command: UserCommand) -> Exec:
+    """Any callable over a Proc as a command: what it returns becomes output and exit status."""
+
+    async def run(proc: Proc) -> int:
+        answer = command(proc)
+        if inspect.isawaitable(answer):
+            answer = await _awaited(answer)
+        if isinstance(answer, int):
+            return int(answer)
+        if isinstance(answer, str | bytes):
+            data = encode(answer) if isinstance(answer, str) else answer
+            await proc.emit(data if data.endswith(b"\n") or not data else data + b"\n")
+        elif answer is not None:
+            raise TypeError(f"a command returns an exit status, text, bytes or None, not {type(answer).__name__}")
+        return 0
+
+    return run
+
+
+async def _awaited(answer: Awaitable[object]) -> object:
+    return await answer

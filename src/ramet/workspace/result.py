@@ -1,0 +1,55 @@
+"""What an execution gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ramet.core.paths import decode
+
+
+class CommandFailed(Exception):
+    """Raised by `IOResult.check` for a non-zero exit code."""
+
+    def __init__(self, result: IOResult) -> None:
+        self.result = result
+        tail = decode(result.stderr).strip().splitlines()[-1:] or ["no message on stderr"]
+        super().__init__(f"exit code {result.exit_code}: {tail[0]}")
+
+
+@dataclass(frozen=True, slots=True)
+class IOResult:
+    """Output and exit code of one execution, and what it read and wrote per mount."""
+
+    stdout: bytes = b""
+    stderr: bytes = b""
+    exit_code: int = 0
+    timed_out: bool = False
+    truncated: bool = False
+    """Output went over the limit; the exit code is not 0 then."""
+    bytes_read: Mapping[str, int] = field(default_factory=dict)
+    bytes_written: Mapping[str, int] = field(default_factory=dict)
+    cache_hits: int = 0
+    duration: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """stdout as text; bytes that are not UTF-8 survive as surrogates."""
+        return decode(self.stdout)
+
+    @property
+    def error_text(self) -> str:
+        return decode(self.stderr)
+
+    @property
+    def ok(self) -> bool:
+        return self.exit_code == 0
+
+    def check(self) -> IOResult:
+        """This result, or `CommandFailed` when the exit code is not 0."""
+        if self.exit_code:
+            raise CommandFailed(self)
+        return self
+
+    def __str__(self) -> str:
+        return self.text

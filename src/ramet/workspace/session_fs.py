@@ -1,0 +1,170 @@
+"""`SessionFS`: the tree as one session sees it. Records every operation once, and asks the policy first."""
+
+from __future__ import annotations
+
+import errno
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+
+from ramet.core.errors import fail, strerror
+from ramet.core.fs import Open
+from ramet.core.paths import Path
+from ramet.core.resource import Cap, Data, How
+from ramet.core.stat import Attrs, Stat
+from ramet.core.streams import FileStream
+from ramet.vfs.streams import CountedStream
+from ramet.vfs.table import VFS
+from ramet.workspace.history import History, OperationRecord
+from ramet.workspace.policy import Policy, Request
+from ramet.workspace.secrets import Secrets
+
+
+class SessionFS:
+    """A FileSystem. `agent_id` is set for the time of one execution."""
+
+    def __init__(
+        self,
+        vfs: VFS,
+        session_id: str,
+        history: History,
+        secrets: Secrets,
+        policy: Policy | None,
+        now: Callable[[], float],
+    ) -> None:
+        self._vfs, self._history, self._secrets, self._policy, self._now = vfs, history, secrets, policy, now
+        self.session_id = session_id
+        self.agent_id = ""
+        self.bytes_read: defaultdict[str, int] = defaultdict(int)
+        self.bytes_written: defaultdict[str, int] = defaultdict(int)
+        self._asks = policy is not None and policy.watches_files
+
+    @property
+    def caps(self) -> Cap:
+        return self._vfs.caps
+
+    def mount_of(self, path: Path) -> Path:
+        return self._vfs.mount_of(path)
+
+    def start(self, agent_id: str) -> None:
+        """A new execution begins: its bytes are counted from zero."""
+        self.agent_id = agent_id
+        self.bytes_read.clear()
+        self.bytes_written.clear()
+
+    # ------------------------------------------------------------------------------------------- recording
+
+    async def _ask(self, verb: str, path: Path) -> None:
+        if self._asks and self._policy is not None:
+            await self._policy.check(Request("file", verb, path, self.session_id, self.agent_id))
+
+    def _note(self, verb: str, path: Path, read: int = 0, written: int = 0, error: int = 0) -> None:
+        mount = self._vfs.mount_of(path)
+        if read:
+            self.bytes_read[mount] += read
+        if written:
+            self.bytes_written[mount] += written
+        shown = self._secrets.scrub_text(path)
+        what = strerror(error) if error else ""
+        self._history.note(
+            OperationRecord(self._now(), self.session_id, self.agent_id, verb, shown, mount, read + written, what)
+        )
+
+    def _failed(self, verb: str, path: Path, error: OSError) -> OSError:
+        self._note(verb, path, error=error.errno or errno.EIO)
+        return error
+
+    # ---------------------------------------------------------------------------------------------- verbs
+
+    async def stat(self, path: Path, follow: bool = False) -> Stat:
+        await self._ask("stat", path)
+        return await self._vfs.stat(path, follow)
+
+    async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
+        return await self._vfs.resolve(path, missing_ok=missing_ok)
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        await self._ask("scan", path)
+        async for entry in self._vfs.scan(path):
+            yield entry
+        self._note("scan", path)
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        await self._ask("read", path)
+        total = 0
+        try:
+            async for block in self._vfs.read(path, start, stop):
+                total += len(block)
+                yield block
+        except OSError as error:
+            raise self._failed("read", path, error) from None
+        finally:
+            self._note("read", path, read=total)
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        await self._ask("write", path)
+        counter = _Counter()
+        content: Data = data if isinstance(data, bytes) else counter.count(data)
+        try:
+            stat = await self._vfs.write(path, content, how, at=at, if_version=if_version)
+        except OSError as error:
+            raise self._failed("write", path, error) from None
+        self._note("write", path, written=len(data) if isinstance(data, bytes) else counter.size)
+        return stat
+
+    async def mkdir(self, path: Path) -> None:
+        await self._change("mkdir", path, lambda: self._vfs.mkdir(path))
+
+    async def remove(self, path: Path) -> None:
+        await self._change("remove", path, lambda: self._vfs.remove(path))
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        await self._ask("write", dst)
+        await self._change("rename", src, lambda: self._vfs.rename(src, dst))
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        await self._ask("read", src)
+        await self._change("copy", dst, lambda: self._vfs.copy(src, dst))
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        await self._change("setattr", path, lambda: self._vfs.setattr(path, attrs))
+
+    async def link(self, src: Path, dst: Path) -> None:
+        await self._ask("read", src)
+        await self._change("link", dst, lambda: self._vfs.link(src, dst))
+
+    async def _change(self, verb: str, path: Path, act: Callable[[], object]) -> None:
+        await self._ask(verb, path)
+        try:
+            await act()  # type: ignore[misc]
+        except OSError as error:
+            raise self._failed(verb, path, error) from None
+        self._note(verb, path)
+
+    async def open(self, path: Path, how: Open = Open.READ) -> FileStream:
+        verb = "write" if how & Open.WRITE else "open-read"
+        await self._ask(verb, path)
+        try:
+            stream = await self._vfs.open(path, how)
+        except OSError as error:
+            raise self._failed("open", path, error) from None
+        if isinstance(stream, CountedStream):
+            name = "write" if how & Open.WRITE else "read"
+            stream.on_close = lambda read, written: self._note(name, path, read, written)
+        return stream
+
+    async def close(self) -> None:
+        raise fail(errno.EINVAL, None, "a session does not own the tree it sees")
+
+
+class _Counter:
+    __slots__ = ("size",)
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    async def count(self, data: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for block in data:
+            self.size += len(block)
+            yield block

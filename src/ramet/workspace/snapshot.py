@@ -1,0 +1,341 @@
+"""Snapshot carriers: a state with blobs <-> a manifest with references <-> a tar. Format version 1.
+
+    snap.tar
+    |- manifest.json               everything but the bytes; a blob is {"__file": "<path in the tar>"}
+    |- mounts/0/files/0.bin        a file of a RAM mount (numbered)
+    |- mounts/1/files/data/a.txt   a file of a disk mount (under its own name, so `tar -xf` gives a usable tree)
+    |- cache/blobs/0.bin           a cached content
+    `- checksums.json              BLAKE3 of every blob
+
+Rules that this file keeps: memory does not grow with the content in either direction; a file target is replaced
+atomically; nothing of a tar is believed before it was checked, and nothing in it can name code or a path of the host.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any, BinaryIO, Final, cast
+
+from blake3 import blake3
+
+from ramet.workspace.tar import TarIndex, TarWriter, index
+
+VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+CHECKSUMS: Final = "checksums.json"
+MAX_MANIFEST: Final = 1 << 30
+MAX_DEPTH: Final = 64
+
+Target = str | os.PathLike[str] | IO[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes that are somewhere else: their size, and how to go through them. `name` is a wish for the tar path."""
+
+    size: int
+    blocks: Callable[[], Iterator[bytes]]
+    name: str | None = None
+    mode: int = 0o644
+    mtime_ns: int = 0
+
+    def read(self) -> bytes:
+        return b"".join(self.blocks())
+
+    @classmethod
+    def of(cls, data: bytes) -> Blob:
+        return cls(len(data), lambda: iter((data,)) if data else iter(()))
+
+
+@dataclass
+class Bundle:
+    """A manifest and what its references stand for, plus entries that only serve whoever extracts the tar."""
+
+    manifest: dict[str, Any]
+    blobs: dict[str, Blob] = field(default_factory=dict)
+    directories: list[tuple[str, int, int]] = field(default_factory=list)
+    links: list[tuple[str, str, int]] = field(default_factory=list)
+
+
+def split_manifest_and_blobs(state: Mapping[str, Any]) -> Bundle:
+    """Replace every Blob (or bytes) of a state by a reference and collect them under their tar paths."""
+    bundle = Bundle({})
+    counters: dict[str, int] = {}
+
+    def place(value: Any, where: str) -> Any:
+        if isinstance(value, bytes):
+            value = Blob.of(value)
+        if isinstance(value, Blob):
+            if value.name is not None:
+                path = f"{where}/{value.name}"
+            else:
+                counters[where] = counters.get(where, -1) + 1
+                path = f"{where}/{counters[where]}.bin"
+            bundle.blobs[path] = value
+            return {"__file": path}
+        if isinstance(value, Mapping):
+            return {key: place(item, where) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [place(item, where) for item in value]
+        return value
+
+    for key, value in state.items():
+        if key == "mounts":
+            bundle.manifest[key] = [_place_mount(place, bundle, number, mount) for number, mount in enumerate(value)]
+        elif key == "cache":
+            bundle.manifest[key] = place(value, "cache/blobs")
+        else:
+            bundle.manifest[key] = place(value, "state")
+    return bundle
+
+
+def _place_mount(place: Callable[[Any, str], Any], bundle: Bundle, number: int, mount: Mapping[str, Any]) -> Any:
+    folder = "data" if mount.get("type") == "redis" else "files"
+    where = f"mounts/{number}/{folder}"
+    shown = {key: value for key, value in mount.items() if key not in ("__directories", "__links")}
+    for name, mode, mtime_ns in mount.get("__directories", ()):
+        bundle.directories.append((f"{where}/{name}", mode, mtime_ns))
+    for name, target, mtime_ns in mount.get("__links", ()):
+        bundle.links.append((f"{where}/{name}", target, mtime_ns))
+    return place(shown, where)
+
+
+# ------------------------------------------------------------------------------------------------------ writing
+
+
+def write_tar(target: Target, bundle: Bundle, compress: str | None = None) -> None:
+    """Write the bundle to a path (all or nothing) or to a binary stream."""
+    if isinstance(target, str | os.PathLike):
+        _write_path(os.fspath(target), bundle, compress)
+    else:
+        _write_stream(target, bundle, compress)
+
+
+def _write_path(path: str, bundle: Bundle, compress: str | None) -> None:
+    folder, name = os.path.split(os.path.abspath(path))
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "xb", buffering=0) as file:
+            _write_stream(file, bundle, compress)
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:
+            pass
+        raise
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_stream(stream: IO[bytes], bundle: Bundle, compress: str | None) -> None:
+    sink, finish = _compressed(stream, compress)
+    tar = TarWriter(sink)
+    manifest = json.dumps(bundle.manifest, ensure_ascii=True, separators=(",", ":")).encode()
+    tar.file(MANIFEST, len(manifest), iter((manifest,)))
+    for name, mode, mtime_ns in bundle.directories:
+        tar.directory(name, mode=mode, mtime_ns=mtime_ns)
+    sums: dict[str, str] = {}
+    for path, blob in bundle.blobs.items():
+        hasher = blake3()
+        tar.file(path, blob.size, _hashed(blob.blocks(), hasher), mode=blob.mode, mtime_ns=blob.mtime_ns)
+        sums[path] = hasher.hexdigest()
+    for name, target, mtime_ns in bundle.links:
+        tar.link(name, target, mtime_ns=mtime_ns)
+    listing = json.dumps(sums, ensure_ascii=True, separators=(",", ":")).encode()
+    tar.file(CHECKSUMS, len(listing), iter((listing,)))
+    tar.close()
+    finish()
+
+
+def _hashed(blocks: Iterator[bytes], hasher: Any) -> Iterator[bytes]:
+    for block in blocks:
+        hasher.update(block)
+        yield block
+
+
+def _compressed(stream: IO[bytes], compress: str | None) -> tuple[IO[bytes], Callable[[], object]]:
+    if compress is None:
+        return stream, lambda: None
+    if compress == "gz":
+        zipped = gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=6, mtime=0, filename="")
+        return cast(IO[bytes], zipped), zipped.close
+    if compress == "bz2":
+        squeezed = bz2.BZ2File(stream, "wb")
+        return cast(IO[bytes], squeezed), squeezed.close
+    if compress == "xz":
+        packed = lzma.LZMAFile(stream, "wb")
+        return cast(IO[bytes], packed), packed.close
+    raise ValueError(f"unknown compression {compress!r}: use None, 'gz', 'bz2' or 'xz'")
+
+
+# ------------------------------------------------------------------------------------------------------ reading
+
+
+@dataclass
+class Opened:
+    """A snapshot that was read and checked; blobs come from the tar while it stays open."""
+
+    manifest: dict[str, Any]
+    tar: TarIndex
+    sums: dict[str, str]
+    _owned: BinaryIO | None = None
+
+    def blob(self, reference: object) -> Blob:
+        """What `{"__file": path}` stands for. The path was checked when the snapshot was opened."""
+        path = checked_reference(reference, self.tar)
+        return Blob(self.tar.members[path].size, lambda: self._verified(path))
+
+    def _verified(self, path: str) -> Iterator[bytes]:
+        wanted = self.sums.get(path)
+        if wanted is None:
+            yield from self.tar.blocks(path)
+            return
+        hasher = blake3()
+        yield from _hashed(self.tar.blocks(path), hasher)
+        if hasher.hexdigest() != wanted:
+            raise ValueError(f"the snapshot is damaged: {path!r} does not have its checksum")
+
+    def close(self) -> None:
+        if self._owned is not None:
+            self._owned.close()
+
+
+def read_tar(source: Target, *, max_bytes: int | None = None) -> Opened:
+    """Open a snapshot: find its members, parse its manifest, check every reference. ValueError for anything wrong."""
+    file, owned = _seekable(source, max_bytes)
+    try:
+        tar = index(file)
+        manifest = _json_member(tar, MANIFEST)
+        if not isinstance(manifest, dict):
+            raise ValueError("the manifest is not an object")
+        sums = _json_member(tar, CHECKSUMS) if CHECKSUMS in tar.members else {}
+        if not isinstance(sums, dict) or not all(isinstance(v, str) for v in sums.values()):
+            raise ValueError("the checksums are not an object of strings")
+        _check_references(manifest, tar)
+    except BaseException:
+        if owned:
+            file.close()
+        raise
+    return Opened(manifest, tar, sums, file if owned else None)
+
+
+def _json_member(tar: TarIndex, name: str) -> Any:
+    member = tar.members.get(name)
+    if member is None:
+        raise ValueError(f"this is not a snapshot: it has no {name}")
+    if member.size > MAX_MANIFEST:
+        raise ValueError(f"{name} is too large to be true")
+    try:
+        return json.loads(tar.read(name))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name} is not valid JSON") from error
+
+
+def _check_references(manifest: object, tar: TarIndex) -> None:
+    pending: list[tuple[object, int]] = [(manifest, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise ValueError("the manifest is nested too deeply")
+        if isinstance(value, dict):
+            if "__file" in value:
+                checked_reference(value, tar)
+            else:
+                pending.extend((item, depth + 1) for item in value.values())
+        elif isinstance(value, list):
+            pending.extend((item, depth + 1) for item in value)
+
+
+def checked_reference(reference: object, tar: TarIndex) -> str:
+    """The path of a blob reference, which must be relative, plain, and name a regular member of this tar."""
+    path = reference.get("__file") if isinstance(reference, dict) else None
+    if not isinstance(path, str) or not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
+        raise ValueError(f"Unsafe blob path: {path!r}")
+    if path not in tar.members:
+        raise ValueError(f"Unsafe blob path: {path!r} is not a file of this archive")
+    return path
+
+
+_MAGIC: Final[tuple[tuple[bytes, Callable[[IO[bytes]], IO[bytes]]], ...]] = (
+    (b"\x1f\x8b", lambda raw: cast(IO[bytes], gzip.GzipFile(fileobj=raw))),
+    (b"BZh", lambda raw: cast(IO[bytes], bz2.BZ2File(raw))),
+    (b"\xfd7zXZ\0", lambda raw: cast(IO[bytes], lzma.LZMAFile(raw))),
+)
+
+
+def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
+    """A file to seek in, and whether it is ours to close. What is compressed or cannot seek goes to a nameless file."""
+    if isinstance(source, str | os.PathLike):
+        raw: BinaryIO = open(os.fspath(source), "rb")
+        owned = True
+    else:
+        raw, owned = cast(BinaryIO, source), False
+    try:
+        seekable = raw.seekable()
+        head = raw.read(6)
+        if seekable:
+            raw.seek(-len(head), os.SEEK_CUR)
+        unpack = next((opener for magic, opener in _MAGIC if head.startswith(magic)), None)
+        if unpack is None and seekable and raw.tell() == 0:
+            return raw, owned
+        stream: IO[bytes] = raw if seekable else cast(IO[bytes], _Rejoined(head, raw))
+        spooled = _spool(unpack(stream) if unpack is not None else stream, max_bytes)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        if owned:
+            raw.close()
+        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+            raise
+        raise ValueError(f"the snapshot cannot be unpacked: {error}") from None
+    except BaseException:
+        if owned:
+            raw.close()
+        raise
+    if owned:
+        raw.close()
+    return spooled, True
+
+
+def _spool(stream: IO[bytes], max_bytes: int | None) -> BinaryIO:
+    file = cast(BinaryIO, tempfile.TemporaryFile())
+    total = 0
+    try:
+        while block := stream.read(1 << 20):
+            total += len(block)
+            if max_bytes is not None and total > max_bytes:
+                raise ValueError(f"the snapshot unpacks to more than max_bytes={max_bytes}")
+            file.write(block)
+        file.flush()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream with the bytes put back that were read to see what it is."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        if self._head:
+            taken, self._head = (self._head, b"") if size < 0 else (self._head[:size], self._head[size:])
+            return taken + (self._rest.read() if size < 0 else b"")
+        return self._rest.read(size)
