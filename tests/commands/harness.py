@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
+import time
 from collections.abc import Mapping, Sequence
 
 from ramet.backends.ram import RAMResource
@@ -19,7 +20,6 @@ from ramet.vfs.table import VFS
 
 CWD = Path("/tmp/case")
 ENV = {"LC_ALL": "C.UTF-8", "HOME": "/tmp", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMP": "/tmp/case"}
-NOW = 1_800_000_000.0
 
 
 class World:
@@ -67,7 +67,7 @@ class World:
 
         proc = Proc(
             argv=list(argv), fs=self.fs, cwd=cwd or CWD, env=env or self.env, stdin=stdin or BytesReader(), stdout=out, stderr=err,
-            run=run, budget=self.budget, now=lambda: NOW,
+            run=run, budget=self.budget, now=time.time,
         )  # fmt: skip
         try:
             return await command(proc)

@@ -1,0 +1,188 @@
+"""date and cal."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from ramet.commands.clock import DAYS, MONTHS, NANO, at, strftime, zone, zone_of
+from ramet.commands.dates import BadDate, parse_date
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.commands.inputs import slurp
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+
+_ISO = {"date": "%Y-%m-%d", "hours": "%Y-%m-%dT%H%:z", "minutes": "%Y-%m-%dT%H:%M%:z", "seconds": "%Y-%m-%dT%H:%M:%S%:z", "ns": "%Y-%m-%dT%H:%M:%S,%N%:z"}
+_RFC = {"date": "%Y-%m-%d", "seconds": "%Y-%m-%d %H:%M:%S%:z", "ns": "%Y-%m-%d %H:%M:%S.%N%:z"}
+
+
+@dataclass(frozen=True, slots=True)
+class DateOptions:
+    date: str | None = value("-d", "--date", metavar="STRING", help="display time described by STRING, not 'now'")
+    debug: bool = flag("--debug", help="annotate the parsed date, and warn about questionable usage to stderr")
+    file: str | None = value("-f", "--file", metavar="DATEFILE", help="like --date; once for each line of DATEFILE")
+    format: tuple[str, str] | None = mixed(
+        optional("-I", "--iso-8601", metavar="FMT", const="iso:date", help="output date/time in ISO 8601 format: date, hours, minutes, seconds or ns"),
+        choose({"-R --rfc-email --rfc-822 --rfc-2822": "rfc-email"}, help="output date and time in RFC 5322 format"),
+        value("--rfc-3339", metavar="FMT", convert=lambda t: f"rfc:{t}", help="output date/time in RFC 3339 format: date, seconds or ns"),
+        default=None,
+    )
+    resolution: bool = flag("--resolution", help="output the available resolution of timestamps")
+    reference: str | None = value("-r", "--reference", metavar="FILE", help="display the last modification time of FILE")
+    utc: bool = flag("-u", "--utc", "--universal", help="print Coordinated Universal Time (UTC)")
+
+
+async def date(proc: Proc, o: DateOptions, operands: list[str]) -> int:
+    tz: tzinfo = zone("UTC0") if o.utc else zone_of(proc)
+    pattern = _pattern(o, operands)
+    now = int(proc.now() * NANO)
+    sources = [x for x in (o.date, o.reference, o.file) if x is not None]
+    if len(sources) > 1:
+        raise UsageError("the options to specify dates for printing are mutually exclusive")
+    if o.file is not None:
+        try:
+            texts = decode(await slurp(proc, o.file)).splitlines()
+        except OSError as error:
+            proc.complain(f"{shown(o.file)}: {reason(error)}")
+            return 1
+        status = 0
+        for text in texts:
+            status |= await _show(proc, text, now, tz, pattern)
+        return status
+    if o.reference is not None:
+        try:
+            now = (await proc.fs.stat(proc.path(o.reference), follow=True)).mtime_ns or 0
+        except OSError as error:
+            proc.complain(f"{shown(o.reference)}: {reason(error)}")
+            return 1
+    if o.date is not None:
+        return await _show(proc, o.date, now, tz, pattern)
+    await proc.emit(encode(strftime(pattern, *at(now, tz)) + "\n"))
+    return 0
+
+
+def _pattern(o: DateOptions, operands: list[str]) -> str:
+    if o.resolution:
+        return "0.000000001"
+    pattern: str | None = None
+    if o.format is not None:
+        kind, _, detail = str(o.format).partition(":")
+        if kind == "rfc-email":
+            pattern = "%a, %d %b %Y %H:%M:%S %z"
+        else:
+            table = _RFC if kind == "rfc" else _ISO
+            if kind not in ("rfc", "iso"):
+                detail = str(o.format)
+            names = [n for n in table if n.startswith(detail)] if detail else []
+            if len(names) != 1:
+                option = "--rfc-3339" if kind == "rfc" else "--iso-8601"
+                listed = "\n".join(f"  - '{n}'" for n in (("hours", "minutes", "date", "seconds", "ns") if table is _ISO else table))
+                raise UsageError(f"invalid argument {quote(detail)} for '{option}'\nValid arguments are:\n{listed}")
+            pattern = table[names[0]]
+    for word in operands:
+        if word.startswith("+"):
+            if pattern is not None:
+                raise UsageError("multiple output formats specified", hint=False)
+            pattern = word[1:]
+        elif pattern is not None and word is not operands[0]:
+            raise UsageError(f"extra operand {quote(word)}")
+        else:
+            if re.fullmatch(r"\d{8,12}(\.\d\d)?", word) and o.date is None:
+                raise UsageError("cannot set date: Operation not permitted", hint=False)
+            if o.date is not None or o.reference is not None:
+                raise UsageError(f"the argument {quote(word)} lacks a leading '+';\nwhen using an option to specify date(s), any non-option\nargument must be a format string beginning with '+'")
+            raise UsageError(f"invalid date {quote(word)}", hint=False)
+    return "%a %b %e %H:%M:%S %Z %Y" if pattern is None else pattern
+
+
+async def _show(proc: Proc, text: str, now: int, tz: tzinfo, pattern: str) -> int:
+    try:
+        moment = parse_date(text, now, tz)
+        when, nanos = at(moment, tz)
+    except (BadDate, OverflowError):
+        proc.complain(f"invalid date {quote(text)}")
+        return 1
+    await proc.emit(encode(strftime(pattern, when, nanos) + "\n"))
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------- cal
+
+
+@dataclass(frozen=True, slots=True)
+class CalOptions:
+    one: bool = flag("-1", "--one", help="show only a single month (default)")
+    three: bool = flag("-3", "--three", help="show three months spanning the date")
+    months: str | None = value("-n", "--months", metavar="NUM", help="show NUM months starting with date's month")
+    monday: bool = flag("-m", "--monday", help="Monday as first day of week")
+    sunday: bool = flag("-s", "--sunday", help="Sunday as first day of week")
+    year: bool = flag("-y", "--year", help="show the whole year")
+
+
+async def cal(proc: Proc, o: CalOptions, operands: list[str]) -> int:
+    today = at(int(proc.now() * NANO), zone_of(proc))[0]
+    year, month = today.year, today.month
+    whole = o.year
+    if len(operands) == 1:
+        year, whole = _number(operands[0], "year", 9999), True
+    elif len(operands) == 2:
+        month, year = _month(operands[0]), _number(operands[1], "year", 9999)
+    elif len(operands) > 2:
+        raise UsageError("bad usage")
+    first = 0 if o.monday else 6
+    if whole:
+        await proc.emit(f"{str(year).center(64).rstrip()}\n\n".encode())
+        start, count = (year, 1), 12
+    elif o.three:
+        start, count = _shift(year, month, -1), 3
+    else:
+        start, count = (year, month), int(o.months) if o.months and o.months.isdigit() else 1
+    for at_ in range(0, count, 3):
+        blocks = [_month_lines(*_shift(*start, at_ + i), first, not whole) for i in range(min(3, count - at_))]
+        rows = ["  ".join(parts) for parts in zip(*blocks, strict=True)]
+        await proc.emit(encode("".join(row.rstrip() + "\n" if i == 0 else row + "\n" for i, row in enumerate(rows))))
+    return 0
+
+
+def _number(text: str, what: str, high: int) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= high:
+        raise UsageError(f"illegal {what} value: use 1-{high}", hint=False)
+    return int(text)
+
+
+def _month(text: str) -> int:
+    for i, name in enumerate(MONTHS, 1):
+        if len(text) >= 3 and name.lower().startswith(text.lower()):
+            return i
+    return _number(text, "month", 12)
+
+
+def _shift(year: int, month: int, by: int) -> tuple[int, int]:
+    total = year * 12 + month - 1 + by
+    return total // 12, total % 12 + 1
+
+
+def _month_lines(year: int, month: int, first: int, with_year: bool) -> list[str]:
+    names = [DAYS[(first + i) % 7][:2] for i in range(7)]
+    title = f"{MONTHS[month - 1]} {year}" if with_year else MONTHS[month - 1]
+    lines = [title.center(20), " ".join(names)]
+    for week in calendar.Calendar(first).monthdayscalendar(year, month):
+        lines.append(" ".join(f"{day:2d}" if day else "  " for day in week))
+    return lines + [" " * 20] * (8 - len(lines))
+
+
+COMMANDS = [
+    Command(
+        "date",
+        date,
+        DateOptions,
+        summary="Display date and time in the given FORMAT.",
+        usage="[OPTION]... [+FORMAT]",
+        refused={"-s= --set=": "the clock of a workspace cannot be set"},
+        examples=[("date -d '2 days ago' +%F", "a relative date"), ("date -u -Iseconds", "now, in ISO 8601")],
+    ),
+    Command("cal", cal, CalOptions, summary="Display a calendar.", usage="[OPTION]... [[MONTH] YEAR]"),
+]

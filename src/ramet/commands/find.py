@@ -1,0 +1,212 @@
+"""find: walking the tree, one scan per directory; what is done to each file is compiled by `find_expr`."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from ramet.commands.declare import Command, UsageError, quote
+from ramet.commands.find_expr import Expression, Found, Settings, parse_expression
+from ramet.commands.inputs import slurp
+from ramet.core.errors import reason
+from ramet.core.paths import Path, decode
+from ramet.core.proc import Proc
+from ramet.core.stat import Kind, Stat
+
+
+@dataclass
+class _Walk:
+    """The state of one run: where we are, what we have met, whether to stop."""
+
+    proc: Proc
+    settings: Settings
+    expression: Expression
+    status: int = 0
+    ancestors: set[Path] = field(default_factory=set)
+
+    def complain(self, word: str, error: OSError) -> None:
+        self.proc.complain(f"{quote(word)}: {reason(error)}")
+        self.status = 1
+
+
+async def find(proc: Proc, o: None, words: list[str]) -> int:
+    starts, rest, settings = _leading(words)
+    try:
+        expression = await parse_expression(proc, rest, settings)
+    except UsageError as error:
+        proc.complain(error.message)
+        return 1
+    if settings.files0 is not None:
+        if starts:
+            proc.complain(f"extra operand {quote(starts[0])}\nfile operands cannot be combined with -files0-from")
+            return 1
+        try:
+            starts = [decode(n) for n in (await slurp(proc, settings.files0)).split(b"\0") if n]
+        except OSError as error:
+            proc.complain(f"cannot open {quote(settings.files0)} for reading: {reason(error)}")
+            return 1
+        if not starts:
+            return 0
+    walk = _Walk(proc, settings, expression)
+    for word in starts or ["."]:
+        if settings.quit:
+            break
+        await _start(walk, word)
+    await expression.finish()
+    return max(walk.status, settings.status)
+
+
+def _leading(words: list[str]) -> tuple[list[str], list[str], Settings]:
+    """Options for links, starting points, and where the expression begins."""
+    settings = Settings()
+    i = 0
+    while i < len(words):
+        if words[i] in ("-H", "-L", "-P"):
+            settings.follow = words[i][1]
+        elif words[i].startswith("-O") and words[i][2:].isdigit():
+            pass
+        elif words[i] == "-D":
+            i += 1
+        elif words[i] == "--":
+            i += 1
+            break
+        else:
+            break
+        i += 1
+    starts: list[str] = []
+    while i < len(words) and not (words[i].startswith("-") and len(words[i]) > 1) and words[i] not in ("(", ")", "!", ","):
+        starts.append(words[i])
+        i += 1
+    return starts, words[i:], settings
+
+
+async def _start(walk: _Walk, word: str) -> None:
+    proc, settings = walk.proc, walk.settings
+    try:
+        path = proc.path(word)
+        stat = await proc.fs.stat(path)
+        if stat.kind is Kind.LINK and (settings.follow in "HL" or word.endswith("/")):
+            stat = await _followed(proc, path, stat)
+        if word.endswith("/") and not stat.is_dir:
+            raise OSError(errno.ENOTDIR, "", word)
+    except OSError as error:
+        walk.complain(word, error)
+        return
+    settings.top = word
+    if settings.depth_first:
+        await _post_order(walk, Found(word, path, stat, 0))
+    else:
+        await _pre_order(walk, Found(word, path, stat, 0))
+
+
+async def _followed(proc: Proc, path: Path, stat: Stat) -> Stat:
+    try:
+        return await proc.fs.stat(path, follow=True)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return stat
+        raise
+
+
+async def _pre_order(walk: _Walk, top: Found) -> None:
+    settings, expression, proc = walk.settings, walk.expression, walk.proc
+    pending = [top]
+    evaluate, evaluate_now = expression.evaluate, expression.evaluate_now
+    low, high = settings.min_depth, settings.max_depth
+    while pending and not settings.quit:
+        found = pending.pop()
+        settings.pruned = False
+        if found.depth >= low:
+            if evaluate_now is not None:
+                evaluate_now(found)
+            else:
+                await evaluate(found)
+        if found.stat.kind is Kind.DIR and found.depth < high and not settings.pruned:
+            below = await _entries(walk, found)
+            below.reverse()
+            pending += below
+            await expression.flush()
+            await proc.budget.breathe()
+
+
+async def _post_order(walk: _Walk, top: Found) -> None:
+    settings = walk.settings
+    pending: list[tuple[Found, bool]] = [(top, False)]
+    while pending and not settings.quit:
+        found, done = pending.pop()
+        if not done and found.stat.kind is Kind.DIR and found.depth < settings.max_depth:
+            pending.append((found, True))
+            pending += [(child, False) for child in reversed(await _entries(walk, found))]
+            await walk.proc.budget.breathe()
+            continue
+        if found.depth >= settings.min_depth:
+            await walk.expression.evaluate(found)
+
+
+async def _entries(walk: _Walk, found: Found) -> list[Found]:
+    settings, fs = walk.settings, walk.proc.fs
+    path, word, depth = found.path, found.word, found.depth + 1
+    prefix = word if word.endswith("/") else word + "/"
+    base = path + "/" if len(path) > 1 else "/"
+    try:
+        entries = [entry async for entry in fs.scan(path)]
+    except OSError as error:
+        walk.complain(word, error)
+        return []
+    entries.sort()
+    out = [Found(prefix + name, Path(base + name), stat, depth) for name, stat in entries]
+    if settings.follow == "L":
+        out = [child async for child in _follow_all(walk, found, out)]
+    if settings.one_system:
+        here = fs.mount_of(path)
+        out = [child for child in out if not child.stat.is_dir or fs.mount_of(child.path) == here]
+    return out
+
+
+async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> AsyncIterator[Found]:
+    """With -L every link is what it points to; one that leads back into the path is a loop."""
+    proc = walk.proc
+    for child in children:
+        if child.stat.kind is Kind.LINK:
+            try:
+                stat = await _followed(proc, child.path, child.stat)
+            except OSError as error:
+                walk.complain(child.word, error)
+                continue
+            if stat.is_dir:
+                target = await proc.fs.resolve(child.path)
+                real = await proc.fs.resolve(parent.path)
+                if real.under(target):
+                    proc.complain(
+                        f"File system loop detected; {quote(child.word)} is part of the same file system loop as {quote(parent.word)}."
+                    )
+                    walk.status = 1
+                    continue
+            child.stat = stat
+        yield child
+
+
+_DETAILS = """
+Tests: -name -iname -path -ipath -lname -ilname -regex -iregex -type -xtype -size -empty -newer -newerXY -mtime -mmin -atime -amin
+-ctime -cmin -perm -user -group -uid -gid -nouser -nogroup -links -inum -samefile -readable -writable -executable -fstype -true -false
+Actions: -print -print0 -printf -fprint -fprint0 -fprintf -ls -fls -exec CMD ; -exec CMD {} + -execdir -ok -okdir -delete -prune -quit
+Options: -maxdepth -mindepth -depth -daystart -follow -xdev -mount -regextype -files0-from
+Operators: ( EXPR )  ! EXPR  EXPR -a EXPR  EXPR -o EXPR  EXPR , EXPR
+"""
+
+COMMANDS = [
+    Command(
+        "find",
+        find,
+        raw=True,
+        summary="Search for files in a directory hierarchy.",
+        usage="[-H] [-L] [-P] [path...] [expression]",
+        details=_DETAILS,
+        examples=[
+            ("find . -name '*.py' -type f", "Python files below here"),
+            ("find . -mmin -10", "changed in the last ten minutes"),
+            ("find . -size +1M -exec ls -l {} +", "big files, listed by one ls"),
+        ],
+    )
+]

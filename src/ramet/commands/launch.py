@@ -1,0 +1,389 @@
+"""Commands that run commands: env, nohup, nice, timeout, time, watch and their like; and sleep."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, value
+from ramet.core.errors import reason
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Proc
+
+# ---------------------------------------------------------------------------------------------------------- env
+
+
+@dataclass(frozen=True, slots=True)
+class EnvOptions:
+    clear: bool = flag("-i", "--ignore-environment", help="start with an empty environment")
+    zero: bool = flag("-0", "--null", help="end each output line with NUL, not newline")
+    unset: tuple[str, ...] = several("-u", "--unset", metavar="NAME", help="remove variable from the environment")
+    chdir: str | None = value("-C", "--chdir", metavar="DIR", help="change working directory to DIR")
+    split: tuple[str, ...] = several("-S", "--split-string", metavar="S", help="process and split S into separate arguments")
+    verbose: bool = flag("-v", "--debug", help="print verbose information for each processing step")
+    default_signal: str | None = optional("--default-signal", metavar="SIG", const="", help="reset handling of SIG")
+    ignore_signal: str | None = optional("--ignore-signal", metavar="SIG", const="", help="set handling of SIG to do nothing")
+    block_signal: str | None = optional("--block-signal", metavar="SIG", const="", help="block delivery of SIG")
+    list_signals: bool = flag("--list-signal-handling", help="list non default signal handling to stderr")
+
+
+_ENV_ESCAPES = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", '"': '"', "'": "'", "#": "#", "$": "$", "_": " "}
+
+
+def split_string(text: str, env: object) -> list[str]:
+    """`env -S`: quotes, escapes and ${NAME}, but no other expansion."""
+    get = getattr(env, "get")
+    words: list[str] = []
+    word: str | None = None
+    quote_char = ""
+    i = 0
+    while i < len(text):
+        c = text[i]
+        i += 1
+        if quote_char == "'":
+            if c == "'":
+                quote_char = ""
+            elif c == "\\" and text[i : i + 1] in ("'", "\\"):
+                word = (word or "") + text[i]
+                i += 1
+            else:
+                word = (word or "") + c
+        elif c in "'\"" and (not quote_char or quote_char == c):
+            quote_char = "" if quote_char else c
+            word = word or ""
+        elif c in " \t\n\r\v\f" and not quote_char:
+            if word is not None:
+                words.append(word)
+            word = None
+        elif c == "#" and word is None and not quote_char:
+            break
+        elif c == "\\":
+            following = text[i : i + 1]
+            i += 1
+            if following == "c" and not quote_char:
+                break
+            if following == "_" and not quote_char:
+                if word is not None:
+                    words.append(word)
+                word = None
+            elif following in _ENV_ESCAPES and following:
+                word = (word or "") + _ENV_ESCAPES[following]
+            elif not following:
+                raise UsageError("invalid backslash at end of string in -S", hint=False, status=125)
+            else:
+                raise UsageError(f"invalid sequence '\\{following}' in -S", hint=False, status=125)
+        elif c == "$":
+            found = re.match(r"\{([A-Za-z_]\w*)\}", text[i:])
+            if found is None:
+                raise UsageError(f"only ${{VARNAME}} expansion is supported, error at: {text[i - 1 :]}", hint=False, status=125)
+            word = (word or "") + get(found[1], "")
+            i += found.end()
+        else:
+            word = (word or "") + c
+    if quote_char:
+        raise UsageError("no terminating quote in -S string", hint=False, status=125)
+    if word is not None:
+        words.append(word)
+    return words
+
+
+def _env_words(words: list[str]) -> list[str]:
+    """A lone `-` means -i."""
+    return ["-i" if w == "-" and all(x.startswith("-") for x in words[:i]) else w for i, w in enumerate(words)]
+
+
+async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
+    if o.split:
+        operands = [*split_string(" ".join(o.split), proc.env), *operands]
+        # What -S gives may begin with options of its own.
+        from ramet.commands.declare import parse
+
+        inner, operands = parse(_ENV, operands)
+        if inner is not None:
+            o = EnvOptions(
+                clear=o.clear or inner.clear, zero=o.zero or inner.zero, unset=o.unset + inner.unset, chdir=inner.chdir or o.chdir
+            )
+    variables = {} if o.clear else dict(proc.env)
+    for name in o.unset:
+        if not name or "=" in name:
+            raise UsageError(f"cannot unset {quote(name)}: Invalid argument", hint=False)
+        variables.pop(name, None)
+    while operands and "=" in operands[0][1:]:
+        name, _, text = operands[0].partition("=")
+        variables[name] = text
+        operands = operands[1:]
+    if not operands:
+        if o.chdir is not None:
+            raise UsageError("must specify command with --chdir (-C)")
+        end = "\0" if o.zero else "\n"
+        await proc.emit(encode("".join(f"{name}={text}{end}" for name, text in variables.items())))
+        return 0
+    if o.zero:
+        raise UsageError("cannot specify --null (-0) with command")
+    cwd: Path | None = None
+    if o.chdir is not None:
+        cwd = proc.path(o.chdir)
+        try:
+            if not (await proc.fs.stat(cwd, follow=True)).is_dir:
+                raise NotADirectoryError(20, "", o.chdir)
+        except OSError as error:
+            proc.complain(f"cannot change directory to {quote(o.chdir)}: {reason(error)}")
+            return 125
+    return await proc.run(operands, env=variables, cwd=cwd)
+
+
+# ------------------------------------------------------------------------------------------- nohup, nice, stdbuf
+
+
+async def nohup(proc: Proc, o: object, operands: list[str]) -> int:
+    return await proc.run(operands)
+
+
+@dataclass(frozen=True, slots=True)
+class NiceOptions:
+    adjustment: str = value("-n", "--adjustment", metavar="N", default="10", digits=True, help="add integer N to the niceness")
+
+
+async def nice(proc: Proc, o: NiceOptions, operands: list[str]) -> int:
+    if not re.fullmatch(r"[+-]?\d+", o.adjustment):
+        raise UsageError(f"invalid adjustment {quote(o.adjustment)}", status=125, hint=False)
+    if not operands:
+        await proc.emit(b"0\n")
+        return 0
+    return await proc.run(operands)
+
+
+@dataclass(frozen=True, slots=True)
+class IoniceOptions:
+    klass: str | None = value("-c", "--class", metavar="CLASS", help="name or number of scheduling class")
+    level: str | None = value("-n", "--classdata", metavar="NUM", help="priority (0..7) in the specified scheduling class")
+    pid: str | None = value("-p", "--pid", metavar="PID", help="act on these already running processes")
+    ignore: bool = flag("-t", "--ignore", help="ignore failures")
+
+
+async def ionice(proc: Proc, o: IoniceOptions, operands: list[str]) -> int:
+    if not operands:
+        await proc.emit(b"none: prio 0\n")
+        return 0
+    return await proc.run(operands)
+
+
+@dataclass(frozen=True, slots=True)
+class StdbufOptions:
+    input: str | None = value("-i", "--input", metavar="MODE", help="adjust standard input stream buffering")
+    output: str | None = value("-o", "--output", metavar="MODE", help="adjust standard output stream buffering")
+    error: str | None = value("-e", "--error", metavar="MODE", help="adjust standard error stream buffering")
+
+
+async def stdbuf(proc: Proc, o: StdbufOptions, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError("missing operand")
+    if o.input is None and o.output is None and o.error is None:
+        raise UsageError("you must specify a buffering mode option")
+    return await proc.run(operands)
+
+
+@dataclass(frozen=True, slots=True)
+class SetsidOptions:
+    ctty: bool = flag("-c", "--ctty", help="set the controlling terminal to the current one")
+    fork: bool = flag("-f", "--fork", help="always fork")
+    wait: bool = flag("-w", "--wait", help="wait program to exit, and use the same return")
+
+
+async def setsid(proc: Proc, o: SetsidOptions, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError("no command specified")
+    return await proc.run(operands)
+
+
+# ------------------------------------------------------------------------------------------- timeout and sleep
+
+
+def duration(text: str, words: str = "invalid time interval") -> float:
+    found = re.fullmatch(r"\s*\+?(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|inf(?:inity)?)([smhd]?)", text, re.I)
+    if found is None:
+        raise UsageError(f"{words} {quote(text)}")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
+
+
+SIGNALS = {
+    name: number
+    for number, name in enumerate(
+        "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ "
+        "VTALRM PROF WINCH POLL PWR SYS".split(),
+        1,
+    )
+}
+
+
+def signal_number(text: str) -> int | None:
+    """The number of a signal given by number or name."""
+    if text.isdigit():
+        return int(text) if int(text) <= 64 else None
+    name = text.upper().removeprefix("SIG")
+    return 0 if name == "EXIT" else SIGNALS.get(name, {"IO": 29, "CLD": 17, "IOT": 6}.get(name))
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutOptions:
+    foreground: bool = flag("-f", "--foreground", help="do not put the command in the background")
+    kill_after: str | None = value("-k", "--kill-after", metavar="DURATION", help="also send a KILL signal if COMMAND is still running this long after")
+    preserve: bool = flag("-p", "--preserve-status", help="exit with the same status as COMMAND, even when it times out")
+    signal: str = value("-s", "--signal", metavar="SIGNAL", default="TERM", help="specify the signal to be sent on timeout")
+    verbose: bool = flag("-v", "--verbose", help="diagnose to stderr any signal sent upon timeout")
+
+
+async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
+    number = signal_number(o.signal)
+    if number is None:
+        raise UsageError(f"{quote(o.signal)}: invalid signal")
+    if o.kill_after is not None:
+        duration(o.kill_after)
+    if len(operands) < 2:
+        raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
+    limit = duration(operands[0])
+    if limit == 0:
+        return await proc.run(operands[1:])
+    task = asyncio.ensure_future(proc.run(operands[1:]))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=min(limit, 1e9))
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if done:
+        return task.result()
+    if o.verbose:
+        name = next((n for n, i in SIGNALS.items() if i == number), str(number))
+        proc.complain(f"sending signal {name} to command {quote(operands[1])}")
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        pass
+    if o.preserve:
+        return 128 + number
+    return 137 if number == 9 else 124
+
+
+async def sleep(proc: Proc, o: object, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError("missing operand")
+    total = 0.0
+    bad: UsageError | None = None
+    for word in operands:
+        try:
+            total += duration(word)
+        except UsageError as error:
+            if bad is not None:
+                proc.complain(bad.message)
+            bad = error
+    if bad is not None:
+        raise bad
+    loop = asyncio.get_running_loop()
+    end = loop.time() + total
+    while (left := end - loop.time()) > 0:
+        budget = proc.budget.left()
+        await asyncio.sleep(min(left, 0.25 if budget is None else min(0.25, budget)))
+        proc.budget.check()
+    return 0
+
+
+# --------------------------------------------------------------------------------------------------------- time
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOptions:
+    posix: bool = flag("-p", "--portability", help="print POSIX 1003.2 conformant output")
+    format: str | None = value("-f", "--format", metavar="FORMAT", help="use FORMAT instead of the default")
+    output: str | None = value("-o", "--output", metavar="FILE", help="write the statistics to FILE")
+    append: bool = flag("-a", "--append", help="with -o, append instead of overwriting")
+    verbose: bool = flag("-v", "--verbose", help="give all the available information")
+    quiet: bool = flag("-q", "--quiet", help="do not report abnormal exits")
+
+
+async def time(proc: Proc, o: TimeOptions, operands: list[str]) -> int:
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    status = await proc.run(operands) if operands else 0
+    real = loop.time() - start
+    if o.posix:
+        text = f"real {real:.2f}\nuser {real:.2f}\nsys 0.00\n"
+    else:
+        minutes = f"{int(real // 60)}:{real % 60:05.2f}"
+        shape = o.format or "%Uuser %Ssystem %Eelapsed %PCPU (%Xavgtext+%Davgdata %Mmaxresident)k\n%Iinputs+%Ooutputs (%Fmajor+%Rminor)pagefaults %Wswaps"
+        table = {"e": f"{real:.2f}", "E": minutes, "U": f"{real:.2f}", "S": "0.00", "P": "99%", "x": str(status), "C": " ".join(operands), "%": "%"}
+        text = re.sub(r"%(.)", lambda m: table.get(m[1], "0"), shape).replace("\\n", "\n").replace("\\t", "\t") + "\n"
+    out = await proc.create(o.output, append=o.append) if o.output is not None else proc.stderr
+    out.write(encode(text))
+    await proc.close(out)
+    return status
+
+
+# -------------------------------------------------------------------------------------------------------- watch
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    beep: bool = flag("-b", "--beep", help="beep if command has a non-zero exit")
+    differences: str | None = optional("-d", "--differences", metavar="permanent", const="", help="highlight changes between updates")
+    errexit: bool = flag("-e", "--errexit", help="exit if command has a non-zero exit")
+    change: bool = flag("-g", "--chgexit", help="exit when output from command changes")
+    interval: str = value("-n", "--interval", metavar="SECS", default="2", help="seconds to wait between updates")
+    equal: str | None = value("-q", "--equexit", metavar="CYCLES", help="exit when output from command does not change in CYCLES")
+    no_title: bool = flag("-t", "--no-title", help="turn off header")
+    exec: bool = flag("-x", "--exec", help='pass command to exec instead of "sh -c"')
+    color: bool = flag("-c", "--color", help="interpret ANSI color and style sequences")
+
+
+async def watch(proc: Proc, o: WatchOptions, operands: list[str]) -> int:
+    from ramet.core.streams import Capture
+
+    if not operands:
+        raise UsageError("missing command")
+    if not (o.change or o.equal or o.errexit) and proc.budget.left() is None:
+        proc.complain("would never end: give -g, -q or -e, or run it under a time limit (timeout 10 watch ...)")
+        return 1
+    words = operands if o.exec else ["bash", "-c", " ".join(operands)]
+    before: bytes | None = None
+    same = 0
+    while True:
+        captured = Capture(proc.budget.limits.output_bytes)
+        status = await proc.run(words, stdout=captured)
+        output = captured.getvalue()
+        if output != before:
+            await proc.emit(output)
+        if status and o.errexit:
+            return 8
+        if before is not None and o.change and output != before:
+            return 0
+        same = same + 1 if output == before else 0
+        if o.equal and same >= int(o.equal):
+            return 0
+        before = output
+        await sleep(proc, None, [o.interval])
+
+
+_ENV = Command(
+    "env",
+    env,
+    EnvOptions,
+    summary="Set each NAME to VALUE in the environment and run COMMAND.",
+    usage="[OPTION]... [-] [NAME=VALUE]... [COMMAND [ARG]...]",
+    bad_usage=125,
+    operands_first=True,
+    rewrite=_env_words,
+)
+
+COMMANDS = [
+    _ENV,
+    Command("nohup", nohup, summary="Run COMMAND, ignoring hangup signals.", usage="COMMAND [ARG]...", operands_first=True, bad_usage=125, min_operands=1),
+    Command("nice", nice, NiceOptions, summary="Run COMMAND with an adjusted niceness, which has no effect here.", usage="[OPTION] [COMMAND [ARG]...]", operands_first=True, bad_usage=125),
+    Command("ionice", ionice, IoniceOptions, summary="Run COMMAND with an I/O class, which has no effect here.", usage="[OPTION]... [COMMAND [ARG]...]", operands_first=True),
+    Command("stdbuf", stdbuf, StdbufOptions, summary="Run COMMAND with modified buffering, which has no effect here.", usage="OPTION... COMMAND", operands_first=True, bad_usage=125),
+    Command("setsid", setsid, SetsidOptions, summary="Run a program in a new session.", usage="[OPTION]... COMMAND [ARG]...", operands_first=True),
+    Command("timeout", timeout, TimeoutOptions, summary="Start COMMAND, and kill it if still running after DURATION.", usage="[OPTION] DURATION COMMAND [ARG]...", operands_first=True, bad_usage=125),
+    Command("sleep", sleep, summary="Pause for NUMBER seconds (s, m, h, d).", usage="NUMBER[SUFFIX]..."),
+    Command("time", time, TimeOptions, summary="Run COMMAND and report the time it took.", usage="[OPTION]... COMMAND [ARG]...", operands_first=True),
+    Command("watch", watch, WatchOptions, summary="Execute a program periodically, printing its output when it changes.", usage="[OPTION]... COMMAND", operands_first=True),
+]

@@ -1,0 +1,303 @@
+"""xargs: words from input become command lines, run one after another or several at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+from ramet.core.streams import Null, Reader, lines
+
+LIMIT = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class XargsOptions:
+    null: bool = flag("-0", "--null", help="items are separated by a null, not whitespace")
+    arg_file: str | None = value("-a", "--arg-file", metavar="FILE", help="read arguments from FILE, not standard input")
+    delimiter: str | None = value("-d", "--delimiter", metavar="CHARACTER", help="items are separated by CHARACTER")
+    eof: str | None = mixed(
+        value("-E", metavar="END", help="set logical EOF string"),
+        optional("-e", "--eof", metavar="END", const=None, help="equivalent to -E END if END is specified"),
+        default=None,
+    )
+    replace: str | None = mixed(
+        value("-I", metavar="R", help="replace R in INITIAL-ARGS with names read from input"),
+        optional("-i", "--replace", metavar="R", const="{}", help="like -I, R defaults to {}"),
+        default=None,
+    )
+    max_lines: str | None = mixed(
+        value("-L", metavar="MAX-LINES", help="use at most MAX-LINES non-blank input lines per command line"),
+        optional("-l", "--max-lines", metavar="MAX-LINES", const="1", help="like -L, default 1"),
+        default=None,
+    )
+    max_args: str | None = value("-n", "--max-args", metavar="MAX-ARGS", help="use at most MAX-ARGS arguments per command line")
+    open_tty: bool = flag("-o", "--open-tty", help="reopen stdin as /dev/tty in the child process")
+    procs: str = value("-P", "--max-procs", metavar="MAX-PROCS", default="1", help="run at most MAX-PROCS processes at a time")
+    interactive: bool = flag("-p", "--interactive", help="prompt before running commands")
+    slot_var: str | None = value("--process-slot-var", metavar="VAR", help="set environment variable VAR in child processes")
+    no_run: bool = flag("-r", "--no-run-if-empty", help="if there are no arguments, then do not run COMMAND")
+    max_chars: str | None = value("-s", "--max-chars", metavar="MAX-CHARS", help="limit length of command line to MAX-CHARS")
+    limits: bool = flag("--show-limits", help="show limits on command-line length")
+    verbose: bool = flag("-t", "--verbose", help="print commands before executing them")
+    exit: bool = flag("-x", "--exit", help="exit if the size (see -s) is exceeded")
+
+
+def _number(text: str | None, option: str, low: int) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d+", text):
+        raise UsageError(f"invalid number \"{text}\" for -{option} option")
+    if int(text) < low:
+        raise UsageError(f"value {text} for -{option} option should be >= {low}")
+    return int(text)
+
+
+def _delimiter(text: str) -> bytes:
+    if len(text) == 1 and ord(text) < 128:
+        return text.encode()
+    found = re.fullmatch(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[abfnrtv0\\])", text)
+    if found is None:
+        if text.startswith("\\"):
+            raise UsageError(f"Invalid escape sequence {text} in input delimiter specification.", hint=False)
+        raise UsageError(
+            f"Invalid input delimiter specification {text}: the delimiter must be either a single character or an escape sequence starting with \\.",
+            hint=False,
+        )
+    body = found[1]
+    if body[0] == "x":
+        return bytes([int(body[1:], 16)])
+    if body[0].isdigit():
+        return bytes([int(body, 8) & 255])
+    return {"a": b"\a", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v", "\\": b"\\"}[body]
+
+
+class _Stop(Exception):
+    """A command said 255, or a line was too long: no more commands run."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
+    max_args, max_lines = _number(o.max_args, "n", 1), _number(o.max_lines, "L", 1)
+    procs, max_chars = _number(o.procs, "P", 0), _number(o.max_chars, "s", 1)
+    replace = o.replace
+    order = [w[:2] for w in proc.argv if re.match(r"-[ILn]", w)]
+    if replace is not None and max_args is not None:
+        # The last of -I, -L and -n wins; -n 1 after -I is no conflict.
+        if order and order[-1] == "-n" and max_args != 1:
+            replace = None
+            proc.complain("warning: options --replace and --max-args/-n are mutually exclusive, ignoring previous --replace value")
+        elif max_args is not None:
+            if max_args != 1:
+                proc.complain("warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous --max-args value")
+            max_args = None
+    if replace is not None and max_lines is not None:
+        max_lines = None
+    delimiter = b"\0" if o.null else _delimiter(o.delimiter) if o.delimiter is not None else None
+    try:
+        reader = proc.stdin if o.arg_file is None else await proc.open(o.arg_file)
+    except OSError as error:
+        proc.complain(f"Cannot open input file {quote(o.arg_file or '')}: {reason(error)}")
+        return 1
+    command = operands or ["echo"]
+    runner = _Runner(proc, o, procs or 0)
+    limit = max_chars or LIMIT
+    try:
+        if replace is not None:
+            async for item, _ in _items(proc, reader, delimiter, o.eof, whole_lines=True):
+                words = [part.replace(replace, item) for part in command]
+                if sum(len(encode(w)) + 1 for w in words) > limit:
+                    proc.complain("argument list too long" if o.max_chars is None else "argument line too long")
+                    raise _Stop(1)
+                await runner.start(words)
+        else:
+            await _gather(proc, o, reader, delimiter, command, runner, max_args, max_lines, limit)
+    except _Stop as stop:
+        runner.status = runner.status or stop.status
+    await runner.finish()
+    if o.arg_file is not None:
+        await proc.close(reader)
+    return runner.status
+
+
+async def _gather(
+    proc: Proc, o: XargsOptions, reader: Reader, delimiter: bytes | None, command: list[str], runner: _Runner,
+    max_args: int | None, max_lines: int | None, limit: int,
+) -> None:  # fmt: skip
+    base = sum(len(encode(w)) + 1 for w in command)
+    words: list[str] = []
+    size, line_count, any_run = base, 0, False
+    async for item, line_end in _items(proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None):
+        cost = len(encode(item)) + 1
+        if base + cost > limit:
+            proc.complain("argument line too long")
+            raise _Stop(1)
+        if words and size + cost > limit:
+            if o.exit and (max_args is not None or max_lines is not None):
+                proc.complain("argument list too long")
+                raise _Stop(1)
+            await runner.start([*command, *words])
+            any_run, words, size, line_count = True, [], base, 0
+        words.append(item)
+        size += cost
+        line_count += line_end
+        if (max_args is not None and len(words) >= max_args) or (max_lines is not None and line_count >= max_lines):
+            await runner.start([*command, *words])
+            any_run, words, size, line_count = True, [], base, 0
+    if words or (not any_run and not o.no_run):
+        await runner.start([*command, *words])
+
+
+async def _items(
+    proc: Proc, reader: Reader, delimiter: bytes | None, eof: str | None, *, whole_lines: bool, lines_matter: bool = False
+) -> AsyncIterator[tuple[str, bool]]:
+    """The items of the input, each with whether it ends its line."""
+    if delimiter is not None:
+        async for raw in lines(reader, delimiter):
+            yield decode(raw[:-1] if raw.endswith(delimiter) else raw), True
+        return
+    pending: list[str] = []
+    carried = ""
+    async for raw in lines(reader):
+        text = carried + decode(raw)
+        carried = ""
+        body = text[:-1] if text.endswith("\n") else text
+        if whole_lines:
+            body = body.lstrip(" \t")
+        words, open_quote, continued = _split(body, whole_lines)
+        if open_quote:
+            kind = "single" if open_quote == "'" else "double"
+            for word in pending + words[:-1]:
+                yield word, False
+            proc.complain(
+                f"unmatched {kind} quote; by default quotes are special to xargs unless you use the -0 option"
+            )
+            raise _Stop(1)
+        if continued and text.endswith("\n"):
+            carried = text
+            continue
+        if eof is not None and eof in words:
+            words = words[: words.index(eof)]
+            for i, word in enumerate(words):
+                yield word, i == len(words) - 1
+            return
+        # With -L a trailing blank joins the next line to this one.
+        joined = lines_matter and body[-1:] in (" ", "\t")
+        for i, word in enumerate(words):
+            yield word, i == len(words) - 1 and not joined
+        await proc.budget.breathe()
+
+
+_WORD = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)|([^\s'"\\]+)|(\s+)|(['"])|(\\)""", re.S)
+
+
+def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
+    """Words of a line with quotes removed; an open quote and a trailing backslash are told."""
+    if whole and not any(c in text for c in "'\"\\"):
+        return ([text] if text else []), "", False
+    out: list[str] = []
+    word: str | None = None
+    for found in _WORD.finditer(text):
+        single, double, escaped, plain, blank, open_quote, backslash = found.groups()
+        if blank is not None:
+            if whole:
+                word = (word or "") + blank
+                continue
+            if word is not None:
+                out.append(word)
+            word = None
+        elif open_quote is not None:
+            return [*out, word or ""], open_quote, False
+        elif backslash is not None:
+            return out, "", True
+        else:
+            piece = next(p for p in (single, double, escaped, plain) if p is not None)
+            word = (word or "") + piece
+    if word is not None:
+        out.append(word)
+    return out, "", False
+
+
+class _Runner:
+    """Runs command lines, at most `procs` at a time, and keeps the status."""
+
+    def __init__(self, proc: Proc, o: XargsOptions, procs: int) -> None:
+        self.proc, self.o = proc, o
+        self.procs = procs or 64
+        self.status = 0
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.slots: list[int] = []
+        self.stop: _Stop | None = None
+
+    async def start(self, words: list[str]) -> None:
+        if self.stop is not None:
+            raise self.stop
+        if self.o.verbose or self.o.interactive:
+            text = " ".join(shown(w) for w in words)
+            self.proc.stderr.write(encode(text + ("?..." if self.o.interactive else "\n")))
+            if self.o.interactive:
+                answer = await self.proc.stdin.readline() if self.o.arg_file is not None else b""
+                if answer[:1] not in (b"y", b"Y"):
+                    self.proc.stderr.write(b"\n")
+                    return
+        if self.procs == 1:
+            await self._run(words, 0)
+            if self.stop is not None:
+                raise self.stop
+            return
+        while len(self.tasks) >= self.procs:
+            done, self.tasks = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        slot = next(i for i in range(self.procs) if i not in self.slots)
+        self.slots.append(slot)
+        self.tasks.add(asyncio.create_task(self._run(words, slot)))
+
+    async def _run(self, words: list[str], slot: int) -> None:
+        env = None
+        if self.o.slot_var is not None:
+            env = {**self.proc.env, self.o.slot_var: str(slot)}
+        status = await self.proc.run(words, stdin=Null(), env=env)
+        if slot in self.slots:
+            self.slots.remove(slot)
+        if status == 255:
+            self.proc.complain(f"{words[0]}: exited with status 255; aborting")
+            self.stop = _Stop(124)
+            self.status = 124
+        elif status in (126, 127):
+            self.status = status
+            self.stop = _Stop(status)
+        elif status > 128 and status != 141:
+            self.proc.complain(f"{words[0]}: terminated by signal {status - 128}")
+            self.stop = _Stop(125)
+            self.status = 125
+        elif status:
+            self.status = 123
+
+    async def finish(self) -> None:
+        if self.tasks:
+            await asyncio.gather(*self.tasks)
+            self.tasks.clear()
+
+
+COMMANDS = [
+    Command(
+        "xargs",
+        xargs,
+        XargsOptions,
+        summary="Run COMMAND with arguments INITIAL-ARGS and more arguments read from input.",
+        usage="[OPTION]... COMMAND [INITIAL-ARGS]...",
+        operands_first=True,
+        examples=[
+            ("find . -name '*.o' -print0 | xargs -0 rm", "names with any character"),
+            ("ls | xargs -I{} mv {} {}.bak", "one command per line"),
+        ],
+    )
+]
