@@ -1,1 +1,47 @@
-"""Ramet: every backend as one file tree, a real shell over it, every state saved and versioned."""
+"""Ramet: every backend as one file tree, a real shell over it, every state saved and versioned.
+
+    from ramet import Workspace, RAMResource, DiskResource, MountMode
+
+Names are imported when they are first used, so that `import ramet` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ramet.backends.disk import DiskResource as DiskResource
+    from ramet.backends.ram import RAMResource as RAMResource
+    from ramet.core.errors import RametError as RametError
+    from ramet.core.limits import Limits as Limits
+    from ramet.workspace.mounts import MountMode as MountMode
+    from ramet.workspace.result import IOResult as IOResult
+    from ramet.workspace.workspace import Workspace as Workspace
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "DiskResource": "ramet.backends.disk",
+    "IOResult": "ramet.workspace.result",
+    "Limits": "ramet.core.limits",
+    "MountMode": "ramet.workspace.mounts",
+    "RAMResource": "ramet.backends.ram",
+    "RametError": "ramet.core.errors",
+    "Workspace": "ramet.workspace.workspace",
+}
+
+__all__ = ["DiskResource", "IOResult", "Limits", "MountMode", "RAMResource", "RametError", "Workspace", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module 'ramet' has no attribute {name!r}")
+    value = getattr(import_module(place), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,10 +10,12 @@ import asyncio
 import errno
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
+from typing import Generic, TypeVar
 
 from ramet.core.errors import LimitExceeded, fail
 from ramet.core.stat import Stat
 
+Item = TypeVar("Item")
 BLOCK = 256 * 1024
 PIPE_CAPACITY = 256 * 1024
 
@@ -375,6 +377,23 @@ def pipe(capacity: int = PIPE_CAPACITY) -> tuple[PipeReader, PipeWriter]:
     """A bounded pipe: the writer fills up when nobody reads, and breaks (EPIPE) when the reader has gone."""
     channel = _Channel(capacity)
     return PipeReader(channel), PipeWriter(channel)
+
+
+class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, which wants more than an iterator
+    """`async with closing(source) as items:` ends a stream where its reader stops, not when it is collected."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: AsyncIterator[Item]) -> None:
+        self._source = source
+
+    async def __aenter__(self) -> AsyncIterator[Item]:
+        return self._source
+
+    async def __aexit__(self, *_: object) -> None:
+        close = getattr(self._source, "aclose", None)
+        if close is not None:
+            await close()
 
 
 # ------------------------------------------------------------------------------------------- working with lines

@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 from ramet.core.errors import fail
-from ramet.core.paths import Path
+from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import closing
 from ramet.layers.forward import Forward
 
 MIB = 1024 * 1024
@@ -75,6 +76,11 @@ class FileStore:
         if old is not None:
             self.size -= len(old.data)
 
+    def adopt(self, other: FileStore) -> None:
+        """Begin with what another store remembers; the bytes are shared."""
+        self.entries = other.entries.copy()
+        self.size = other.size
+
     def forget_below(self, top: Path) -> None:
         for path in [p for p in self.entries if p.under(top)]:
             self.forget(path)
@@ -88,12 +94,14 @@ class Cache(Forward):
         inner: Resource,
         *,
         files: FileStore | None = None,
+        prefix: Path = ROOT,
         max_drain_bytes: int = 8 * MIB,
         max_entries: int = 100_000,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(inner)
-        self.files = files or FileStore()
+        self.files = files if files is not None else FileStore()
+        self._prefix = prefix  # several mounts may share one store of contents
         self.max_drain_bytes = max_drain_bytes
         self.stats = CacheStats()
         self._max_entries = max_entries
@@ -172,35 +180,37 @@ class Cache(Forward):
             return
         self.stats.misses += 1
         if start or stop is not None:
-            async for block in self.inner.read(path, start, stop):
-                self.stats.bytes_from_backend += len(block)
-                yield block
+            async with closing(self.inner.read(path, start, stop)) as blocks:
+                async for block in blocks:
+                    self.stats.bytes_from_backend += len(block)
+                    yield block
             return
-        async for block in self._read_whole(path):
-            yield block
+        async with closing(self._read_whole(path)) as blocks:
+            async for block in blocks:
+                yield block
 
     async def _valid_entry(self, path: Path) -> Entry | None:
-        entry = self.files.get(path)
+        entry = self.files.get(path.onto(self._prefix))
         if entry is None:
             return None
         if entry.fresh(self._clock()):
             self.stats.hits += 1
             return entry
         if entry.fingerprint is None:
-            self.files.forget(path)
+            self.files.forget(path.onto(self._prefix))
             return None
         self._index.pop(path, None)
         try:
             stat = await self.stat(path)
         except FileNotFoundError:
-            self.files.forget(path)
+            self.files.forget(path.onto(self._prefix))
             raise
         if stat.version != entry.fingerprint:
-            self.files.forget(path)
+            self.files.forget(path.onto(self._prefix))
             return None
         self.stats.revalidated += 1
         renewed = Entry(entry.data, entry.fingerprint, stat.ttl, self._clock())
-        self.files.put(path, renewed)
+        self.files.put(path.onto(self._prefix), renewed)
         return renewed
 
     async def _read_whole(self, path: Path) -> AsyncIterator[bytes]:
@@ -232,7 +242,7 @@ class Cache(Forward):
     def _keep(self, path: Path, parts: list[bytes], stat: Stat, epoch: int) -> None:
         data = b"".join(parts)
         if epoch == self._epoch and (stat.size is None or stat.size == len(data)):
-            self.files.put(path, Entry(data, stat.version, stat.ttl, self._clock()))
+            self.files.put(path.onto(self._prefix), Entry(data, stat.version, stat.ttl, self._clock()))
 
     def _stopped_early(
         self, path: Path, source: AsyncIterator[bytes], parts: list[bytes] | None, stat: Stat, epoch: int
@@ -265,12 +275,12 @@ class Cache(Forward):
         self._index.pop(path.parent, None)
         self._listings.pop(path.parent, None)
         self._listings.pop(path, None)
-        self.files.forget(path)
+        self.files.forget(path.onto(self._prefix))
 
     def forget_below(self, top: Path) -> None:
         """Drop everything known about `top` and what lies below it."""
         self._forget(top)
-        self.files.forget_below(top)
+        self.files.forget_below(top.onto(self._prefix))
         for known in [p for p in self._index if p.under(top)]:
             del self._index[known]
         for known in [p for p in self._listings if p.under(top)]:
@@ -322,10 +332,6 @@ class Cache(Forward):
             self._forget(path)
 
     # ------------------------------------------------------------------------------------------- lifecycle
-
-    def entries(self) -> Iterator[tuple[Path, Entry]]:
-        """What is remembered, for a snapshot."""
-        yield from self.files.entries.items()
 
     async def settle(self) -> None:
         """Wait for the background reads that are under way."""

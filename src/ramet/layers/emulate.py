@@ -13,6 +13,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import closing
 from ramet.layers.forward import Forward
 
 EMULATED = Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.TRUNCATE | Cap.PRECONDITIONS
@@ -30,15 +31,16 @@ class Emulate(Forward):
 
     async def _sliced(self, path: Path, start: int, stop: int | None) -> AsyncIterator[bytes]:
         at = 0
-        async for block in self.inner.read(path):
-            end = at + len(block)
-            if end > start:
-                part = block[max(0, start - at) : None if stop is None else max(0, stop - at)]
-                if part:
-                    yield part
-            at = end
-            if stop is not None and at >= stop:
-                return
+        async with closing(self.inner.read(path)) as blocks:
+            async for block in blocks:
+                end = at + len(block)
+                if end > start:
+                    part = block[max(0, start - at) : None if stop is None else max(0, stop - at)]
+                    if part:
+                        yield part
+                at = end
+                if stop is not None and at >= stop:
+                    return
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None

@@ -9,6 +9,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Attrs, Stat
+from ramet.core.streams import closing
 from ramet.layers.forward import Forward
 
 
@@ -42,14 +43,16 @@ class Hide(Forward):
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         self._see(path)
-        async for name, stat in self.inner.scan(path):
-            if not self._hidden(path / name):
-                yield name, stat
+        async with closing(self.inner.scan(path)) as entries:
+            async for name, stat in entries:
+                if not self._hidden(path / name):
+                    yield name, stat
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         self._see(path)
-        async for block in self.inner.read(path, start, stop):
-            yield block
+        async with closing(self.inner.read(path, start, stop)) as blocks:
+            async for block in blocks:
+                yield block
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None

@@ -9,6 +9,7 @@ from types import TracebackType
 from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Attrs, Stat
+from ramet.core.streams import closing
 from ramet.layers.forward import Forward
 
 
@@ -57,13 +58,13 @@ class Limit(Forward):
             return await self.inner.stat(path)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
-        async with self._gate:
-            async for entry in self.inner.scan(path):
+        async with self._gate, closing(self.inner.scan(path)) as entries:
+            async for entry in entries:
                 yield entry
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        async with self._gate:
-            async for block in self.inner.read(path, start, stop):
+        async with self._gate, closing(self.inner.read(path, start, stop)) as blocks:
+            async for block in blocks:
                 yield block
 
     async def write(

@@ -19,6 +19,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, Handle, How, Openable, Resource, extension
 from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import closing
 
 ABSENT = "absent"
 """The base of a path that did not exist below when it was first written here."""
@@ -125,8 +126,9 @@ class Overlay:
     async def _read_below(self, path: Path, start: int, stop: int | None) -> AsyncIterator[bytes]:
         if self._hidden(path):
             raise fail(errno.ENOENT, path)
-        async for block in self.inner.read(path, start, stop):
-            yield block
+        async with closing(self.inner.read(path, start, stop)) as blocks:
+            async for block in blocks:
+                yield block
 
     # -------------------------------------------------------------------------------------------- changing
 

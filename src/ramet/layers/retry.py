@@ -15,6 +15,7 @@ from ramet.core.errors import Unavailable
 from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Attrs, Stat
+from ramet.core.streams import closing
 from ramet.layers.forward import Forward
 
 T = TypeVar("T")
@@ -69,10 +70,11 @@ class Retry(Forward):
         waited, attempt = 0.0, 0
         while True:
             try:
-                async for entry in self.inner.scan(path):
-                    if entry[0] not in seen:
-                        seen.add(entry[0])
-                        yield entry
+                async with closing(self.inner.scan(path)) as entries:
+                    async for entry in entries:
+                        if entry[0] not in seen:
+                            seen.add(entry[0])
+                            yield entry
                 return
             except Unavailable as error:
                 waited = await self._pause(attempt, waited, error)
@@ -82,9 +84,10 @@ class Retry(Forward):
         waited, attempt = 0.0, 0
         while True:
             try:
-                async for block in self.inner.read(path, start, stop):
-                    start += len(block)
-                    yield block
+                async with closing(self.inner.read(path, start, stop)) as blocks:
+                    async for block in blocks:
+                        start += len(block)
+                        yield block
                 return
             except Unavailable as error:
                 waited = await self._pause(attempt, waited, error)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramet.core.limits import DEFAULT_LIMITS, Limits
+from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Resource
 from ramet.layers.cache import Cache, FileStore
 from ramet.layers.emulate import EMULATED, Emulate
@@ -22,6 +23,8 @@ class Policy:
     writable: bool = True
     cache: FileStore | None = None
     """Where contents of a remote mount are kept; None leaves it uncached. Local mounts never need one."""
+    prefix: Path = ROOT
+    """Where the mount is, which tells its contents apart from those of others in a shared cache."""
     max_drain_bytes: int = 8 << 20
     limits: Limits = DEFAULT_LIMITS
     patience: Patience | None = None
@@ -40,7 +43,7 @@ def build(resource: Resource, policy: Policy) -> Resource:
     if EMULATED not in caps:
         resource = Emulate(resource)
     if Cap.LOCAL not in caps and policy.cache is not None:
-        resource = Cache(resource, files=policy.cache, max_drain_bytes=policy.max_drain_bytes)
+        resource = Cache(resource, files=policy.cache, prefix=policy.prefix, max_drain_bytes=policy.max_drain_bytes)
     if policy.record is not None:
         resource = Trace(resource, policy.record)
     return resource if policy.writable else ReadOnly(resource)

@@ -11,6 +11,7 @@ from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Data, Handle, HardLinks, How, Openable, Resource, extension
 from ramet.core.stat import Attrs, Stat
+from ramet.core.streams import closing
 from ramet.layers.forward import Forward
 
 T = TypeVar("T")
@@ -52,8 +53,9 @@ class Trace(Forward):
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         start, number = self._clock(), 0
         try:
-            async for entry in self.inner.scan(path):
-                yield entry
+            async with closing(self.inner.scan(path)) as entries:
+                async for entry in entries:
+                    yield entry
         except OSError as error:
             number = error.errno or errno.EIO
             raise
@@ -63,9 +65,10 @@ class Trace(Forward):
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         began, number, total = self._clock(), 0, 0
         try:
-            async for block in self.inner.read(path, start, stop):
-                total += len(block)
-                yield block
+            async with closing(self.inner.read(path, start, stop)) as blocks:
+                async for block in blocks:
+                    total += len(block)
+                    yield block
         except OSError as error:
             number = error.errno or errno.EIO
             raise

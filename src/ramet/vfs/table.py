@@ -16,7 +16,7 @@ from ramet.core.fs import Open
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, HardLinks, How, Openable, Resource, extension
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.core.streams import FileStream
+from ramet.core.streams import FileStream, closing
 from ramet.vfs.dev import DevResource
 from ramet.vfs.streams import LocalStream, RemoteStream
 
@@ -170,10 +170,11 @@ class VFS:
                 points = self._points.get(here, ())
                 try:
                     resource, inner, _ = self.locate(here)
-                    async for entry in resource.scan(inner):
-                        if points and entry[0] in points:
-                            continue
-                        yield entry
+                    async with closing(resource.scan(inner)) as entries:
+                        async for entry in entries:
+                            if points and entry[0] in points:
+                                continue
+                            yield entry
                 except OSError as error:
                     if not points or error.errno not in (errno.ENOENT, errno.ENOTDIR):
                         raise
@@ -191,9 +192,10 @@ class VFS:
         begun = False
         try:
             resource, inner, _ = self.locate(path)
-            async for block in resource.read(inner, start, stop):
-                begun = True
-                yield block
+            async with closing(resource.read(inner, start, stop)) as blocks:
+                async for block in blocks:
+                    begun = True
+                    yield block
             return
         except OSError as error:
             if error.errno != errno.ELOOP or begun:
@@ -201,8 +203,9 @@ class VFS:
         target = await self.resolve(path)
         resource, inner, _ = self.locate(target)
         try:
-            async for block in resource.read(inner, start, stop):
-                yield block
+            async with closing(resource.read(inner, start, stop)) as blocks:
+                async for block in blocks:
+                    yield block
         except OSError as error:
             raise _named(error, path) from None
 

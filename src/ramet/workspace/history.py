@@ -101,12 +101,11 @@ class History:
         for record in records:
             self.add(record)
 
-    def copy(self) -> History:
-        twin = History(self._records.maxlen or 0, self._operations.maxlen or 0)
-        twin._records.extend(self._records)
-        twin._operations.extend(self._operations)
-        twin.next_number = self.next_number
-        return twin
+    def adopt(self, other: History) -> None:
+        """Begin with what another history holds."""
+        self._records.extend(other._records)
+        self._operations.extend(other._operations)
+        self.next_number = other.next_number
 
 
 class ObserverResource:

@@ -37,11 +37,10 @@ class CommandRegistry(Mapping[str, Exec]):
         self._own: dict[str, Exec] = {}
         self._overrides: dict[str, list[Override]] = {}
 
-    def copy(self) -> CommandRegistry:
-        twin = CommandRegistry(self._base)
-        twin._own = dict(self._own)
-        twin._overrides = {name: list(found) for name, found in self._overrides.items()}
-        return twin
+    def adopt(self, other: CommandRegistry) -> None:
+        """Know what another registry knows."""
+        self._own.update(other._own)
+        self._overrides.update({name: list(found) for name, found in other._overrides.items()})
 
     def __getitem__(self, name: str) -> Exec:
         found = self._own.get(name)

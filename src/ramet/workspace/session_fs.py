@@ -11,7 +11,7 @@ from ramet.core.fs import Open
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, How
 from ramet.core.stat import Attrs, Stat
-from ramet.core.streams import FileStream
+from ramet.core.streams import FileStream, closing
 from ramet.vfs.streams import CountedStream
 from ramet.vfs.table import VFS
 from ramet.workspace.history import History, OperationRecord
@@ -84,17 +84,19 @@ class SessionFS:
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         await self._ask("scan", path)
-        async for entry in self._vfs.scan(path):
-            yield entry
+        async with closing(self._vfs.scan(path)) as entries:
+            async for entry in entries:
+                yield entry
         self._note("scan", path)
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         await self._ask("read", path)
         total = 0
         try:
-            async for block in self._vfs.read(path, start, stop):
-                total += len(block)
-                yield block
+            async with closing(self._vfs.read(path, start, stop)) as blocks:
+                async for block in blocks:
+                    total += len(block)
+                    yield block
         except OSError as error:
             raise self._failed("read", path, error) from None
         finally:

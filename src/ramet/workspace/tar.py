@@ -8,7 +8,6 @@ regular members by name.
 from __future__ import annotations
 
 import os
-import stat as modes
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, Protocol
@@ -226,16 +225,3 @@ def _pax_path(data: bytes) -> bytes | None:
             path = record[5:]
         at += int(length)
     return path
-
-
-def file_blocks(path: str, size: int, dir_fd: int | None = None) -> Iterator[bytes]:
-    """The first `size` bytes of a host file, never following a link."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
-    try:
-        if not modes.S_ISREG(os.fstat(fd).st_mode):
-            raise ValueError(f"{path!r} is not a regular file any more")
-        while size > 0 and (block := os.read(fd, min(size, COPY))):
-            size -= len(block)
-            yield block
-    finally:
-        os.close(fd)

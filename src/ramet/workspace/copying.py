@@ -1,0 +1,105 @@
+"""Making a workspace out of another state: a snapshot that was opened, or a workspace that lives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ramet.backends.disk import DiskResource
+from ramet.core.resource import Forkable, Resource
+from ramet.shell.interp.session_data import dump, load
+from ramet.workspace.mounts import Mount, MountForm
+from ramet.workspace.snapshot import Opened
+from ramet.workspace.state import (
+    RestoreReport,
+    apply_state_dict,
+    check_version,
+    mounts_from,
+    strict_or_report,
+)
+
+if TYPE_CHECKING:
+    from ramet.workspace.workspace import Settings, Workspace
+
+
+def load_workspace(
+    kind: type[Workspace],
+    opened: Opened,
+    resources: Mapping[str, Resource] | None,
+    secrets: Mapping[str, str] | None,
+    strict: bool,
+    settings: Settings | None,
+) -> Workspace:
+    check_version(opened.manifest)
+    report = RestoreReport()
+    mounts: dict[str, MountForm] = dict(mounts_from(opened, resources, report))
+    ws = kind(mounts, secrets=secrets, settings=settings)
+    apply_state_dict(ws, opened, report)
+    strict_or_report(report, strict)
+    ws.restored = report
+    return ws
+
+
+def copy_workspace(ws: Workspace) -> Workspace:
+    mounts: dict[str, MountForm] = {
+        str(mount.prefix): Mount(
+            mount.prefix, copy_resource(mount.resource), mount.mode, mount.cached, mount.patience, mount.scratch
+        )
+        for mount in ws.mounts(scratch=True)
+    }
+    twin = type(ws)(mounts, secrets=ws.secrets.env(), policy=ws.policy, settings=ws.settings)
+    adopt_kernel(twin, ws)
+    return twin
+
+
+def adopt_kernel(twin: Workspace, ws: Workspace) -> None:
+    """Give `twin` everything of `ws` but its mounts: commands, history, cache, sessions."""
+    twin.commands.adopt(ws.commands)
+    twin.history.adopt(ws.history)
+    twin.cached_files.adopt(ws.cached_files)
+    for session in ws.list_sessions():
+        if session.session_id not in twin.sessions:
+            twin.create_session(session.session_id)
+        state = twin.get_session(session.session_id).state
+        load(state, dump(session.state))
+        state.cwd = session.cwd
+
+
+def copy_resource(resource: Resource) -> Resource:
+    """An independent twin where the bytes are ours, the resource itself where they are someone else's."""
+    if isinstance(resource, Forkable):
+        return resource.fork()
+    if isinstance(resource, DiskResource):
+        return _copy_disk(resource)
+    return resource
+
+
+def _copy_disk(disk: DiskResource) -> DiskResource:
+    """The same tree in a fresh directory beside nothing of anybody: links stay links, times and modes stay."""
+    target = tempfile.mkdtemp(prefix="ramet-")
+    os.rmdir(target)
+    shutil.copytree(disk.root, target, symlinks=True, copy_function=_copy_file, ignore=_special_files)
+    return DiskResource(target)
+
+
+def _copy_file(source: str, target: str) -> str:
+    """One file by copy_file_range, which shares the blocks on file systems that can."""
+    with open(source, "rb", buffering=0) as src, open(target, "xb", buffering=0) as dst:
+        left = os.fstat(src.fileno()).st_size
+        while left > 0 and (moved := os.copy_file_range(src.fileno(), dst.fileno(), left)):
+            left -= moved
+    shutil.copystat(source, target, follow_symlinks=False)
+    return target
+
+
+def _special_files(folder: str, names: list[str]) -> list[str]:
+    """What cannot be copied: FIFOs, sockets, devices."""
+    special: list[str] = []
+    for name in names:
+        path = os.path.join(folder, name)
+        if not (os.path.islink(path) or os.path.isfile(path) or os.path.isdir(path)):
+            special.append(name)
+    return special

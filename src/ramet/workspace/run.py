@@ -1,0 +1,190 @@
+"""How one call runs: in order within its session, inside its limits, leaving nothing of itself behind.
+
+Rules that this file keeps:
+- `cwd` and `env` of a call are undone whichever way it ends.
+- A timeout is a result (124, the output so far); a cancellation is an exception; when both happen, cancellation wins.
+- Every call becomes exactly one record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ramet.core.errors import LimitExceeded, RametError
+from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
+from ramet.core.paths import Path, encode
+from ramet.core.streams import Reader
+from ramet.shell.expand.values import EXPORT
+from ramet.workspace.execution import Channels
+from ramet.workspace.history import HEAD_BYTES, ExecutionRecord
+from ramet.workspace.result import IOResult
+from ramet.workspace.session import Session
+
+if TYPE_CHECKING:
+    from ramet.workspace.workspace import Workspace
+
+TIMED_OUT = 124
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was asked for."""
+
+    command: str
+    session: Session
+    agent_id: str
+    stdin: Reader | None
+    cwd: Path | None
+    env: Mapping[str, str]
+    limits: Limits
+    cancel: asyncio.Event | None
+
+
+async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
+    if ws.closed:
+        raise RametError("closed", "the workspace is closed", "make a new one, or load a snapshot")
+    session = call.session
+    async with session.lock:
+        clock = ws.settings.clock
+        started = clock()
+        session.fs.start(call.agent_id)
+        outcome = _Outcome()
+        try:
+            with _only_for_this_call(session, call):
+                await _with_cancel(_run(call, channels, outcome), call.cancel)
+        except (asyncio.CancelledError, Cancelled):
+            outcome.cancelled = True
+            outcome.exit_code = 130
+            raise
+        finally:
+            result = _result(call, channels, outcome, clock() - started)
+            ws.history.add(_record(ws, call, result, outcome, started, clock()))
+        return result
+
+
+@dataclass
+class _Outcome:
+    exit_code: int = 0
+    timed_out: bool = False
+    truncated: bool = False
+    cancelled: bool = False
+
+
+async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
+    session, limits = call.session, call.limits
+    budget = Budget(limits)
+    try:
+        async with asyncio.timeout(limits.wall_time):
+            outcome.exit_code = await session.shell.run(
+                session.state,
+                call.command,
+                stdin=call.stdin,
+                stdout=channels.stdout,
+                stderr=channels.stderr,
+                budget=budget,
+            )
+    except (TimeoutError, TimeUp):
+        outcome.exit_code, outcome.timed_out = TIMED_OUT, True
+        session.state.status = TIMED_OUT
+    except LimitExceeded as error:
+        outcome.exit_code, outcome.truncated = 1, True
+        _tell(channels, f"ramet: {error}\n")
+
+
+def _tell(channels: Channels, message: str) -> None:
+    try:
+        channels.stderr.write(encode(message))
+    except (LimitExceeded, BrokenPipeError):
+        return  # stderr itself is what is full or gone; the exit code says the rest
+
+
+async def _with_cancel(run: Coroutine[Any, Any, None], cancel: asyncio.Event | None) -> None:
+    """Await `run`; when the token is set first, stop it and raise Cancelled."""
+    if cancel is None:
+        await run
+        return
+    work = asyncio.ensure_future(run)
+    signal = asyncio.ensure_future(cancel.wait())
+    try:
+        await asyncio.wait({work, signal}, return_when=asyncio.FIRST_COMPLETED)
+        if cancel.is_set():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            raise Cancelled("the cancel token was set")
+        await work
+    finally:
+        for task in (work, signal):
+            task.cancel()
+        await asyncio.gather(work, signal, return_exceptions=True)
+
+
+@contextmanager
+def _only_for_this_call(session: Session, call: Call) -> Iterator[None]:
+    if call.cwd is None and not call.env:
+        yield
+        return
+    state = session.state
+    store, cwd = state.store, state.cwd
+    names = [*call.env, *(("PWD", "OLDPWD") if call.cwd is not None else ())]
+    before = [(name, name in store.values, store.values.get(name), store.attrs.get(name, 0)) for name in names]
+    if call.cwd is not None:
+        state.cwd = call.cwd
+        store.set("PWD", str(call.cwd))
+    for name, value in call.env.items():
+        store.set(name, value)
+        store.flag(name, add=EXPORT)
+    try:
+        yield
+    finally:
+        for name, known, value_before, flags in before:
+            if known:
+                store.values[name] = value_before
+            else:
+                store.values.pop(name, None)
+            store.attrs.pop(name, None)
+            if flags:
+                store.attrs[name] = flags
+        if call.cwd is not None:
+            state.cwd = cwd
+
+
+def _result(call: Call, channels: Channels, outcome: _Outcome, duration: float) -> IOResult:
+    fs = call.session.fs
+    return IOResult(
+        stdout=channels.captured_out.getvalue(),
+        stderr=channels.captured_err.getvalue(),
+        exit_code=outcome.exit_code,
+        timed_out=outcome.timed_out,
+        truncated=outcome.truncated,
+        bytes_read=dict(fs.bytes_read),
+        bytes_written=dict(fs.bytes_written),
+        duration=duration,
+    )
+
+
+def _record(
+    ws: Workspace, call: Call, result: IOResult, outcome: _Outcome, started: float, ended: float
+) -> ExecutionRecord:
+    scrub = ws.secrets.scrub
+    return ExecutionRecord(
+        number=ws.history.next_number,
+        session_id=call.session.session_id,
+        agent_id=call.agent_id,
+        command=ws.secrets.scrub_text(call.command),
+        started_at=started,
+        ended_at=ended,
+        exit_code=outcome.exit_code,
+        stdout=scrub(result.stdout[: HEAD_BYTES * 2])[:HEAD_BYTES],
+        stderr=scrub(result.stderr[: HEAD_BYTES * 2])[:HEAD_BYTES],
+        stdout_bytes=len(result.stdout),
+        stderr_bytes=len(result.stderr),
+        timed_out=outcome.timed_out,
+        cancelled=outcome.cancelled,
+        cwd=str(call.session.cwd),
+        bytes_read=dict(result.bytes_read),
+        bytes_written=dict(result.bytes_written),
+    )

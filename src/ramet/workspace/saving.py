@@ -1,0 +1,272 @@
+"""How resources are written into a state and made again: one table of types, nothing else can be named by a snapshot.
+
+RAM and disk mounts carry their content. Every other resource carries its redacted description and, unless it says
+otherwise, must be given again when the state is loaded.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from ramet.backends.blocks import Blocks
+from ramet.backends.disk import DiskResource
+from ramet.backends.ram import Dir, File, RAMResource
+from ramet.core.paths import ROOT, Path, encode, parse
+from ramet.core.resource import Described, How, Layer, Resource
+from ramet.core.stat import Attrs, Kind
+from ramet.layers.overlay import Overlay
+from ramet.workspace.snapshot import Blob
+
+Plain = dict[str, Any]
+Missing = Callable[[str], None]
+"""Told what could not be saved or restored."""
+
+
+def save_resource(resource: Resource, missing: Missing) -> Plain:
+    """The state of a resource: its type, whether loading needs another one, and content or redacted config."""
+    bare = _innermost(resource)
+    if isinstance(bare, RAMResource):
+        return _save_ram(bare)
+    if isinstance(bare, DiskResource):
+        return _save_disk(bare, missing)
+    if isinstance(bare, Described):
+        kind, config, redacted, needs_override = bare.describe()
+        return {"type": kind, "needs_override": needs_override, "redacted_fields": list(redacted), "config": config}
+    return {"type": "custom", "needs_override": True, "redacted_fields": [], "config": {"class": type(bare).__name__}}
+
+
+def _innermost(resource: Resource) -> Resource:
+    while isinstance(resource, Layer) and not isinstance(resource, Overlay):
+        resource = resource.inner
+    return resource
+
+
+# ---------------------------------------------------------------------------------------------------------- RAM
+
+
+def _save_ram(ram: RAMResource) -> Plain:
+    files: Plain = {}
+    dirs: list[str] = []
+    links: Plain = {}
+    same: Plain = {}
+    attrs: Plain = {}
+    first: dict[int, str] = {}
+    for path, node in ram.fork().dump():
+        if isinstance(node, File):
+            attrs[path] = [node.mode, node.mtime_ns]
+            if node.nlink > 1:
+                if node.inode in first:
+                    same[path] = first[node.inode]
+                    continue
+                first[node.inode] = path
+            files[path] = _ram_blob(node)
+        elif isinstance(node, Dir):
+            dirs.append(path)
+            attrs[path] = [node.mode, node.mtime_ns]
+        else:
+            links[path] = node.target
+    return {
+        "type": "ram", "needs_override": False, "redacted_fields": [], "config": {"quota": ram.quota},
+        "files": files, "dirs": dirs, "links": links, "hardlinks": same, "attrs": attrs,
+    }  # fmt: skip
+
+
+def _ram_blob(node: File) -> Blob:
+    content = node.content
+    return Blob(content.size, lambda: content.read(0, None), mode=node.mode, mtime_ns=node.mtime_ns)
+
+
+def _load_ram(state: Plain, blob: Callable[[object], Blob]) -> RAMResource:
+    quota = state.get("config", {}).get("quota")
+    if quota is not None and not isinstance(quota, int):
+        raise ValueError("the quota of a RAM mount is not a number")
+    ram = RAMResource(quota=quota)
+    for text in sorted(_strings(state, "dirs")):
+        _ensure_parents(ram, parse(text))
+        _now(ram.mkdir(parse(text)))
+    for text, reference in _mapping(state, "files").items():
+        path = parse(text)
+        _ensure_parents(ram, path)
+        content = Blocks()
+        for block in blob(reference).blocks():
+            content.append(block)
+        ram.put_now(path, content)
+    for text, target in _mapping(state, "links").items():
+        _ensure_parents(ram, parse(text))
+        _now(ram.write(parse(text), encode(_text(target)), How.LINK))
+    for text, first in _mapping(state, "hardlinks").items():
+        _ensure_parents(ram, parse(text))
+        _now(ram.link(parse(_text(first)), parse(text)))
+    for path, attrs in sorted(_attrs(state), reverse=True):
+        ram.setattr_now(path, attrs)
+    return ram
+
+
+def _ensure_parents(ram: RAMResource, path: Path) -> None:
+    missing: list[Path] = []
+    parent = path.parent
+    while parent != ROOT:
+        try:
+            ram.stat_now(parent)
+            break
+        except FileNotFoundError:
+            missing.append(parent)
+            parent = parent.parent
+    for directory in reversed(missing):
+        _now(ram.mkdir(directory))
+
+
+def _now(act: Any) -> Any:
+    """Run a coroutine of the RAM tree, which never waits."""
+    try:
+        act.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("a RAM tree never waits")
+
+
+# --------------------------------------------------------------------------------------------------------- disk
+
+
+def _save_disk(disk: DiskResource, missing: Missing) -> Plain:
+    files: Plain = {}
+    links: Plain = {}
+    attrs: Plain = {}
+    dirs: list[str] = []
+    folders: list[tuple[str, int, int]] = []
+    shown_links: list[tuple[str, str, int]] = []
+    pending = [ROOT]
+    while pending:
+        here = pending.pop()
+        for name, stat in sorted(disk.scan_now(here)):
+            path = here / name
+            mode, mtime_ns = stat.mode or 0, stat.mtime_ns or 0
+            if stat.kind is Kind.DIR:
+                pending.append(path)
+                dirs.append(path)
+                folders.append((path[1:], mode, mtime_ns))
+            elif stat.kind is Kind.LINK:
+                links[path] = stat.target or ""
+                if not _leads_out(path, stat.target or ""):
+                    shown_links.append((path[1:], stat.target or "", mtime_ns))
+                continue
+            elif stat.kind is Kind.FILE:
+                size = stat.size or 0
+                files[path] = Blob(size, _disk_blocks(disk, path, size), path[1:], mode, mtime_ns)
+            else:
+                missing(f"{path}: a {stat.kind.value} cannot be saved")
+                continue
+            attrs[path] = [mode, mtime_ns]
+    return {
+        "type": "disk", "needs_override": False, "redacted_fields": [], "config": {}, "files": files, "dirs": dirs,
+        "links": links, "attrs": attrs, "__directories": folders, "__links": shown_links,
+    }  # fmt: skip
+
+
+def _disk_blocks(disk: DiskResource, path: Path, size: int) -> Callable[[], Iterator[bytes]]:
+    # The tree was listed through descriptors; each file is opened the same confined way when its turn comes.
+    def blocks() -> Iterator[bytes]:
+        handle = disk.open(path, write=False)
+        try:
+            at = 0
+            while at < size and (block := handle.pread(at, min(1 << 20, size - at))):
+                at += len(block)
+                yield block
+        finally:
+            handle.close()
+
+    return blocks
+
+
+def _leads_out(path: Path, target: str) -> bool:
+    """Whether whoever extracts the tar could be led outside of it by this link."""
+    if target.startswith("/"):
+        return True
+    depth = len(path.parts) - 1
+    for part in target.split("/"):
+        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
+        if depth < 0:
+            return True
+    return False
+
+
+def _load_disk(state: Plain, blob: Callable[[object], Blob], root: str | None = None) -> DiskResource:
+    """The tree on a fresh temporary directory, or on `root`, whose old content is not touched."""
+    disk = DiskResource(root if root is not None else tempfile.mkdtemp(prefix="ramet-"))
+    fill_disk(disk, state, blob)
+    return disk
+
+
+def fill_disk(disk: DiskResource, state: Plain, blob: Callable[[object], Blob]) -> None:
+    for text in sorted(_strings(state, "dirs")):
+        _disk_dirs(disk, parse(text))
+    for text, reference in _mapping(state, "files").items():
+        path = parse(text)
+        _disk_dirs(disk, path.parent)
+        _now(disk.write(path, b""))
+        handle = disk.open(path, write=True)
+        try:
+            at = 0
+            for block in blob(reference).blocks():
+                at += handle.pwrite(at, block)
+        finally:
+            handle.close()
+    for text, target in _mapping(state, "links").items():
+        _disk_dirs(disk, parse(text).parent)
+        _now(disk.write(parse(text), encode(_text(target)), How.LINK))
+    for path, attrs in sorted(_attrs(state), reverse=True):
+        _now(disk.setattr(path, attrs))
+
+
+def _disk_dirs(disk: DiskResource, path: Path) -> None:
+    if path == ROOT:
+        return
+    try:
+        disk.stat_now(path)
+    except FileNotFoundError:
+        _disk_dirs(disk, path.parent)
+        _now(disk.mkdir(path))
+
+
+LOADERS: Final[Mapping[str, Callable[[Plain, Callable[[object], Blob]], Resource]]] = {
+    "ram": _load_ram,
+    "disk": _load_disk,
+}
+"""What a snapshot may ask for by name. Everything else must be given by the caller."""
+
+
+# -------------------------------------------------------------------------------------- reading untrusted data
+
+
+def _mapping(state: Plain, key: str) -> dict[str, Any]:
+    found = state.get(key, {})
+    if not isinstance(found, dict):
+        raise ValueError(f"{key!r} of a mount is not an object")
+    return found
+
+
+def _strings(state: Plain, key: str) -> list[str]:
+    found = state.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise ValueError(f"{key!r} of a mount is not a list of paths")
+    return found
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a path or link target is not text")
+    return value
+
+
+def _attrs(state: Plain) -> list[tuple[Path, Attrs]]:
+    found: list[tuple[Path, Attrs]] = []
+    for text, pair in _mapping(state, "attrs").items():
+        if not (isinstance(pair, list) and len(pair) == 2 and all(type(item) is int for item in pair)):
+            raise ValueError(f"the attributes of {text!r} are not [mode, mtime_ns]")
+        mode, mtime_ns = pair
+        if not (0 <= mode <= 0o7777 and abs(mtime_ns) < 1 << 63):
+            raise ValueError(f"the attributes of {text!r} are out of range")
+        found.append((parse(text), Attrs(mode=mode, mtime_ns=mtime_ns)))
+    return found

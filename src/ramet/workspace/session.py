@@ -1,0 +1,75 @@
+"""Sessions: what one terminal of a workspace owns: a shell's state, a view of the tree, and a lock that keeps order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+
+from ramet.core.errors import RametError
+from ramet.core.paths import Path
+from ramet.shell.interp.session import Session as ShellState
+from ramet.shell.interp.shell import Shell
+from ramet.workspace.session_fs import SessionFS
+
+DEFAULT_SESSION_ID = "default"
+DEFAULT_AGENT_ID = "default"
+
+
+class Session:
+    """One shell. Its commands run one after the other; cwd, variables, functions, options and traps are its own."""
+
+    def __init__(self, session_id: str, shell: Shell, state: ShellState, fs: SessionFS) -> None:
+        self.session_id = session_id
+        self.shell = shell
+        self.state = state
+        self.fs = fs
+        self.lock = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"Session({self.session_id!r}, cwd={str(self.cwd)!r})"
+
+    @property
+    def cwd(self) -> Path:
+        return self.state.cwd
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The exported variables."""
+        return self.state.environment()
+
+    @property
+    def last_exit_code(self) -> int:
+        return self.state.status
+
+
+class SessionManager:
+    """Sessions by id. The default one always exists."""
+
+    def __init__(self, make: Callable[[str, Mapping[str, str] | None, Path | None], Session]) -> None:
+        self._make = make
+        self._sessions: dict[str, Session] = {}
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(tuple(self._sessions.values()))
+
+    def __contains__(self, session_id: object) -> bool:
+        return session_id in self._sessions
+
+    def create(self, session_id: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Session:
+        if session_id in self._sessions:
+            raise RametError("already_exists", f"session {session_id!r} exists already", "use get_session")
+        if not session_id or "/" in session_id or "\0" in session_id or session_id in (".", ".."):
+            raise RametError("invalid_argument", f"{session_id!r} cannot name a session", "use letters and digits")
+        session = self._sessions[session_id] = self._make(session_id, env, cwd)
+        return session
+
+    def get(self, session_id: str) -> Session:
+        found = self._sessions.get(session_id)
+        if found is None:
+            raise RametError("session_not_found", f"no session {session_id!r}", "create it with create_session")
+        return found
+
+    async def close(self, session_id: str) -> None:
+        session = self.get(session_id)
+        await session.state.jobs.end()
+        del self._sessions[session_id]

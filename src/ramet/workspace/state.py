@@ -1,0 +1,229 @@
+"""The one state of a workspace, as plain data with blobs: what snapshots, copies and revisions carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ramet.backends.disk import DiskResource
+from ramet.core.errors import RametError
+from ramet.core.paths import Path, parse
+from ramet.core.resource import Resource
+from ramet.layers.cache import Entry
+from ramet.workspace.history import ExecutionRecord
+from ramet.workspace.mounts import Mount, as_mode
+from ramet.workspace.saving import LOADERS, fill_disk, save_resource
+from ramet.workspace.secrets import REDACTED
+from ramet.workspace.snapshot import VERSION, Blob, Opened
+
+if TYPE_CHECKING:
+    from ramet.workspace.workspace import Workspace
+
+FORMAT = "ramet"
+
+
+@dataclass
+class RestoreReport:
+    """What a load could not bring back. Empty is good."""
+
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def add(self, problem: str) -> None:
+        self.problems.append(problem)
+
+
+def to_state_dict(ws: Workspace) -> dict[str, Any]:
+    """Everything that is captured. Blobs are lazy: they are read when the state is written somewhere."""
+    left_out: list[str] = []
+    mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "created_at": ws.settings.clock(),
+        "mounts": [mount for mount in mounts if not (mount["scratch"] and not mount["files"] and not mount["dirs"])],
+        "sessions": [_session_state(ws, session.session_id) for session in ws.list_sessions()],
+        "max_drain_bytes": ws.settings.max_drain_bytes,
+        "dirty_inodes": [],
+        "cache": {"entries": _cache_state(ws)},
+        "history": {"records": [record.as_dict() for record in ws.history]},
+        "jobs": _job_states(ws),
+        "left_out": left_out,
+    }
+
+
+def _mount_state(mount: Mount, missing: Callable[[str], None]) -> dict[str, Any]:
+    where = {"prefix": str(mount.prefix), "mode": mount.mode.value, "scratch": mount.scratch}
+    return {**where, **save_resource(mount.resource, missing)}
+
+
+def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
+    from ramet.shell.interp.session_data import dump
+
+    session = ws.get_session(session_id)
+    return {
+        "session_id": session_id,
+        "cwd": str(session.cwd),
+        "env": ws.secrets.scrub_env(session.env),
+        "last_exit_code": session.last_exit_code,
+        "shell": _scrubbed(ws, dump(session.state)),
+    }
+
+
+def _scrubbed(ws: Workspace, value: Any) -> Any:
+    """Plain data without a secret in any of its texts."""
+    if isinstance(value, str):
+        return ws.secrets.scrub_text(value)
+    if isinstance(value, dict):
+        return {
+            key: REDACTED if key in ws.secrets and isinstance(item, str) else _scrubbed(ws, item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_scrubbed(ws, item) for item in value]
+    return value
+
+
+def _cache_state(ws: Workspace) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": str(path),
+            "fingerprint": entry.fingerprint,
+            "ttl": entry.ttl,
+            "cached_at": entry.cached_at,
+            "data": Blob.of(entry.data),
+        }
+        for path, entry in ws.cached_files.entries.items()
+    ]
+
+
+def _job_states(ws: Workspace) -> list[dict[str, Any]]:
+    """Finished jobs; a running one cannot be carried."""
+    return [
+        {
+            "session_id": session.session_id,
+            "id": job.id,
+            "command": ws.secrets.scrub_text(job.text),
+            "status": job.state.name,
+            "exit_code": job.status,
+        }
+        for session in ws.list_sessions()
+        for job in session.state.jobs.finished()
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ loading
+
+
+def check_version(manifest: Mapping[str, Any]) -> None:
+    version = manifest.get("version")
+    if version != VERSION or manifest.get("format") != FORMAT:
+        raise ValueError(f"this snapshot has version {version!r}; only version {VERSION} can be loaded")
+
+
+def mounts_from(opened: Opened, resources: Mapping[str, Resource] | None, report: RestoreReport) -> dict[str, Mount]:
+    """The mounts of a snapshot, with what the caller gave in place of what could not be saved."""
+    states = opened.manifest.get("mounts")
+    if not isinstance(states, list) or not all(isinstance(state, dict) for state in states):
+        raise ValueError("the manifest has no list of mounts")
+    given = {str(parse(prefix)): resource for prefix, resource in (resources or {}).items()}
+    prefixes = [_prefix(state) for state in states]
+    if len(set(prefixes)) != len(prefixes):
+        raise ValueError("the manifest mounts something twice at one prefix")
+    missing = [
+        prefix
+        for prefix, state in zip(prefixes, states, strict=True)
+        if (state.get("needs_override") or state.get("type") not in LOADERS) and prefix not in given
+    ]
+    if missing:
+        raise ValueError(
+            f"Workspace.load: resources= must include overrides for: {missing}. These mounts were saved with "
+            "redacted creds or transient connection state and need fresh resources."
+        )
+    unknown = sorted(set(given) - set(prefixes))
+    if unknown:
+        report.add(f"resources= names prefixes that the snapshot does not mount: {unknown}")
+    mounts: dict[str, Mount] = {}
+    for prefix, state in zip(prefixes, states, strict=True):
+        resource = _resource_for(state, given.get(prefix), opened)
+        mounts[prefix] = Mount(
+            parse(prefix), resource, as_mode(state.get("mode", "write")), scratch=bool(state.get("scratch"))
+        )
+    for problem in opened.manifest.get("left_out", []):
+        report.add(f"not in the snapshot: {problem}")
+    return mounts
+
+
+def _prefix(state: Mapping[str, Any]) -> str:
+    prefix = state.get("prefix")
+    if not isinstance(prefix, str) or not prefix.startswith("/"):
+        raise ValueError("a mount of the manifest has no absolute prefix")
+    return str(parse(prefix))
+
+
+def _resource_for(state: dict[str, Any], given: Resource | None, opened: Opened) -> Resource:
+    kind = state.get("type")
+    if given is None:
+        return LOADERS[str(kind)](state, opened.blob)
+    if kind == "disk" and isinstance(given, DiskResource):
+        fill_disk(given, state, opened.blob)  # the content goes to the directory that the caller chose
+    return given
+
+
+def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> None:
+    """Sessions, cache, history and jobs of a snapshot into a workspace whose mounts are there already."""
+    from ramet.shell.interp.session_data import load
+
+    manifest = opened.manifest
+    for plain in _list(manifest, "sessions"):
+        session_id = plain.get("session_id")
+        if not isinstance(session_id, str):
+            raise ValueError("a session of the manifest has no id")
+        if session_id not in ws.sessions:
+            ws.create_session(session_id)
+        session = ws.get_session(session_id)
+        for problem in load(session.state, plain.get("shell") or {}):
+            report.add(f"session {session_id}: {problem}")
+        cwd = plain.get("cwd", "/")
+        session.state.cwd = parse(cwd if isinstance(cwd, str) and cwd.startswith("/") else "/")
+        for name, value in ws.secrets.env().items():
+            session.state.store.set(name, value)
+        redacted = [
+            name for name, value in (plain.get("env") or {}).items() if value == REDACTED and name not in ws.secrets
+        ]
+        if redacted:
+            report.add(f"session {session_id}: secret variables were not saved: {', '.join(sorted(redacted))}")
+    cache = manifest.get("cache") or {}
+    for plain in _list(cache, "entries"):
+        ws.cached_files.put(Path(parse(plain["path"])), _entry(plain, opened))
+    history = manifest.get("history") or {}
+    ws.history.restore(ExecutionRecord.from_dict(plain) for plain in _list(history, "records"))
+    for plain in _list(manifest, "jobs"):
+        session_id = plain.get("session_id", "default")
+        if session_id in ws.sessions:
+            ws.get_session(session_id).state.jobs.restore(plain)
+
+
+def _list(plain: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    found = plain.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise ValueError(f"{key!r} of the manifest is not a list of objects")
+    return found
+
+
+def _entry(plain: Mapping[str, Any], opened: Opened) -> Entry:
+    ttl, cached_at, fingerprint = plain.get("ttl"), plain.get("cached_at", 0.0), plain.get("fingerprint")
+    if not isinstance(ttl, int | float | None) or not isinstance(cached_at, int | float):
+        raise ValueError("a cache entry of the manifest is malformed")
+    if not isinstance(fingerprint, str | None):
+        raise ValueError("a cache entry of the manifest is malformed")
+    return Entry(opened.blob(plain.get("data")).read(), fingerprint, ttl, float(cached_at))
+
+
+def strict_or_report(report: RestoreReport, strict: bool) -> None:
+    if strict and not report.ok:
+        raise RametError("snapshot_invalid", "; ".join(report.problems), "load it without strict=True to go on without")

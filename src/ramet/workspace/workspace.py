@@ -1,0 +1,509 @@
+"""`Workspace`: the kernel. It owns mounts, cache, commands, jobs, history, observer and sessions and makes them one.
+
+What belongs to one terminal lives on `Session`, what a mount means lives in its resource, what a text means lives in
+the shell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ramet.backends.ram import RAMResource
+from ramet.core import ops
+from ramet.core.errors import RametError
+from ramet.core.limits import DEFAULT_LIMITS, Limits
+from ramet.core.paths import ROOT, Path, parse
+from ramet.core.proc import User
+from ramet.core.resource import Data, How, Resource
+from ramet.core.stat import Stat
+from ramet.core.streams import BytesReader, IteratorReader, Reader
+from ramet.layers.cache import Cache, FileStore
+from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
+from ramet.layers.stack import Policy as StackPolicy
+from ramet.layers.stack import build
+from ramet.shell.interp.shell import Shell
+from ramet.vfs.dev import DevResource
+from ramet.vfs.table import VFS
+from ramet.workspace.copying import adopt_kernel, copy_workspace, load_workspace
+from ramet.workspace.execution import Execution
+from ramet.workspace.history import History, ObserverResource
+from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
+from ramet.workspace.policy import Policy, Request
+from ramet.workspace.registry import CommandRegistry, UserCommand
+from ramet.workspace.run import Call, run_call
+from ramet.workspace.secrets import Secrets
+from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager
+from ramet.workspace.session_fs import SessionFS
+from ramet.workspace.snapshot import Target, read_tar, split_manifest_and_blobs, write_tar
+from ramet.workspace.state import RestoreReport, to_state_dict
+
+Stdin = AsyncIterator[bytes] | Reader | bytes | str | None
+C = TypeVar("C", bound=UserCommand)
+
+MIB = 1 << 20
+OBSERVER = parse("/.sessions")
+DEV = parse("/dev")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a workspace that is neither a mount nor a secret."""
+
+    user: User = field(default_factory=User)
+    limits: Limits = DEFAULT_LIMITS
+    cache_bytes: int = 256 * MIB
+    max_drain_bytes: int = 8 * MIB
+    clock: Callable[[], float] = time.time
+
+
+class Workspace:
+    """Mounts as one tree, a shell over it, and a record of what happened.
+
+        ws = Workspace({"/": RAMResource(), "/data": (DiskResource("data"), MountMode.READ)})
+        result = await ws.execute("grep -r ERROR /data | sort | uniq -c")
+
+    A mount given without a mode can be written. `/` is memory when it is not given.
+    """
+
+    def __init__(
+        self,
+        mounts: Mapping[str, MountForm] | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        policy: Policy | Mapping[str, Any] | None = None,
+        limits: Limits | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        if limits is not None:
+            self.settings = Settings(**{**self.settings.__dict__, "limits": limits})
+        self.policy = Policy.from_dict(policy) if isinstance(policy, Mapping) else policy
+        self.secrets = Secrets(secrets)
+        self.history = History()
+        self.commands = CommandRegistry()
+        self.closed = False
+        self.restored = RestoreReport()
+        """What `load` could not bring back."""
+        self._env = dict(env or {})
+        self.cached_files = FileStore(max_bytes=self.settings.cache_bytes)
+        self._mounts: dict[Path, Mount] = {}
+        self._vfs = VFS({})
+        self._observer = ObserverResource(self.history)
+        for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user):
+            self._add(mount)
+        self._vfs.mount(DEV, DevResource(), listed=False)
+        self._vfs.mount(OBSERVER, self._observer, listed=False)
+        self.sessions = SessionManager(self._make_session)
+        self.sessions.create(DEFAULT_SESSION_ID)
+
+    def __repr__(self) -> str:
+        mounts = ", ".join(f"{m.prefix} ({type(m.resource).__name__}, {m.mode.value})" for m in self.mounts())
+        return f"<Workspace {mounts}; {len(list(self.sessions))} sessions; {len(self.history)} commands>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><code>{m.prefix}</code></td><td>{type(m.resource).__name__}</td><td>{m.mode.value}</td></tr>"
+            for m in self.mounts()
+        )
+        return f"<table><tr><th>mount</th><th>resource</th><th>mode</th></tr>{rows}</table>"
+
+    async def __aenter__(self) -> Workspace:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # ---------------------------------------------------------------------------------------------- mounts
+
+    @property
+    def fs(self) -> VFS:
+        """The whole tree as a Resource, outside of any session: nothing is recorded and no policy is asked."""
+        return self._vfs
+
+    def mounts(self, *, scratch: bool = False) -> list[Mount]:
+        """What is mounted, by prefix; the workspace's own scratch only when asked for."""
+        return [mount for _, mount in sorted(self._mounts.items()) if scratch or not mount.scratch]
+
+    def mount(self, prefix: str, resource: Resource, mode: MountMode | str = MountMode.WRITE) -> None:
+        """Mount a resource now; sessions see it at once."""
+        path = parse_prefix(prefix)
+        old = self._mounts.get(path)
+        if old is not None:
+            if not old.scratch:
+                raise RametError("already_exists", f"something is mounted at {prefix}", "unmount it first")
+            self._vfs.unmount(path)
+        self._add(Mount(path, resource, as_mode(mode)))
+
+    async def unmount(self, prefix: str) -> Resource:
+        """Take a mount away; its resource is given back open."""
+        path = parse_prefix(prefix)
+        if path not in self._mounts or path == ROOT:
+            raise RametError("not_found", f"nothing can be unmounted at {prefix}", "see ws.mounts()")
+        await self._vfs.flush()
+        self._vfs.unmount(path)
+        return self._mounts.pop(path).resource
+
+    def _add(self, mount: Mount) -> None:
+        stack = build(
+            mount.resource,
+            StackPolicy(
+                writable=mount.mode is MountMode.WRITE,
+                cache=self.cached_files if mount.cached else None,
+                prefix=mount.prefix,
+                max_drain_bytes=self.settings.max_drain_bytes,
+                limits=self.settings.limits,
+                patience=mount.patience,
+            ),
+        )
+        self._vfs.mount(mount.prefix, stack, listed=not mount.scratch)
+        self._mounts[mount.prefix] = mount
+
+    # -------------------------------------------------------------------------------------------- sessions
+
+    def _make_session(self, session_id: str, env: Mapping[str, str] | None, cwd: Path | None) -> Session:
+        settings = self.settings
+        fs = SessionFS(self._vfs, session_id, self.history, self.secrets, self.policy, settings.clock)
+        shell = Shell(
+            fs=fs,
+            commands=self.commands,
+            user=settings.user,
+            now=settings.clock,
+            limits=settings.limits,
+            hook=self._command_hook(session_id, fs)
+            if self.policy is not None and self.policy.watches_commands
+            else None,
+            services={"history": self.history, "workspace": self, "policy": self.policy},
+        )
+        given = {"HOME": settings.user.home, "USER": settings.user.name, "LOGNAME": settings.user.name, **self._env}
+        given.update(self.secrets.env())
+        given.update(env or {})
+        state = shell.session(env=given, cwd=cwd or ROOT)
+        self._observer.known.add(session_id)
+        return Session(session_id, shell, state, fs)
+
+    def _command_hook(self, session_id: str, fs: SessionFS) -> Callable[[object, list[str]], Awaitable[str | None]]:
+        policy = self.policy
+        assert policy is not None
+
+        async def hook(_: object, argv: list[str]) -> str | None:
+            words = [str(word) for word in argv]
+            try:
+                await policy.check(Request("command", words[0], " ".join(words), session_id, fs.agent_id))
+            except PermissionError as error:
+                return (error.strerror or "").removeprefix("Permission denied: ")
+            return None
+
+        return hook
+
+    def create_session(
+        self, session_id: str, *, env: Mapping[str, str] | None = None, cwd: str | None = None
+    ) -> Session:
+        """A new session with its own working directory, variables, functions and options."""
+        return self.sessions.create(session_id, env, parse(cwd) if cwd is not None else None)
+
+    def get_session(self, session_id: str = DEFAULT_SESSION_ID) -> Session:
+        return self.sessions.get(session_id)
+
+    def list_sessions(self) -> list[Session]:
+        return list(self.sessions)
+
+    async def close_session(self, session_id: str) -> None:
+        """End a session and its background jobs. The default session begins anew."""
+        await self.sessions.close(session_id)
+        if session_id == DEFAULT_SESSION_ID:
+            self.sessions.create(DEFAULT_SESSION_ID)
+
+    async def close_all_sessions(self) -> None:
+        """End every session but the default one."""
+        for session in self.sessions:
+            if session.session_id != DEFAULT_SESSION_ID:
+                await self.sessions.close(session.session_id)
+
+    # ------------------------------------------------------------------------------------------- executing
+
+    def execute(
+        self,
+        command: str,
+        session_id: str = DEFAULT_SESSION_ID,
+        stdin: Stdin = None,
+        provision: bool = False,
+        agent_id: str = DEFAULT_AGENT_ID,
+        native: bool | None = None,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        limits: Limits | None = None,
+        cancel: asyncio.Event | None = None,
+    ) -> Execution:
+        """Run shell text in a session: `await` it for an IOResult, or iterate it for output while it runs.
+
+        `cwd` and `env` hold for this call only. `timeout` ends it with exit code 124 and the output so far; cancelling
+        the awaiting task, or setting `cancel`, stops it and raises. `native=True` demands real processes.
+        """
+        if native:
+            raise RametError("unsupported", "no native runtime is available", "leave native out, or pass native=False")
+        if provision:
+            raise RametError("unsupported", "provisioning is not available yet", "run without provision=True")
+        bounds = limits or self.settings.limits
+        if timeout is not None:
+            bounds = bounds.with_(wall_time=timeout)
+        call = Call(
+            command=command,
+            session=self.get_session(session_id),
+            agent_id=agent_id,
+            stdin=_as_reader(stdin),
+            cwd=None if cwd is None else parse(cwd, self.get_session(session_id).cwd),
+            env=dict(env or {}),
+            limits=bounds,
+            cancel=cancel,
+        )
+        return Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes)
+
+    def command(self, name: str, *, mount: str | None = None, filetype: str | None = None) -> Callable[[C], C]:
+        """Register a command: `@ws.command("summarize")`; for one mount or one file name suffix if given."""
+
+        def register(function: C) -> C:
+            where = None if mount is None else parse_prefix(mount)
+            self.commands.add(name, function, mount=where, suffix=filetype)
+            return function
+
+        return register
+
+    async def dispatch(
+        self, op: str, path: str, *args: Any, session_id: str = DEFAULT_SESSION_ID, **kwargs: Any
+    ) -> Any:
+        """One low-level operation on the right mount, under the same modes, cache, policy and records as a command."""
+        verb = _OPERATIONS.get(op)
+        if verb is None:
+            known = ", ".join(sorted(_OPERATIONS))
+            raise RametError("invalid_argument", f"unknown operation {op!r}", f"use one of {known}")
+        session = self.get_session(session_id)
+        return await verb(session.fs, parse(path, session.cwd), *args, **kwargs)
+
+    # ------------------------------------------------------------------------------------------- lifecycle
+
+    async def sync(self) -> None:
+        """Store what open files have gathered, and wait for background reads of the cache."""
+        await self._vfs.flush()
+        for resource in self._vfs.mounts.values():
+            for layer in _layers(resource):
+                if isinstance(layer, Cache):
+                    await layer.settle()
+
+    # ------------------------------------------------------------------- snapshot, load, copy, branch
+
+    def snapshot(self, target: Target, compress: str | None = None) -> None:
+        """Write the whole state to a tar: a path (replaced atomically) or a binary stream. `compress`: gz, bz2, xz."""
+        write_tar(target, split_manifest_and_blobs(to_state_dict(self)), compress)
+
+    @classmethod
+    def load(
+        cls,
+        source: Target,
+        resources: Mapping[str, Resource] | None = None,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        strict: bool = False,
+        max_bytes: int | None = None,
+        settings: Settings | None = None,
+    ) -> Workspace:
+        """A fresh workspace from a snapshot. `resources` stands in for what was saved without credentials.
+
+        What could not be restored is in `ws.restored`; `strict=True` raises instead.
+        """
+        opened = read_tar(source, max_bytes=max_bytes)
+        try:
+            return load_workspace(cls, opened, resources, secrets, strict, settings)
+        finally:
+            opened.close()
+
+    def copy(self) -> Workspace:
+        """An independent workspace: memory is shared until it changes, disks are copied, remote resources shared."""
+        return copy_workspace(self)
+
+    def branch(self) -> Branch:
+        """A workspace whose writes stay in overlays over these mounts until it is committed or aborted."""
+        return Branch(self)
+
+    def speculate(self, count: int) -> Speculation:
+        """`async with ws.speculate(3) as tries:` gives three branches; `tries.keep(branch)` commits one at the end."""
+        return Speculation(self, count)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Workspace:
+        twin = memo[id(self)] = self.copy()
+        return twin
+
+    def __copy__(self) -> Workspace:
+        raise NotImplementedError("a shallow copy of a workspace would be an alias; use ws.copy() or copy.deepcopy(ws)")
+
+    async def close(self) -> None:
+        """End jobs and background work, store what is unwritten, close the mounts. Closing twice is fine."""
+        if self.closed:
+            return
+        self.closed = True
+        for session in self.sessions:
+            await session.state.jobs.end()
+        await self._vfs.close()
+
+
+# --------------------------------------------------------------------------------------------------- helpers
+
+
+def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
+    """The given mounts, plus memory for `/`, `/tmp` and the home directory where nothing is there."""
+    if ROOT not in mounts:
+        mounts[ROOT] = Mount(ROOT, RAMResource())
+    root = mounts[ROOT].resource
+    for text in ("/tmp", user.home):
+        path = parse(text)
+        if path not in mounts and not _exists_now(root, path):
+            mounts[path] = Mount(path, RAMResource(), scratch=True)
+    return list(mounts.values())
+
+
+def _exists_now(resource: Resource, path: Path) -> bool:
+    look = getattr(resource, "stat_now", None)
+    if look is None:
+        return False
+    try:
+        look(path)
+    except OSError:
+        return False
+    return True
+
+
+def _as_reader(stdin: Stdin) -> Reader | None:
+    if stdin is None or isinstance(stdin, Reader):
+        return stdin
+    if isinstance(stdin, str):
+        return BytesReader(stdin.encode("utf-8", "surrogateescape"))
+    return BytesReader(stdin) if isinstance(stdin, bytes) else IteratorReader(stdin)
+
+
+def _layers(resource: Resource) -> list[Resource]:
+    found = [resource]
+    while (inner := getattr(found[-1], "inner", None)) is not None:
+        found.append(inner)
+    return found
+
+
+async def _read(fs: SessionFS, path: Path, start: int = 0, stop: int | None = None) -> bytes:
+    return b"".join([block async for block in fs.read(path, start, stop)])
+
+
+async def _write(fs: SessionFS, path: Path, data: Data | str, how: How = How.REPLACE) -> Stat:
+    return await fs.write(path, data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data, how)
+
+
+async def _list(fs: SessionFS, path: Path) -> list[tuple[str, Stat]]:
+    return await ops.scan_sorted(fs, path)
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "stat": lambda fs, path, follow=True: fs.stat(path, follow),
+    "scan": _list,
+    "read": _read,
+    "write": _write,
+    "mkdir": lambda fs, path: fs.mkdir(path),
+    "remove": lambda fs, path: fs.remove(path),
+    "rename": lambda fs, path, to: fs.rename(path, parse(to)),
+    "copy": lambda fs, path, to: fs.copy(path, parse(to)),
+    "setattr": lambda fs, path, attrs: fs.setattr(path, attrs),
+}
+
+
+# -------------------------------------------------------------------------------------------------- branches
+
+
+class Branch(Workspace):
+    """A workspace over the mounts of another one, which see nothing of it before `commit()`."""
+
+    def __init__(self, parent: Workspace) -> None:
+        self.parent = parent
+        self._overlays = {
+            mount.prefix: Overlay(parent.fs.mounts[mount.prefix]) for mount in parent.mounts(scratch=True)
+        }
+        mounts: dict[str, MountForm] = {
+            str(mount.prefix): Mount(mount.prefix, self._overlays[mount.prefix], mount.mode, scratch=mount.scratch)
+            for mount in parent.mounts(scratch=True)
+        }
+        super().__init__(mounts, secrets=parent.secrets.env(), policy=parent.policy, settings=parent.settings)
+        adopt_kernel(self, parent)
+
+    async def diff(self) -> list[Change]:
+        """What the branch would change, with paths as the workspace sees them."""
+        found: list[Change] = []
+        for prefix, overlay in self._overlays.items():
+            found.extend(Change(change.path.onto(prefix), change.what, change.kind) for change in await overlay.diff())
+        return sorted(found)
+
+    async def conflicts(self) -> list[Conflict]:
+        """Where someone else changed below what the branch changed."""
+        found: list[Conflict] = []
+        for prefix, overlay in self._overlays.items():
+            found.extend(conflict._replace(path=conflict.path.onto(prefix)) for conflict in await overlay.conflicts())
+        return sorted(found)
+
+    async def commit(self) -> CommitReport:
+        """Apply everything to the parent's mounts. With a conflict nothing is applied and the report says where."""
+        await self.sync()
+        conflicts = await self.conflicts()
+        if conflicts:
+            return CommitReport(conflicts=tuple(conflicts))
+        applied: list[Change] = []
+        late: list[Conflict] = []
+        for prefix, overlay in self._overlays.items():
+            report = await overlay.commit()
+            applied.extend(change._replace(path=change.path.onto(prefix)) for change in report.applied)
+            late.extend(conflict._replace(path=conflict.path.onto(prefix)) for conflict in report.conflicts)
+        return CommitReport(tuple(applied), tuple(late))
+
+    async def abort(self) -> None:
+        """Forget everything that was changed here."""
+        await self.sync()
+        for overlay in self._overlays.values():
+            overlay.abort()
+
+    def copy(self) -> Workspace:
+        raise NotImplementedError("a branch cannot be copied; commit it, or branch again from its parent")
+
+
+class Speculation:
+    """Several branches of one workspace, of which at most one is kept."""
+
+    def __init__(self, ws: Workspace, count: int) -> None:
+        if count < 1:
+            raise RametError("invalid_argument", f"cannot speculate with {count} branches", "give a number above 0")
+        self.branches = [ws.branch() for _ in range(count)]
+        self.kept: Branch | None = None
+        self.report: CommitReport | None = None
+
+    def __iter__(self) -> Iterator[Branch]:
+        return iter(self.branches)
+
+    def __getitem__(self, number: int) -> Branch:
+        return self.branches[number]
+
+    def __len__(self) -> int:
+        return len(self.branches)
+
+    def keep(self, branch: Branch) -> None:
+        """Commit this one when the block ends; the others are forgotten."""
+        if branch not in self.branches:
+            raise RametError("invalid_argument", "that branch is not one of these", "keep one of the branches")
+        self.kept = branch
+
+    async def __aenter__(self) -> Speculation:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if kind is None and self.kept is not None:
+            self.report = await self.kept.commit()
+        for branch in self.branches:
+            await branch.close()

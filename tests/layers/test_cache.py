@@ -1,0 +1,210 @@
+"""The cache is never stale within one workspace, saves requests, and stays within its bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from ramet.backends.ram import RAMResource
+from ramet.core import ops
+from ramet.core.paths import ROOT, Path, parse
+from ramet.core.stat import Stat
+from ramet.layers.cache import Cache, Entry, FileStore
+from ramet.layers.forward import Forward
+
+P = parse
+
+
+class Remote(Forward):
+    """A tree whose answers may be trusted for `ttl` seconds, and that counts what it is asked."""
+
+    transparent = False
+
+    def __init__(self, inner: RAMResource, ttl: float | None = 60.0) -> None:
+        super().__init__(inner)
+        self.ttl = ttl
+        self.reads = 0
+        self.stats = 0
+        self.scans = 0
+
+    async def stat(self, path: Path) -> Stat:
+        self.stats += 1
+        return (await self.inner.stat(path))._replace(ttl=self.ttl)
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        self.scans += 1
+        async for name, stat in self.inner.scan(path):
+            yield name, stat._replace(ttl=self.ttl)
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        self.reads += 1
+        async for block in self.inner.read(path, start, stop):
+            for i in range(0, len(block), 1000):
+                await asyncio.sleep(0)
+                yield block[i : i + 1000]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def make(ttl: float | None = 60.0, **options: Any) -> tuple[RAMResource, Remote, Cache, Clock]:
+    ram, clock = RAMResource(), Clock()
+    remote = Remote(ram, ttl)
+    return ram, remote, Cache(remote, clock=clock, **options), clock
+
+
+def test_the_second_read_asks_nobody() -> None:
+    async def check() -> None:
+        ram, remote, cache, _ = make()
+        await ram.write(P("/f"), b"x" * 5000)
+        assert await ops.read_bytes(cache, P("/f")) == await ops.read_bytes(cache, P("/f")) == b"x" * 5000
+        assert [b async for b in cache.read(P("/f"), 10, 20)] == [b"x" * 10]
+        assert (remote.reads, remote.stats) == (1, 1)
+        assert cache.stats.bytes_from_backend == 5000 and cache.stats.bytes_from_cache == 5010
+
+    asyncio.run(check())
+
+
+def test_an_expired_content_is_revalidated_not_read_again() -> None:
+    async def check() -> None:
+        ram, remote, cache, clock = make(ttl=10)
+        await ram.write(P("/f"), b"one")
+        await ops.read_bytes(cache, P("/f"))
+        clock.now += 11
+        assert await ops.read_bytes(cache, P("/f")) == b"one"
+        assert remote.reads == 1 and cache.stats.revalidated == 1
+        await ram.write(P("/f"), b"two")
+        clock.now += 11
+        assert await ops.read_bytes(cache, P("/f")) == b"two"
+
+    asyncio.run(check())
+
+
+def test_listings_and_absence_are_remembered() -> None:
+    async def check() -> None:
+        ram, remote, cache, _ = make()
+        await ram.write(P("/f"), b"")
+        for _ in range(3):
+            assert [name async for name, _ in cache.scan(ROOT)] == ["f"]
+            for _ in range(2):
+                with pytest.raises(FileNotFoundError):
+                    await cache.stat(P("/no"))
+        assert remote.scans == 1 and remote.stats <= 2
+        await cache.write(P("/no"), b"now it is")
+        assert (await cache.stat(P("/no"))).size == 9
+
+    asyncio.run(check())
+
+
+def test_a_reader_that_stops_early_fills_the_cache_only_within_the_budget() -> None:
+    async def check(budget: int, expected_reads: int) -> None:
+        ram, remote, cache, _ = make(max_drain_bytes=budget)
+        await ram.write(P("/f"), b"y" * 50_000)
+        source = cache.read(P("/f"))
+        async for _ in source:
+            break
+        await source.aclose()  # type: ignore[attr-defined]
+        await cache.settle()
+        assert await ops.read_bytes(cache, P("/f")) == b"y" * 50_000
+        assert remote.reads == expected_reads
+
+    asyncio.run(check(100_000, 1))
+    asyncio.run(check(1_000, 2))
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    store = FileStore(max_bytes=10)
+    for name in "abc":
+        store.put(P("/" + name), Entry(b"1234", None, None, 0))
+        store.get(P("/a"))
+    assert sorted(store.entries) == ["/a", "/c"] and store.size == 8
+    store.put(P("/big"), Entry(b"x" * 11, None, None, 0))
+    assert sorted(store.entries) == ["/a", "/c"]
+
+
+def test_two_mounts_in_one_store_do_not_meet() -> None:
+    async def check() -> None:
+        store = FileStore()
+        caches = []
+        for prefix in ("/one", "/two"):
+            ram = RAMResource()
+            await ram.write(P("/f"), prefix.encode())
+            caches.append(Cache(Remote(ram), files=store, prefix=P(prefix)))
+        for cache, wanted in zip(caches * 2, (b"/one", b"/two") * 2, strict=True):
+            assert await ops.read_bytes(cache, P("/f")) == wanted
+
+    asyncio.run(check())
+
+
+class CacheMachine(RuleBasedStateMachine):
+    """Reads through the cache equal the backend: at once for its own writes, after a ttl for those of others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.ram, self.remote, self.cache, self.clock = make(ttl=10)
+        self.run(self.ram.mkdir(P("/d")))
+
+    def teardown(self) -> None:
+        self.run(self.cache.close())
+        self.loop.close()
+
+    def run(self, act: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(act)
+
+    PATHS = st.sampled_from([P("/a"), P("/b"), P("/d/a"), P("/d/b")])
+
+    @rule(path=PATHS, data=st.binary(max_size=3))
+    def write(self, path: Path, data: bytes) -> None:
+        self.run(self.cache.write(path, data))
+
+    @rule(path=PATHS)
+    def remove(self, path: Path) -> None:
+        try:
+            self.run(self.cache.remove(path))
+        except FileNotFoundError:
+            return
+
+    @rule(src=PATHS, dst=PATHS)
+    def rename(self, src: Path, dst: Path) -> None:
+        try:
+            self.run(self.cache.rename(src, dst))
+        except FileNotFoundError:
+            return
+
+    @rule(path=PATHS, data=st.binary(max_size=3))
+    def write_out_of_band(self, path: Path, data: bytes) -> None:
+        self.run(self.ram.write(path, data))
+        self.clock.now += 11
+
+    @rule(path=PATHS)
+    def read(self, path: Path) -> None:
+        try:
+            self.run(ops.read_bytes(self.cache, path))
+        except FileNotFoundError:
+            return
+
+    @invariant()
+    def same_tree(self) -> None:
+        async def tree(fs: Any) -> list[tuple[Path, int | None, bytes]]:
+            return [
+                (path, stat.size, b"" if stat.is_dir else await ops.read_bytes(fs, path))
+                async for path, stat in ops.walk(fs, ROOT)
+            ]
+
+        assert self.run(tree(self.cache)) == self.run(tree(self.ram))
+
+
+TestCacheModel = CacheMachine.TestCase
+TestCacheModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
