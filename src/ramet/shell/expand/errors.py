@@ -1,0 +1,27 @@
+"""The errors of expansion and assignment: a message for stderr and how much of the script they end."""
+
+from __future__ import annotations
+
+
+class ShellError(Exception):
+    """Something the shell reports as `name: line N: message`."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.message, self.status = message, status
+
+
+class Fatal(ShellError):
+    """Ends a shell that is not interactive: `${x:?}`, an unset variable under `set -u`, a bad substitution."""
+
+
+class Discard(ShellError):
+    """Ends the complete command that is being run (all of its line); the script goes on behind it."""
+
+
+class Readonly(Discard):
+    """An assignment to a variable that must not change."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name}: readonly variable")
+        self.name = name

@@ -1,0 +1,145 @@
+"""Fields under construction: word splitting by IFS, quote removal, and the marks that globbing needs."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+DEFAULT_IFS: Final = " \t\n"
+PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
+"""None for text that default splitting and globbing leave as one unchanged field."""
+ACTIVE: Final = re.compile(r"[*?\[]|[@!+]\(").search
+"""Finds what makes an unquoted text a pattern."""
+_QUOTE: Final = re.compile(r"[\\*?\[\]()|!@+^\-:]")
+
+
+def escape(text: str) -> str:
+    """Quoted text as a pattern that matches only itself."""
+    return _QUOTE.sub(r"\\\g<0>", text)
+
+
+class GlobWord(str):
+    """A field with active pattern characters: its text, and the pattern to look for in the tree."""
+
+    __slots__ = ("pattern",)
+    pattern: str
+
+
+@lru_cache(maxsize=256)
+def delimiters(ifs: str) -> tuple[re.Pattern[str], str, str]:
+    """What separates fields: (pattern of one delimiter, the whitespace of IFS, the rest of IFS)."""
+    white = "".join(c for c in ifs if c in DEFAULT_IFS)
+    other = "".join(c for c in ifs if c not in DEFAULT_IFS)
+    spaces = f"[{re.escape(white)}]" if white else ""
+    if not other:
+        return re.compile(f"{spaces}+"), white, other
+    marks = f"[{re.escape(other)}]"
+    if not spaces:
+        return re.compile(marks), white, other
+    return re.compile(f"{spaces}*{marks}{spaces}*|{spaces}+"), white, other
+
+
+class Fields:
+    """Takes the parts of a word in order and gives its fields."""
+
+    __slots__ = ("_after_space", "_open", "_pieces", "done", "globs", "ifs")
+
+    def __init__(self, ifs: str | None) -> None:
+        self.ifs = DEFAULT_IFS if ifs is None else ifs
+        self.done: list[str] = []
+        self.globs = False
+        self._pieces: list[tuple[str, bool]] = []
+        self._open = False
+        self._after_space = False
+
+    def quoted(self, text: str) -> None:
+        self._pieces.append((text, True))
+        self._open = True
+        self._after_space = False
+
+    def literal(self, text: str) -> None:
+        """Unquoted text of the script itself: never split, but active for globbing."""
+        if text:
+            self._pieces.append((text, False))
+            self._open = True
+            self._after_space = False
+
+    def split(self, text: str) -> None:
+        """The result of an unquoted expansion."""
+        if not text:
+            return
+        if not self.ifs:
+            self.literal(text)
+            return
+        pattern, _, other = delimiters(self.ifs)
+        pos = 0
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if start > pos:
+                self.literal(text[pos:start])
+            hard = bool(other) and any(c in other for c in match[0])
+            if self._open:
+                self.end()
+                self._after_space = not hard
+            elif hard:
+                if self._after_space:
+                    self._after_space = False
+                else:
+                    self.done.append("")
+            pos = end
+        if pos < len(text):
+            self.literal(text[pos:])
+
+    def end(self) -> None:
+        """Finish the field that is being built, if there is one."""
+        if not self._open:
+            return
+        pieces = self._pieces
+        if len(pieces) == 1:
+            text, quoted = pieces[0]
+            if quoted or not ACTIVE(text):
+                self.done.append(text)
+            else:
+                self._glob(text, text)
+        else:
+            text = "".join([piece for piece, _ in pieces])
+            bare = "".join([piece if not quoted else "" for piece, quoted in pieces])
+            if bare and ACTIVE(bare):
+                self._glob(text, "".join([escape(piece) if quoted else piece for piece, quoted in pieces]))
+            else:
+                self.done.append(text)
+        self._pieces = []
+        self._open = False
+
+    def _glob(self, text: str, pattern: str) -> None:
+        word = GlobWord(text)
+        word.pattern = pattern
+        self.done.append(word)
+        self.globs = True
+
+    def several(self, values: list[str]) -> None:
+        """`"$@"`: each value a quoted field of its own; the first and last join what stands beside them."""
+        if not values:
+            return
+        self.quoted(values[0])
+        for value in values[1:]:
+            self.end()
+            self.quoted(value)
+
+    def several_split(self, values: list[str]) -> None:
+        """Unquoted `$@` and `$*`: each value is split on its own."""
+        first = True
+        for value in values:
+            if not first:
+                self.end()
+            first = False
+            self.split(value)
+
+
+def split_plain(text: str, ifs: str | None) -> list[str]:
+    """Splitting of a text that stands alone, without quotes (`read -a`, `compgen -W`)."""
+    fields = Fields(ifs)
+    fields.split(text)
+    fields.end()
+    return [str(field) for field in fields.done]

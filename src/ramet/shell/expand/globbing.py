@@ -1,0 +1,194 @@
+"""Pathname expansion: patterns to names in the tree, sorted by code point."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from ramet.core import paths
+from ramet.core.fs import FileSystem
+from ramet.core.limits import Budget
+from ramet.core.paths import Path
+from ramet.core.stat import Kind, Stat
+from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.fields import ACTIVE, GlobWord
+from ramet.shell.expand.patterns import compile_pattern
+
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+
+
+async def expand(
+    fs: FileSystem,
+    cwd: Path,
+    fields: Sequence[str],
+    shopts: Collection[str],
+    ignore: str | None,
+    budget: Budget,
+) -> list[str]:
+    """The fields of a command with every `GlobWord` replaced by the names it matches."""
+    out: list[str] = []
+    for field in fields:
+        if not isinstance(field, GlobWord):
+            out.append(field)
+            continue
+        if not ACTIVE(field.pattern) or ("extglob" not in shopts and not re.search(r"[*?\[]", field.pattern)):
+            out.append(str(field))
+            continue
+        found = await _matches(fs, cwd, field.pattern, shopts, ignore is not None and ignore != "", budget)
+        if ignore:
+            found = [name for name in found if not _ignored(name, ignore, shopts)]
+        if found:
+            out += found
+        elif "failglob" in shopts:
+            raise Discard(f"no match: {field}")
+        elif "nullglob" not in shopts:
+            out.append(str(field))
+        if len(out) > budget.limits.expansion_words:
+            raise budget.exceeded("expansion_words", "glob")
+    return out
+
+
+def _ignored(name: str, ignore: str, shopts: Collection[str]) -> bool:
+    if name.rsplit("/", 1)[-1] in (".", ".."):
+        return True
+    return any(compile_pattern(one, "extglob" in shopts).matches(name) for one in ignore.split(":") if one)
+
+
+def split_components(pattern: str) -> list[str]:
+    """The pattern cut at its slashes (one inside an extended group or bracket does not count as a cut)."""
+    parts: list[str] = []
+    current: list[str] = []
+    depth = i = 0
+    while i < len(pattern):
+        char = pattern[i]
+        if char == "\\" and i + 1 < len(pattern):
+            current.append(pattern[i : i + 2])
+            i += 2
+            continue
+        if char == "(" and i and pattern[i - 1] in "@!+?*":
+            depth += 1
+        elif char == ")" and depth:
+            depth -= 1
+        if char == "/" and not depth:
+            parts.append("".join(current))
+            current = []
+        else:
+            current.append(char)
+        i += 1
+    parts.append("".join(current))
+    return parts
+
+
+async def _matches(
+    fs: FileSystem, cwd: Path, pattern: str, shopts: Collection[str], dots: bool, budget: Budget
+) -> list[str]:
+    absolute = pattern.startswith("/")
+    parts = split_components(pattern)
+    found: list[str] = ["/"] if absolute else [""]
+    if absolute:
+        parts = parts[1:]
+        lead = len(pattern) - len(pattern.lstrip("/"))
+        if lead > 1:
+            found = ["/" * lead]
+            parts = parts[lead - 1 :]
+    walker = _Walker(fs, cwd, shopts, dots, budget)
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        found = await walker.step(found, part, last)
+        if not found:
+            return []
+    return sorted(found)
+
+
+class _Walker:
+    def __init__(self, fs: FileSystem, cwd: Path, shopts: Collection[str], dots: bool, budget: Budget) -> None:
+        self.fs, self.cwd, self.budget = fs, cwd, budget
+        self.extglob = "extglob" in shopts
+        self.nocase = "nocaseglob" in shopts
+        self.dotglob = "dotglob" in shopts or dots
+        self.globstar = "globstar" in shopts
+        self.skipdots = "globskipdots" in shopts
+
+    async def step(self, prefixes: list[str], part: str, last: bool) -> list[str]:
+        """Each prefix extended by what one component matches."""
+        if not part:
+            if last:
+                return [prefix + ("" if prefix.endswith("/") else "/") for prefix in prefixes]
+            return [prefix + "/" for prefix in prefixes]
+        if part == "**" and self.globstar:
+            out: list[str] = []
+            for prefix in prefixes:
+                out += await self._deep(prefix, last)
+            return list(dict.fromkeys(out))
+        if not ACTIVE(part):
+            name = _ESCAPE.sub(r"\1", part)
+            return await self._named(prefixes, name, last)
+        pattern = compile_pattern(part, self.extglob, self.nocase)
+        out = []
+        for prefix in prefixes:
+            for name, stat in await self._scan(prefix):
+                if pattern.component(name, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
+                    out.append(_join(prefix, name))
+            if not self.skipdots and part.startswith("."):
+                out += [_join(prefix, dot) for dot in (".", "..") if pattern.matches(dot)]
+        return out
+
+    async def _named(self, prefixes: list[str], name: str, last: bool) -> list[str]:
+        out: list[str] = []
+        for prefix in prefixes:
+            joined = _join(prefix, name)
+            try:
+                stat = await self.fs.stat(paths.parse(joined, self.cwd), follow=not last)
+            except OSError:
+                continue
+            if last or stat.is_dir:
+                out.append(joined)
+        return out
+
+    async def _deep(self, prefix: str, last: bool) -> list[str]:
+        """`**`: directories at any depth, and with `last` files too."""
+        out: list[str] = []
+        if not last or prefix:
+            out.append(prefix)
+        pending = [prefix]
+        while pending:
+            here = pending.pop()
+            await self.budget.breathe()
+            for name, stat in await self._scan(here):
+                if name.startswith(".") and not self.dotglob:
+                    continue
+                joined = _join(here, name)
+                if stat.kind is Kind.DIR:
+                    pending.append(joined)
+                    out.append(joined)
+                elif last:
+                    out.append(joined)
+            if len(out) > self.budget.limits.expansion_words:
+                raise self.budget.exceeded("expansion_words", "glob")
+        if last:
+            return [name + "/" if name == prefix and prefix and not prefix.endswith("/") else name for name in out]
+        return out
+
+    async def _scan(self, prefix: str) -> list[tuple[str, Stat]]:
+        try:
+            path = paths.parse(prefix, self.cwd) if prefix else self.cwd
+            entries = [entry async for entry in self.fs.scan(path)]
+        except OSError:
+            return []
+        entries.sort(key=lambda entry: entry[0])
+        return entries
+
+    async def _is_dir(self, prefix: str, name: str, stat: Stat) -> bool:
+        if stat.kind is Kind.LINK:
+            try:
+                stat = await self.fs.stat(paths.parse(_join(prefix, name), self.cwd), follow=True)
+            except OSError:
+                return False
+        return stat.kind is Kind.DIR
+
+
+def _join(prefix: str, name: str) -> str:
+    if not prefix or prefix.endswith("/"):
+        return prefix + name
+    return f"{prefix}/{name}"

@@ -1,0 +1,297 @@
+"""Values of parameters: `${...}` without the operators that choose between words (those are in `words`).
+
+A getter gives text, None when unset, a list for `@` forms and a `Star` for `*` forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ramet.shell.expand import transform
+from ramet.shell.expand.errors import Fatal
+from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.values import Assoc, Indexed, NameRef
+from ramet.shell.syntax.nodes import Param
+
+
+class Star(list[str]):
+    """The values of a `*` form, which join by the first character of IFS where one text is wanted."""
+
+    __slots__ = ()
+
+
+Found = str | list[str] | None
+Base = Callable[[Any, str | None], Found]
+"""(host, evaluated subscript) -> value."""
+Apply = Callable[[Any, Found, Sequence[str]], Found]
+"""(host, value, evaluated arguments) -> value."""
+
+
+def star_join(host: Any, values: list[str]) -> str:
+    ifs = host.store.get("IFS")
+    return (" " if ifs is None else ifs[:1]).join(values)
+
+
+def one_text(host: Any, found: Found) -> str:
+    """A value where exactly one text is wanted."""
+    if type(found) is str:
+        return found
+    if found is None:
+        return ""
+    return star_join(host, found) if type(found) is Star else " ".join(found)
+
+
+def unbound(host: Any, label: str) -> None:
+    if host.nounset:
+        raise Fatal(f"{label}: unbound variable", 127)
+
+
+# ----------------------------------------------------------------------------------------------------- fetching
+
+
+def base_of(node: Param) -> Base:
+    """How to read what stands before the operator."""
+    name, form = node.name, node.form
+    if form == "names":
+        make: type[list[str]] = Star if node.op == "*" else list
+        return lambda host, key: make(host.store.names(name))
+    if form == "keys" and not node.op:
+        star = node.subscript == "*"
+        return lambda host, key: Star(host.store.keys(name)) if star else host.store.keys(name)
+    if form in ("indirect", "keys"):
+        return _indirect(node)
+    return _direct(node)
+
+
+def _direct(node: Param) -> Base:
+    name = node.name
+    if node.subscript == "@":
+        return lambda host, key: host.store.elements(name)
+    if node.subscript == "*":
+        return lambda host, key: Star(host.store.elements(name))
+    if node.subscript is not None:
+        return lambda host, key: element(host, name, key or "")
+    if name == "@":
+        return lambda host, key: list(host.params)
+    if name == "*":
+        return lambda host, key: Star(host.params)
+    if name.isdigit():
+        return _positional(int(name))
+    if not (name[0].isalpha() or name[0] == "_") or name == "_":
+        return lambda host, key: host.special(name)
+    return lambda host, key: host.store.get(name)
+
+
+def _positional(number: int) -> Base:
+    if number == 0:
+        return lambda host, key: host.special("0")
+    index = number - 1
+
+    def get(host: Any, key: str | None) -> Found:
+        params = host.params
+        return params[index] if index < len(params) else None
+
+    return get
+
+
+def element(host: Any, name: str, subscript: str) -> str | None:
+    """`${name[subscript]}` with the subscript as expanded text."""
+    store = host.store
+    if store.is_assoc(name):
+        found: str | None = store.item(name, subscript)
+        return found
+    try:
+        return store.item(name, host.evaluate(subscript))  # type: ignore[no-any-return]
+    except Fatal:
+        raise
+
+
+def _indirect(node: Param) -> Base:
+    direct = _direct(node)
+    plain = node.subscript is None
+
+    def get(host: Any, key: str | None) -> Found:
+        if plain:
+            value = host.vars.get(node.name)
+            if type(value) is NameRef:
+                return value.target or None
+        found = direct(host, key)
+        if found is None or isinstance(found, list):
+            if isinstance(found, list) and len(found) == 1:
+                return parameter(host, found[0])
+            raise Fatal(f"{shown(node)}: invalid indirect expansion")
+        return parameter(host, found)
+
+    return get
+
+
+def shown(node: Param) -> str:
+    return ("!" if node.form == "indirect" else "") + node.name
+
+
+def parameter(host: Any, text: str) -> Found:
+    """The value of the parameter that a text names: `x`, `3`, `@`, `a[1]`, `a[@]`."""
+    if text == "@":
+        return list(host.params)
+    if text == "*":
+        return Star(host.params)
+    if text.isascii() and text.isdigit():
+        return _positional(int(text))(host, None)
+    if text.isidentifier() and text.isascii():
+        return host.store.get(text)  # type: ignore[no-any-return]
+    if len(text) == 1 and text in "#?-$!":
+        return host.special(text)  # type: ignore[no-any-return]
+    name, bracket, rest = text.partition("[")
+    if bracket and rest.endswith("]") and name.isidentifier():
+        subscript = rest[:-1]
+        if subscript == "@":
+            return host.store.elements(name)  # type: ignore[no-any-return]
+        if subscript == "*":
+            return Star(host.store.elements(name))
+        return host.store.element(name, subscript)  # type: ignore[no-any-return]
+    raise Fatal(f"{text}: invalid variable name")
+
+
+def target_of(host: Any, node: Param) -> str:
+    """The name that `${x:=word}` assigns to."""
+    if node.form == "indirect":
+        value = host.store.get(node.name)
+        return value or ""
+    return node.name
+
+
+# ---------------------------------------------------------------------------------------------------- operators
+
+
+def apply_of(node: Param) -> Apply | None:
+    """What the operator does to the value; None when there is nothing to do."""
+    op = node.op
+    if node.form == "length":
+        return _length(node)
+    if not op or node.form == "names":
+        return None
+    if op in ("#", "##", "%", "%%"):
+        return _strip(op)
+    if op[0] == "/":
+        return _replace(op)
+    if op[0] in "^,~":
+        return _case(op)
+    if op == ":":
+        return _slice(node)
+    if op[0] == "@":
+        return _at(node)
+    raise AssertionError(op)
+
+
+def each(found: Found, change: Callable[[str], str]) -> Found:
+    if type(found) is str:
+        return change(found)
+    if found is None:
+        return None
+    return type(found)([change(value) for value in found])
+
+
+def _strip(op: str) -> Apply:
+    longest = len(op) == 2
+    name = "without_prefix" if op[0] == "#" else "without_suffix"
+
+    def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
+        if not args[0]:
+            return found
+        pattern = compile_pattern(args[0], host.shopt("extglob"))
+        remove = getattr(pattern, name)
+        if type(found) is str:
+            return remove(found, longest)  # type: ignore[no-any-return]
+        return each(found, lambda value: remove(value, longest))
+
+    return apply
+
+
+def _replace(op: str) -> Apply:
+    def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
+        if not args[0]:
+            return found
+        pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
+        replacement = args[1] if len(args) > 1 else ""
+        ampersand = host.shopt("patsub_replacement")
+        return each(found, lambda value: transform.replace(value, pattern, replacement, op, ampersand))
+
+    return apply
+
+
+def _case(op: str) -> Apply:
+    def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
+        matches: Callable[[str], bool] | None = None
+        if args and args[0]:
+            matches = compile_pattern(args[0], host.shopt("extglob")).matches
+
+        return each(found, lambda value: transform.change_case(value, op, matches))
+
+    return apply
+
+
+def _slice(node: Param) -> Apply:
+    def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
+        offset = host.evaluate(args[0] or "0")
+        length = host.evaluate(args[1] or "0") if len(args) > 1 else None
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return transform.substring(found, offset, length)
+        kind = type(found)
+        if node.name in ("@", "*") and node.form == "value":
+            if offset < 0:
+                values = [*found]
+                offset += len(values) + 1
+                if offset <= 0:
+                    return kind()
+                return kind(transform.slice_list(["", *values], offset, length))
+            return kind(transform.slice_list([host.special("0") or "", *found], offset, length))
+        name, _ = host.store.follow(node.name)
+        array = host.store.array(name) or Indexed(found)
+        return kind(transform.slice_array(array, offset, length))
+
+    return apply
+
+
+def _at(node: Param) -> Apply:
+    op = node.op
+    whole = node.subscript in ("@", "*")
+
+    def name_of(host: Any) -> str:
+        name, _ = host.store.follow(target_of(host, node))
+        return str(name)
+
+    def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
+        if op == "@P":
+            return each(found, host.prompt)
+        if op == "@a":
+            letters = transform.attribute_letters(host.store, name_of(host))
+            if isinstance(found, list):
+                return type(found)([letters] * len(found))
+            return letters if letters or found is not None else None
+        if op == "@A":
+            if node.name in ("@", "*"):
+                return f"set -- {' '.join(transform.simple_transform('@Q', v) for v in host.params)}"
+            return transform.declaration(host.store, name_of(host))
+        array = host.store.array(name_of(host)) if whole and op in ("@K", "@k") else None
+        if isinstance(array, Indexed | Assoc):
+            if op == "@K":
+                return transform.pairs_text(array)
+            return [text for key, value in array.pairs() for text in (str(key), value)]
+        return each(found, lambda value: transform.simple_transform(op, value))
+
+    return apply
+
+
+def _length(node: Param) -> Apply:
+    label = node.name
+
+    def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
+        if found is None:
+            unbound(host, label)
+            return "0"
+        return str(len(found))
+
+    return apply

@@ -1,0 +1,89 @@
+"""Turning values back into shell text: `${x@Q}`, `printf %q`, `declare -p`, `set`, `alias`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SAFE_Q: Final = re.compile(r"[A-Za-z0-9_/.,:@%+=^\-\x80-\U0010ffff]*").fullmatch
+_BACKSLASH: Final = re.compile(r"[^A-Za-z0-9_/.,:@%+=\-\x80-\U0010ffff]")
+_SAFE_SET: Final = re.compile(r"[A-Za-z0-9_/.,:@%+=\-\x80-\U0010ffff]*").fullmatch
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\x80-\x9f]").search
+_DOUBLE: Final = re.compile(r'[\\"$`]')
+_NAMED: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\x1b": "\\E",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    "'": "\\'",
+}
+
+
+def unprintable(text: str) -> bool:
+    return _CONTROL(text) is not None
+
+
+def ansi(text: str) -> str:
+    """`$'...'`."""
+    out: list[str] = []
+    for char in text:
+        named = _NAMED.get(char)
+        if named is not None:
+            out.append(named)
+        elif char < " " or char == "\x7f":
+            out.append(f"\\{ord(char):03o}")
+        elif "\udc80" <= char <= "\udcff":
+            out.append(f"\\{ord(char) - 0xDC00:03o}")
+        elif "\x80" <= char <= "\x9f":
+            out.extend(f"\\{byte:03o}" for byte in char.encode())
+        else:
+            out.append(char)
+    return "$'" + "".join(out) + "'"
+
+
+def single(text: str) -> str:
+    """`'...'`, with `'\\''` for quotes inside."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def at_q(text: str) -> str:
+    """`${x@Q}`: always quoted."""
+    return ansi(text) if unprintable(text) else single(text)
+
+
+def backslashed(text: str) -> str:
+    """`printf %q`: backslashes where needed."""
+    if not text:
+        return "''"
+    if unprintable(text):
+        return ansi(text)
+    quoted = _BACKSLASH.sub(r"\\\g<0>", text)
+    return "\\" + quoted if quoted[0] in "~#" else quoted
+
+
+def double(text: str) -> str:
+    """`"..."` as `declare -p` writes values."""
+    if unprintable(text):
+        return ansi(text)
+    return '"' + _DOUBLE.sub(r"\\\g<0>", text) + '"'
+
+
+def setting(text: str) -> str:
+    """A value as `set` and `trap`-like listings write it: quoted only where needed."""
+    if unprintable(text):
+        return ansi(text)
+    return text if text and _SAFE_SET(text) else single(text) if text else ""
+
+
+def word(text: str) -> str:
+    """A word of a trace line (`set -x`)."""
+    if not text:
+        return "''"
+    if unprintable(text):
+        return ansi(text)
+    return text if _SAFE_Q(text) and not text.startswith(("~", "#")) else single(text)

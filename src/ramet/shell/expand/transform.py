@@ -1,0 +1,154 @@
+"""What the operators of `${x...}` do to values: slices, cases, `@` transformations. Pure text in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ramet.shell.expand import quote
+from ramet.shell.expand.errors import Fatal
+from ramet.shell.expand.patterns import Pattern
+from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
+from ramet.shell.syntax.quoting import ansi_decode
+
+
+def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> str:
+    """`^ ^^ , ,, ~ ~~`; without a pattern every character qualifies."""
+    if len(op) == 2 and matches is None:
+        return value.upper() if op == "^^" else value.lower() if op == ",," else value.swapcase()
+    change: Callable[[str], str] = str.upper if op[0] == "^" else str.lower if op[0] == "," else str.swapcase
+    if len(op) == 1:
+        if not value or (matches is not None and not matches(value[0])):
+            return value
+        return change(value[0]) + value[1:]
+    return "".join([change(char) if matches is None or matches(char) else char for char in value])
+
+
+def substring(value: str, offset: int, length: int | None) -> str:
+    size = len(value)
+    if offset < 0:
+        offset += size
+        if offset < 0:
+            return ""
+    if length is None:
+        return value[offset:]
+    if length < 0:
+        end = size + length
+        if end < offset:
+            raise Fatal(f"{length}: substring expression < 0")
+        return value[offset:end]
+    return value[offset : offset + length]
+
+
+def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:
+    """A slice of positional parameters; `values` starts with `$0`."""
+    if offset < 0:
+        offset += len(values)
+        if offset < 0:
+            return []
+    if length is None:
+        return values[offset:]
+    if length < 0:
+        raise Fatal(f"{length}: substring expression < 0")
+    return values[offset : offset + length]
+
+
+def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list[str]:
+    """Elements from an index on; the length counts elements that exist."""
+    if length is not None and length < 0:
+        raise Fatal(f"{length}: substring expression < 0")
+    if isinstance(array, Assoc):
+        found = array.values()
+        offset = max(offset - 1, 0) if offset >= 0 else len(found) + offset
+    else:
+        if offset < 0:
+            offset += array.top
+            if offset < 0:
+                return []
+        found = [value for index, value in array.pairs() if index >= offset]
+        offset = 0
+    found = found[offset:]
+    return found if length is None else found[:length]
+
+
+def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool) -> str:
+    """`${x/pattern/replacement}`; quoted ampersands in the replacement are marked with a NUL before them."""
+    if not ampersand or "&" not in replacement:
+        plain = replacement.replace("\0", "")
+        return pattern.replace(value, op, plain)
+    parts: list[str | None] = []
+    literal: list[str] = []
+    i = 0
+    while i < len(replacement):
+        char = replacement[i]
+        if char in "\0\\" and replacement[i + 1 : i + 2] in ("&", "\\"):
+            literal.append(replacement[i + 1])
+            i += 2
+            continue
+        if char == "&":
+            parts += ["".join(literal), None]
+            literal = []
+        elif char != "\0":
+            literal.append(char)
+        i += 1
+    parts.append("".join(literal))
+    return pattern.replace(value, op, lambda found: "".join([found if part is None else part for part in parts]))
+
+
+def attribute_letters(store: Any, name: str) -> str:
+    """`${x@a}`."""
+    value = store.values.get(name)
+    flags = store.attrs.get(name, 0)
+    letters = "A" if type(value) is Assoc else "a" if store.array(name) is not None else ""
+    return letters + "".join(letter for letter, bit in ATTRIBUTE_LETTERS if flags & bit)
+
+
+def declaration(store: Any, name: str) -> str | None:
+    """`${x@A}`: the command that would make this variable again."""
+    value = store.values.get(name)
+    letters = attribute_letters(store, name)
+    array = store.array(name)
+    if array is not None:
+        return f"declare -{letters} {name}={array_text(array)}"
+    text = value.target if type(value) is NameRef else store.get(name)
+    if text is None:
+        return f"declare -{letters} {name}" if letters else None
+    return f"declare -{letters} {name}={quote.at_q(text)}" if letters else f"{name}={quote.at_q(text)}"
+
+
+def array_text(array: Indexed | Assoc) -> str:
+    """`([0]="a" [1]="b")` as `declare -p` writes it."""
+    if isinstance(array, Assoc):
+        inner = " ".join(f"[{key_text(key)}]={quote.double(value)}" for key, value in array.pairs())
+        return f"({inner} )" if inner else "()"
+    return "(" + " ".join(f"[{index}]={quote.double(value)}" for index, value in array.pairs()) + ")"
+
+
+def key_text(key: str) -> str:
+    """The key of an associative array as a subscript: quoted where it needs to be."""
+    if key and key not in ("@", "*") and all(c.isalnum() or c in "_/.,:%+-=" or ord(c) > 127 for c in key):
+        return key
+    return quote.double(key)
+
+
+def pairs_text(array: Indexed | Assoc) -> str:
+    """`${a[@]@K}`."""
+    if isinstance(array, Assoc):
+        text = " ".join(f"{key_text(key)} {quote.double(value)}" for key, value in array.pairs())
+        return text + " " if text else ""
+    return " ".join(f"{index} {quote.double(value)}" for index, value in array.pairs())
+
+
+def simple_transform(op: str, value: str) -> str:
+    """The `@` operators that look at the value alone."""
+    if op == "@Q":
+        return quote.at_q(value)
+    if op == "@U":
+        return value.upper()
+    if op == "@u":
+        return value[:1].upper() + value[1:]
+    if op == "@L":
+        return value.lower()
+    if op == "@E":
+        return ansi_decode(value)
+    return quote.at_q(value)  # @K and @k of a plain value

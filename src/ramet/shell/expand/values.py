@@ -1,0 +1,150 @@
+"""What a variable can hold besides plain text: arrays of both kinds, name references and computed values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ramet.core.paths import encode
+
+EXPORT, READONLY, INTEGER, LOWER, UPPER, NAMEREF, TRACE, CAPITAL = (1 << n for n in range(8))
+
+ATTRIBUTE_LETTERS = (
+    ("i", INTEGER),
+    ("n", NAMEREF),
+    ("r", READONLY),
+    ("t", TRACE),
+    ("x", EXPORT),
+    ("c", CAPITAL),
+    ("l", LOWER),
+    ("u", UPPER),
+)
+
+
+class Indexed:
+    """An indexed array: sparse, read in the order of its indices."""
+
+    __slots__ = ("_sorted", "items", "owner", "top")
+
+    def __init__(self, items: Iterable[str] = (), owner: object = None) -> None:
+        self.items: dict[int, str] = dict(enumerate(items))
+        self.top = len(self.items)
+        self.owner = owner
+        self._sorted = True
+
+    def copy(self, owner: object) -> Indexed:
+        twin = Indexed((), owner)
+        twin.items, twin.top, twin._sorted = dict(self.items), self.top, self._sorted
+        return twin
+
+    def set(self, index: int, value: str) -> None:
+        if index >= self.top:
+            self.top = index + 1
+        elif index not in self.items:
+            self._sorted = False
+        self.items[index] = value
+
+    def unset(self, index: int) -> None:
+        if self.items.pop(index, None) is not None and index == self.top - 1:
+            self.top = max(self.items, default=-1) + 1
+
+    def _order(self) -> None:
+        if not self._sorted:
+            self.items = dict(sorted(self.items.items()))
+            self._sorted = True
+
+    def keys(self) -> list[int]:
+        self._order()
+        return list(self.items)
+
+    def values(self) -> list[str]:
+        self._order()
+        return list(self.items.values())
+
+    def pairs(self) -> list[tuple[int, str]]:
+        self._order()
+        return list(self.items.items())
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Assoc:
+    """An associative array, read in the order of bash's hash table (1024 buckets, newest first within one)."""
+
+    __slots__ = ("_order", "items", "owner")
+
+    def __init__(self, items: dict[str, str] | None = None, owner: object = None) -> None:
+        self.items: dict[str, str] = items if items is not None else {}
+        self.owner = owner
+        self._order: list[str] | None = None
+
+    def copy(self, owner: object) -> Assoc:
+        return Assoc(dict(self.items), owner)
+
+    def set(self, key: str, value: str) -> None:
+        if key not in self.items:
+            self._order = None
+        self.items[key] = value
+
+    def unset(self, key: str) -> None:
+        if self.items.pop(key, None) is not None:
+            self._order = None
+
+    def keys(self) -> list[str]:
+        if self._order is None:
+            names = list(self.items)
+            names.reverse()
+            names.sort(key=_bucket)
+            self._order = names
+        return list(self._order)
+
+    def values(self) -> list[str]:
+        items = self.items
+        return [items[key] for key in self.keys()]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        items = self.items
+        return [(key, items[key]) for key in self.keys()]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+_buckets: dict[str, int] = {}
+
+
+def _bucket(key: str) -> int:
+    """The bucket of a key: 32-bit FNV-1 over its bytes."""
+    found = _buckets.get(key)
+    if found is None:
+        found = 2166136261
+        for byte in encode(key):
+            found = (found * 16777619 & 0xFFFFFFFF) ^ byte
+        found &= 1023
+        if len(_buckets) > 20_000:
+            _buckets.clear()
+        _buckets[key] = found
+    return found
+
+
+class NameRef:
+    """`declare -n`: another name for `target`, which may carry a subscript; empty when not bound yet."""
+
+    __slots__ = ("target",)
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+
+class Dynamic:
+    """A variable whose value is computed when it is read (`RANDOM`, `SECONDS`, `LINENO`)."""
+
+    __slots__ = ("get", "set")
+
+    def __init__(self, get: Callable[[Any], str | list[str]], set: Callable[[Any, str], None] | None = None) -> None:
+        self.get, self.set = get, set
+
+
+Value = str | Indexed | Assoc | NameRef | Dynamic | None
+"""None is a variable that is declared and has no value."""

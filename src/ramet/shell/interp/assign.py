@@ -1,0 +1,258 @@
+"""Assignments: plain, to elements, and of whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ramet.shell.expand import words
+from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.values import EXPORT, Assoc, Indexed
+from ramet.shell.interp.session import Session
+from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Word
+
+
+class Item(NamedTuple):
+    """An element of a compound assignment after expansion."""
+
+    key: str | None
+    append: bool
+    value: str
+
+
+class AssignWord(str):
+    """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts."""
+
+    __slots__ = ("append", "items", "key", "name", "value")
+    name: str
+    key: str | None
+    append: bool
+    value: str
+    items: list[Item] | None
+
+
+class Assign(NamedTuple):
+    """A compiled assignment; `run(sh)` performs it, `word(sh)` gives it as an argument."""
+
+    wait: bool
+    run: Callable[[Session], Any]
+    word: Callable[[Session], Any]
+    name: str
+    shown: Callable[[Session], str]
+
+
+def compile_assign(node: Assignment) -> Assign:
+    if isinstance(node.value, ArrayLiteral):
+        return _array(node, node.value)
+    if node.subscript is not None:
+        return _element(node, node.subscript, node.value)
+    return _scalar(node, node.value)
+
+
+def put(sh: Session, name: str, value: str, append: bool = False) -> None:
+    """`name=value` where nothing is known about the variable."""
+    sh.store.set(name, value, append)
+    if sh.allexport:
+        sh.store.flag(sh.store.follow(name)[0], EXPORT)
+    if name == "PATH":
+        sh.hashed.clear()
+    elif name == "OPTIND":
+        sh.getopts = (int(value) if value.isdigit() else 1, 0)
+    elif name == "POSIXLY_CORRECT":
+        sh.set_option("posix", True)
+
+
+_WATCHED = frozenset(("PATH", "OPTIND", "POSIXLY_CORRECT"))
+
+
+def _scalar(node: Assignment, value: Word) -> Assign:
+    name, append = node.name, node.append
+    text = words.text(value, assign=True)
+    inner = text.run
+    simple = not append and name not in _WATCHED
+
+    def store(sh: Session, found: str) -> None:
+        if simple and name not in sh.store.attrs and not sh.allexport:
+            old = sh.vars.get(name)
+            if type(old) is str or old is None:
+                sh.vars[name] = found
+                return
+        put(sh, name, found, append)
+
+    def shown(sh: Session) -> str:
+        return f"{name}{'+' if append else ''}="
+
+    if text.wait:
+
+        async def waiting(sh: Session) -> None:
+            store(sh, await inner(sh))
+
+        async def waiting_word(sh: Session) -> AssignWord:
+            return assign_word(name, None, append, await inner(sh), None)
+
+        return Assign(True, waiting, waiting_word, name, shown)
+
+    def run(sh: Session) -> None:
+        found = inner(sh)
+        if simple and name not in sh.store.attrs and not sh.allexport:
+            old = sh.vars.get(name)
+            if type(old) is str or old is None:
+                sh.vars[name] = found
+                return
+        put(sh, name, found, append)
+
+    return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), name, shown)
+
+
+def assign_word(name: str, key: str | None, append: bool, value: str, items: list[Item] | None) -> AssignWord:
+    subscript = "" if key is None else f"[{key}]"
+    word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value}")
+    word.name, word.key, word.append, word.value, word.items = name, key, append, value, items
+    return word
+
+
+def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
+    name, append = node.name, node.append
+    key, text = words.text(subscript), words.text(value, assign=True)
+
+    def store(sh: Session, index: str, found: str) -> None:
+        set_item(sh, name, index, found, append)
+
+    def shown(sh: Session) -> str:
+        return f"{name}[]="
+
+    if key.wait or text.wait:
+
+        async def both(sh: Session) -> tuple[str, str]:
+            index = await key.run(sh) if key.wait else key.run(sh)
+            return index, await text.run(sh) if text.wait else text.run(sh)
+
+        async def waiting(sh: Session) -> None:
+            store(sh, *await both(sh))
+
+        async def waiting_word(sh: Session) -> AssignWord:
+            index, found = await both(sh)
+            return assign_word(name, index, append, found, None)
+
+        return Assign(True, waiting, waiting_word, name, shown)
+    return Assign(
+        False,
+        lambda sh: store(sh, key.run(sh), text.run(sh)),
+        lambda sh: assign_word(name, key.run(sh), append, text.run(sh), None),
+        name,
+        shown,
+    )
+
+
+def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = False) -> None:
+    """`name[subscript]=value` with the subscript as expanded text."""
+    if sh.store.is_assoc(name):
+        sh.store.set_item(name, subscript, value, append)
+        return
+    if not subscript.strip():
+        raise Discard(f"{name}[{subscript}]: bad array subscript")
+    if subscript in ("@", "*"):
+        raise Discard(f"{name}[{subscript}]: bad array subscript")
+    sh.store.set_item(name, sh.evaluate(subscript), value, append)
+    if sh.allexport:
+        sh.store.flag(name, EXPORT)
+
+
+def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
+    name, append = node.name, node.append
+    plans: list[tuple[words.Text | None, bool, words.Text | None, words.Words | None]] = []
+    for element in literal.elements:
+        if element.subscript is not None:
+            plans.append((words.text(element.subscript), element.append, words.text(element.value, assign=True), None))
+        else:
+            plans.append((None, False, None, words.words((element.value,))))
+
+    async def evaluate(sh: Session) -> list[Item]:
+        items: list[Item] = []
+        for key, add, text, fields in plans:
+            if fields is not None:
+                found = await fields.run(sh) if fields.wait else fields.run(sh)
+                if sh.globbing:
+                    found = await sh.shell.globbed(sh, found)
+                items += [Item(None, False, value) for value in found]
+                if len(items) > sh.budget.limits.expansion_words:
+                    raise sh.budget.exceeded("expansion_words")
+            elif key is not None and text is not None:
+                index = await key.run(sh) if key.wait else key.run(sh)
+                items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh)))
+        return items
+
+    async def run(sh: Session) -> None:
+        assign_items(sh, name, await evaluate(sh), append)
+
+    async def word(sh: Session) -> AssignWord:
+        items = await evaluate(sh)
+        return assign_word(name, None, append, "(...)", items)
+
+    def shown(sh: Session) -> str:
+        return f"{name}="
+
+    return Assign(True, run, word, name, shown)
+
+
+def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> None:
+    """`name=(...)` or `name+=(...)`."""
+    store = sh.store
+    name, deeper = store.follow(name)
+    if deeper is not None:
+        raise Discard(f"{name}[{deeper}]: cannot assign list to array member")
+    store.writable(name)
+    old = store.values.get(name)
+    if type(old) is Assoc:
+        _assign_pairs(sh, name, old, items, append)
+        return
+    if append:
+        array = store.indexed(name)
+    else:
+        array = Indexed((), store.token)
+    plain = name not in store.attrs
+    if plain and not append and all(item.key is None for item in items):
+        array = Indexed([item.value for item in items], store.token)
+        store.values[name] = array
+    else:
+        index = array.top
+        for item in items:
+            if item.key is not None:
+                index = sh.evaluate(item.key) if item.key.strip() else 0
+                if index < 0:
+                    index += array.top
+                    if index < 0:
+                        sh.complain(f"[{item.key}]: bad array subscript")
+                        continue
+            value = item.value
+            if item.append:
+                value = store._appended(name, array.items.get(index, ""), value)
+            array.set(index, value if plain else store.transform(name, value))
+            index += 1
+        store.values[name] = array
+    if sh.allexport:
+        store.flag(name, EXPORT)
+
+
+def _assign_pairs(sh: Session, name: str, old: Assoc, items: list[Item], append: bool) -> None:
+    store = sh.store
+    array = old.copy(store.token) if append else Assoc({}, store.token)
+    loose = items and items[0].key is None
+    pending: str | None = None
+    for item in items:
+        if item.key is not None and not loose:
+            value = item.value
+            if item.append:
+                value = store._appended(name, array.items.get(item.key, old.items.get(item.key, "")), value)
+            array.set(item.key, store.transform(name, value))
+        elif loose:
+            if pending is None:
+                pending = item.value
+            else:
+                array.set(pending, store.transform(name, item.value))
+                pending = None
+        else:
+            sh.complain(f"{name}: {item.value}: must use subscript when assigning associative array")
+    if pending is not None:
+        array.set(pending, "")
+    store.values[name] = array

@@ -1,0 +1,545 @@
+"""Variables and their attributes: declare, typeset, local, export, readonly, unset."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramet.core.paths import encode
+from ramet.shell.expand import quote, transform
+from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.values import (
+    CAPITAL,
+    EXPORT,
+    INTEGER,
+    LOWER,
+    NAMEREF,
+    READONLY,
+    TRACE,
+    UPPER,
+    Assoc,
+    Dynamic,
+    Indexed,
+    NameRef,
+)
+from ramet.shell.interp.assign import AssignWord, Item, assign_items, assign_word, put, set_item
+from ramet.shell.interp.drive import Result
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.syntax.printer import function_text
+
+_BITS: Final = {
+    "i": INTEGER,
+    "l": LOWER,
+    "n": NAMEREF,
+    "r": READONLY,
+    "t": TRACE,
+    "u": UPPER,
+    "x": EXPORT,
+    "c": CAPITAL,
+}
+_ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[.*?\])?(\+?)=(.*)", re.DOTALL)
+FUNCTION_EXPORT: Final = "\1"
+FUNCTION_READONLY: Final = "\0"
+"""Marks in front of a function's name in the attribute table."""
+_USAGE: Final = {
+    "declare": "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]",
+    "typeset": "typeset [-aAfFgiIlnrtux] name[=value] ... or typeset -p [-aAfFilnrtux] [name ...]",
+    "local": "local [option] name[=value] ...",
+    "export": "export [-fn] [name[=value] ...] or export -p",
+    "readonly": "readonly [-aAf] [name[=value] ...] or readonly -p",
+    "unset": "unset [-f] [-v] [-n] [name ...]",
+}
+
+
+@dataclass
+class _Request:
+    """What the options of a declaration ask for."""
+
+    command: str
+    add: int = 0
+    remove: int = 0
+    array: str = ""
+    functions: bool = False
+    names_only: bool = False
+    everywhere: bool = False
+    inherit: bool = False
+    show: bool = False
+    words: list[str] = field(default_factory=list)
+
+
+def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
+    request = _Request(argv[0])
+    i = 1
+    while i < len(argv):
+        word = argv[i]
+        if isinstance(word, AssignWord) or len(word) < 2 or word[0] not in "-+":
+            break
+        i += 1
+        if word == "--":
+            break
+        on = word[0] == "-"
+        for letter in word[1:]:
+            if letter not in allowed:
+                sh.complain(f"{argv[0]}: {word[0]}{letter}: invalid option")
+                sh.err(f"{argv[0]}: usage: {_USAGE[argv[0]]}\n")
+                return None
+            if letter in _BITS:
+                if on:
+                    request.add |= _BITS[letter]
+                    if letter in "luc":
+                        request.remove |= (LOWER | UPPER | CAPITAL) & ~_BITS[letter]
+                else:
+                    request.remove |= _BITS[letter]
+            elif letter in "aA":
+                request.array = letter if on else "+"
+            elif letter == "f":
+                request.functions = on
+            elif letter == "F":
+                request.functions = request.names_only = on
+            elif letter == "g":
+                request.everywhere = on
+            elif letter == "I":
+                request.inherit = on
+            elif letter == "p":
+                request.show = on
+    request.words = argv[i:]
+    return request
+
+
+def declare(sh: Session, argv: list[str]) -> Result:
+    request = _options(sh, argv, "aAfFgiIlnrtuxpc")
+    if request is None:
+        return 2
+    if request.functions:
+        return _functions(sh, request)
+    if request.show or (not request.words and (request.add or request.array)):
+        return _show(sh, request)
+    if not request.words:
+        return sh.out(encode(all_settings(sh)), argv[0])
+    return _apply(sh, request, local=_in_function(sh) and not request.everywhere)
+
+
+def _in_function(sh: Session) -> bool:
+    return any(frame.function for frame in sh.frames)
+
+
+def local(sh: Session, argv: list[str]) -> Result:
+    if not _in_function(sh):
+        return sh.error("local: can only be used in a function")
+    request = _options(sh, argv, "aAfFgiIlnrtuxpc")
+    if request is None:
+        return 2
+    if request.words == ["-"]:
+        frame = next(frame for frame in reversed(sh.frames) if frame.function)
+        if frame.options is None:
+            frame.options = (set(sh.options), set())
+        return 0
+    if not request.words:
+        scope = sh.store.scopes[-1]
+        lines = [f"{line}\n" for name in sorted(scope) if (line := setting_line(sh, name)) is not None]
+        return sh.out(encode("".join(lines)), "local")
+    if request.show:
+        return _show(sh, request)
+    return _apply(sh, request, local=True)
+
+
+def export(sh: Session, argv: list[str]) -> Result:
+    request = _options(sh, argv, "fnpaA")
+    if request is None:
+        return 2
+    if request.add & NAMEREF:
+        request.add, request.remove = 0, EXPORT
+    else:
+        request.add |= EXPORT
+    if request.functions:
+        return _mark_functions(sh, request, FUNCTION_EXPORT)
+    if not request.words:
+        request.add = EXPORT
+        return _show(sh, request)
+    return _apply(sh, request, local=False)
+
+
+def readonly(sh: Session, argv: list[str]) -> Result:
+    request = _options(sh, argv, "faAp")
+    if request is None:
+        return 2
+    request.add |= READONLY
+    if request.functions:
+        return _mark_functions(sh, request, FUNCTION_READONLY)
+    if not request.words:
+        return _show(sh, request)
+    return _apply(sh, request, local=False)
+
+
+# ---------------------------------------------------------------------------------------------------- applying
+
+
+def _apply(sh: Session, request: _Request, local: bool) -> Result:
+    status = 0
+    for word in request.words:
+        try:
+            if not _apply_one(sh, request, word, local):
+                status = 1
+        except Readonly as error:
+            status = sh.error(f"{request.command}: {error.message}" if request.command == "local" else error.message)
+        except ShellError as error:
+            status = sh.error(f"{request.command}: {error.message}")
+            if error.status == 127:
+                raise
+    return status
+
+
+def _parsed(word: str) -> AssignWord | None:
+    """A word that looks like an assignment only after expansion (`declare "$name=1"`)."""
+    if isinstance(word, AssignWord):
+        return word
+    match = _ASSIGNED.fullmatch(word)
+    if match is None:
+        return None
+    key = match[2][1:-1] if match[2] else None
+    return assign_word(match[1], key, bool(match[3]), match[4], None)
+
+
+def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
+    assignment = _parsed(word)
+    name, key = (assignment.name, assignment.key) if assignment is not None else split_subscript(word)
+    if not is_name(name):
+        sh.complain(f"{request.command}: `{word}': not a valid identifier")
+        return False
+    store = sh.store
+    reference = bool(request.add & NAMEREF) or bool(request.remove & NAMEREF)
+    if local:
+        inherit = request.inherit or "localvar_inherit" in sh.shopts
+        if assignment is not None and assignment.append and name not in store.scopes[-1] and not inherit:
+            inherit = False
+        store.local(name, inherit)
+    elif request.everywhere and store.scopes:
+        return _apply_global(sh, request, name, assignment)
+    elif not reference:
+        name, deeper = store.follow(name)
+        key = deeper if deeper is not None else key
+        if not name:
+            return False
+    old_flags = store.attrs.get(name, 0)
+    if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
+        sh.complain(f"{request.command + ': ' if request.command != 'declare' or request.remove else ''}{name}: readonly variable")
+        return False
+    if not _shape(sh, request, name, key, assignment):
+        return False
+    if request.add & NAMEREF:
+        return _make_reference(sh, request, name, assignment)
+    store.flag(name, request.add & ~READONLY & ~NAMEREF, request.remove)
+    if assignment is not None:
+        _assign(sh, name, key, assignment)
+    elif name not in store.values:
+        store.values[name] = None
+    if request.add & READONLY:
+        store.flag(name, READONLY)
+    if sh.allexport and assignment is not None:
+        store.flag(name, EXPORT)
+    return True
+
+
+def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> None:
+    if assignment.items is not None:
+        assign_items(sh, name, assignment.items, assignment.append)
+    elif key is not None:
+        set_item(sh, name, key, assignment.value, assignment.append)
+    elif isinstance(sh.vars.get(name), Indexed | Assoc) and _looks_compound(assignment.value):
+        assign_items(sh, name, _compound_items(sh, assignment.value), assignment.append)
+    else:
+        put(sh, name, assignment.value, assignment.append)
+
+
+def _looks_compound(value: str) -> bool:
+    return value.startswith("(") and value.endswith(")")
+
+
+def _compound_items(sh: Session, value: str) -> list[Item]:
+    """`declare -a "x=(1 2)"`: the value is read as a compound assignment, without expansions."""
+    from ramet.shell.expand import words
+    from ramet.shell.syntax.errors import SyntaxFailure
+    from ramet.shell.syntax.nodes import ArrayLiteral, Simple
+    from ramet.shell.syntax.parser import Parser
+
+    try:
+        script = Parser("x=" + value).next()
+    except SyntaxFailure:
+        return [Item(None, False, value)]
+    node = script.statements[0].node if script is not None else None
+    if not isinstance(node, Simple) or not node.assigns or not isinstance(node.assigns[0].value, ArrayLiteral):
+        return [Item(None, False, value)]
+    items: list[Item] = []
+    for element in node.assigns[0].value.elements:
+        if element.subscript is not None:
+            key, text = words.text(element.subscript), words.text(element.value)
+            if not key.wait and not text.wait:
+                items.append(Item(key.run(sh), element.append, text.run(sh)))
+            continue
+        fields = words.words((element.value,))
+        if not fields.wait:
+            items += [Item(None, False, str(found)) for found in fields.run(sh)]
+            sh.globbing = False
+    return items
+
+
+def _shape(sh: Session, request: _Request, name: str, key: str | None, assignment: AssignWord | None) -> bool:
+    """Make the variable the kind of array that was asked for."""
+    store = sh.store
+    value = store.values.get(name)
+    if request.array == "+" and isinstance(value, Indexed | Assoc):
+        sh.complain(f"{request.command}: {name}: cannot destroy array variables in this way")
+        return False
+    if request.array == "A":
+        if type(value) is Indexed:
+            sh.complain(f"{request.command}: {name}: cannot convert indexed to associative array")
+            return False
+        if type(value) is not Assoc:
+            store.make_assoc(name)
+    elif request.array == "a":
+        if type(value) is Assoc:
+            sh.complain(f"{request.command}: {name}: cannot convert associative to indexed array")
+            return False
+        if type(value) is not Indexed and not isinstance(value, Dynamic):
+            store.indexed(name)
+    elif assignment is None and key is not None and not isinstance(value, Indexed | Assoc):
+        store.indexed(name)
+    return True
+
+
+def _make_reference(sh: Session, request: _Request, name: str, assignment: AssignWord | None) -> bool:
+    store = sh.store
+    value = store.values.get(name)
+    if isinstance(value, Indexed | Assoc):
+        sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
+        return False
+    target = assignment.value if assignment is not None else value if isinstance(value, str) else ""
+    if type(value) is NameRef and assignment is None:
+        target = value.target
+    base, _ = split_subscript(target)
+    if target and not is_name(base):
+        sh.complain(f"{request.command}: `{target}': invalid variable name for name reference")
+        return False
+    if base == name:
+        if not store.scopes:
+            sh.complain(f"{request.command}: {name}: nameref variable self references not allowed")
+            return False
+        sh.complain(f"{request.command}: warning: {name}: circular name reference")
+    store.values[name] = NameRef(target)
+    store.flag(name, request.add, request.remove)
+    return True
+
+
+def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignWord | None) -> bool:
+    """`declare -g`: the variable as the outermost scope sees it."""
+    store = sh.store
+    inner = [scope for scope in store.scopes if name in scope]
+    if not inner:
+        request.everywhere = False
+        try:
+            return _apply_one(sh, request, assignment if assignment is not None else name, False)
+        finally:
+            request.everywhere = True
+    outermost = inner[0]
+    hidden = (store.values.get(name), store.attrs.get(name, 0))
+    store._restore(name, outermost[name])
+    request.everywhere = False
+    try:
+        return _apply_one(sh, request, assignment if assignment is not None else name, False)
+    finally:
+        request.everywhere = True
+        from ramet.shell.interp.variables import MISSING
+
+        outermost[name] = (store.values.get(name, MISSING), store.attrs.get(name, 0))
+        store._restore(name, hidden)
+
+
+# ----------------------------------------------------------------------------------------------------- showing
+
+
+def declaration_line(sh: Session, name: str) -> str | None:
+    """`declare -x name="value"` as `declare -p` shows it."""
+    store = sh.store
+    if name not in store.values:
+        return None
+    value = store.values[name]
+    letters = transform.attribute_letters(store, name) or "-"
+    if type(value) is NameRef:
+        return f"declare -{letters} {name}={quote.double(value.target)}" if value.target else f"declare -{letters} {name}"
+    array = store.array(name)
+    if array is not None:
+        return f"declare -{letters} {name}={transform.array_text(array)}"
+    text = store.get(name)
+    return f"declare -{letters} {name}" if text is None else f"declare -{letters} {name}={quote.double(text)}"
+
+
+def setting_line(sh: Session, name: str) -> str | None:
+    """`name=value` as `set` shows it."""
+    value = sh.vars.get(name)
+    array = sh.store.array(name)
+    if array is not None:
+        return f"{name}={transform.array_text(array)}"
+    text = value.target if type(value) is NameRef else sh.store.get(name)
+    return None if text is None else f"{name}={quote.setting(text)}"
+
+
+def all_settings(sh: Session) -> str:
+    lines = [f"{line}\n" for name in sorted(sh.vars) if (line := setting_line(sh, name)) is not None]
+    lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
+    return "".join(lines)
+
+
+def _show(sh: Session, request: _Request) -> Result:
+    status = 0
+    names = [str(word) for word in request.words]
+    if not names:
+        names = sorted(sh.vars)
+        if request.add:
+            names = [name for name in names if sh.store.attrs.get(name, 0) & request.add]
+        if request.array:
+            kind = Assoc if request.array == "A" else Indexed
+            names = [name for name in names if type(sh.store.array(name)) is kind]
+    lines: list[str] = []
+    for name in names:
+        line = declaration_line(sh, name)
+        if line is None:
+            sh.complain(f"{request.command}: {name}: not found")
+            status = 1
+        else:
+            lines.append(line + "\n")
+    written = sh.out(encode("".join(lines)), request.command)
+    return written if not status else status
+
+
+def _functions(sh: Session, request: _Request) -> Result:
+    names = [str(word) for word in request.words] or sorted(sh.functions)
+    if request.add & READONLY and request.words:
+        return _mark_functions(sh, request, FUNCTION_READONLY)
+    if request.add & EXPORT and request.words:
+        return _mark_functions(sh, request, FUNCTION_EXPORT)
+    lines: list[str] = []
+    status = 0
+    for name in names:
+        found = sh.functions.get(name)
+        if found is None:
+            status = 1
+        elif request.names_only:
+            if request.words and "extdebug" in sh.shopts:
+                lines.append(f"{name} {found.node.line} {found.source or sh.name}\n")
+            else:
+                lines.append(f"{name}\n" if request.words else f"declare -f {name}\n")
+        else:
+            lines.append(function_text(found.node) + "\n")
+    written = sh.out(encode("".join(lines)), request.command)
+    return written if not status else status
+
+
+def _mark_functions(sh: Session, request: _Request, mark: str) -> Result:
+    status = 0
+    for word in request.words:
+        if word not in sh.functions:
+            status = sh.error(f"{request.command}: {word}: not a function")
+        elif request.remove & EXPORT:
+            sh.store.attrs.pop(mark + word, None)
+        else:
+            sh.store.attrs[mark + word] = TRACE
+    return status
+
+
+def unset(sh: Session, argv: list[str]) -> Result:
+    functions = variables = references = False
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = argv[i]
+        i += 1
+        if word == "--":
+            break
+        for letter in word[1:]:
+            if letter not in "fvn":
+                sh.complain(f"unset: -{letter}: invalid option")
+                sh.err(f"unset: usage: {_USAGE['unset']}\n")
+                return 2
+            functions, variables = functions or letter == "f", variables or letter == "v"
+            references = references or letter == "n"
+    if functions and variables:
+        return sh.error("unset: cannot simultaneously unset a function and a variable")
+    status = 0
+    for word in argv[i:]:
+        try:
+            status = _unset_one(sh, str(word), functions, variables, references) or status
+        except Readonly as error:
+            status = sh.error(f"unset: {error.name}: cannot unset: readonly variable")
+        except ShellError as error:
+            status = sh.error(f"unset: {error.message}")
+    return status
+
+
+def _unset_one(sh: Session, word: str, functions: bool, variables: bool, references: bool) -> int:
+    store = sh.store
+    if functions:
+        if FUNCTION_READONLY + word in store.attrs:
+            return sh.error(f"unset: {word}: cannot unset: readonly function")
+        sh.functions.pop(word, None)
+        return 0
+    name, subscript = split_subscript(word)
+    if not is_name(name):
+        if not variables and word in sh.functions:
+            del sh.functions[word]
+            return 0
+        return sh.error(f"unset: `{word}': not a valid identifier")
+    if references:
+        store.unset(name)
+        return 0
+    target, deeper = store.follow(name)
+    if target != name and deeper is not None and subscript is None:
+        subscript = deeper
+    name = target or name
+    if subscript is not None:
+        return _unset_element(sh, name, subscript)
+    if name in store.values:
+        store.unset(name)
+        if name == "PATH":
+            sh.hashed.clear()
+    elif not variables and word in sh.functions:
+        if FUNCTION_READONLY + word in store.attrs:
+            return sh.error(f"unset: {word}: cannot unset: readonly function")
+        del sh.functions[word]
+    return 0
+
+
+def _unset_element(sh: Session, name: str, subscript: str) -> int:
+    store = sh.store
+    value = store.values.get(name)
+    if value is None:
+        return 0
+    if not isinstance(value, Indexed | Assoc):
+        if isinstance(value, str) and subscript == "0":
+            store.unset(name)
+            return 0
+        return sh.error(f"unset: {name}: not an array variable")
+    if subscript in ("@", "*") and not (isinstance(value, Assoc) and subscript in value.items):
+        if isinstance(value, Assoc):
+            store.writable(name)
+            store.values[name] = Assoc({}, store.token)
+        else:
+            store.unset(name)
+        return 0
+    if isinstance(value, Assoc):
+        if len(subscript) > 1 and subscript[0] == subscript[-1] and subscript[0] in "'\"":
+            subscript = subscript[1:-1]
+        store.unset_item(name, subscript)
+    else:
+        store.unset_item(name, sh.evaluate(subscript))
+    return 0
+
+
+TABLE: Final[dict[str, Builtin]] = {
+    "declare": declare,
+    "typeset": declare,
+    "local": local,
+    "export": export,
+    "readonly": readonly,
+    "unset": unset,
+}

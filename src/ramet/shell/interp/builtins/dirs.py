@@ -1,0 +1,270 @@
+"""Directories: cd, pwd, pushd, popd, dirs."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from ramet.core import paths
+from ramet.core.errors import fail, reason
+from ramet.core.paths import encode
+from ramet.shell.interp.assign import put
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.session import Builtin, Session
+
+
+async def change(sh: Session, word: str, physical: bool = False) -> None:
+    """Make a directory the current one, and say so in PWD and OLDPWD. Raises OSError."""
+    logical = word if word.startswith("/") else f"{sh.pwd}/{word}"
+    target = paths.parse(logical)
+    if physical:
+        target = await sh.shell.fs.resolve(paths.parse(word, sh.cwd))
+    stat = await sh.shell.fs.stat(target, follow=True)
+    if not stat.is_dir:
+        raise fail(errno.ENOTDIR, word)
+    if stat.mode is not None and not stat.mode & 0o111 and sh.shell.user.uid:
+        raise fail(errno.EACCES, word)
+    # A component that is not a directory must not vanish by `..`.
+    if "/.." in logical:
+        await _check_components(sh, logical)
+    old = sh.pwd
+    sh.cwd = target
+    put(sh, "OLDPWD", old)
+    put(sh, "PWD", str(target))
+
+
+async def _check_components(sh: Session, logical: str) -> None:
+    here = ""
+    for part in logical.split("/"):
+        if part == "..":
+            stat = await sh.shell.fs.stat(paths.parse(here or "/"), follow=True)
+            if not stat.is_dir:
+                raise fail(errno.ENOTDIR, logical)
+            here = str(paths.parse(here or "/").parent)
+        elif part and part != ".":
+            here = f"{here.rstrip('/')}/{part}"
+
+
+def cd(sh: Session, argv: list[str]) -> Result:
+    physical = "physical" in sh.options
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = argv[i]
+        i += 1
+        if word == "--":
+            break
+        for letter in word[1:]:
+            if letter not in "LPe@":
+                sh.complain(f"cd: -{letter}: invalid option")
+                sh.err("cd: usage: cd [-L|[-P [-e]] [-@]] [dir]\n")
+                return 2
+            physical = letter == "P" if letter in "LP" else physical
+    words = [str(word) for word in argv[i:]]
+    if len(words) > 1:
+        return sh.error("cd: too many arguments")
+    show = False
+    if not words:
+        home = sh.store.get("HOME")
+        if home is None:
+            return sh.error("cd: HOME not set")
+        target = home
+        if not target:
+            return 0
+    elif words[0] == "-":
+        old = sh.store.get("OLDPWD")
+        if old is None:
+            return sh.error("cd: OLDPWD not set")
+        target, show = old, True
+    else:
+        target = words[0]
+    return drive(_cd(sh, target, physical, show))
+
+
+async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
+    if not target:
+        return 0
+    if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
+        for prefix in (sh.store.get("CDPATH") or "").split(":"):
+            if prefix:
+                try:
+                    await change(sh, f"{prefix.rstrip('/')}/{target}", physical)
+                except OSError:
+                    continue
+                return await _said(sh)
+    try:
+        await change(sh, target, physical)
+    except OSError as error:
+        name = sh.store.get(target) if "cdable_vars" in sh.shopts and target.isidentifier() else None
+        if name:
+            return await _cd(sh, name, physical, True)
+        return sh.error(f"cd: {target}: {reason(error)}")
+    return await _said(sh) if show else 0
+
+
+async def _said(sh: Session) -> int:
+    written = sh.out(encode(sh.pwd + "\n"), "cd")
+    return written if isinstance(written, int) else await written
+
+
+def pwd(sh: Session, argv: list[str]) -> Result:
+    physical = "physical" in sh.options
+    for word in argv[1:]:
+        if word.startswith("-") and len(word) > 1 and word != "--":
+            for letter in word[1:]:
+                if letter not in "LP":
+                    sh.complain(f"pwd: -{letter}: invalid option")
+                    sh.err("pwd: usage: pwd [-LP]\n")
+                    return 2
+                physical = letter == "P"
+    if physical:
+        return drive(_physical(sh))
+    return sh.out(encode(sh.pwd + "\n"), "pwd")
+
+
+async def _physical(sh: Session) -> int:
+    try:
+        path = await sh.shell.fs.resolve(sh.cwd)
+    except OSError as error:
+        return sh.error(f"pwd: {reason(error)}")
+    written = sh.out(encode(f"{path}\n"), "pwd")
+    return written if isinstance(written, int) else await written
+
+
+# ------------------------------------------------------------------------------------------------------- stack
+
+
+def _short(sh: Session, path: str) -> str:
+    home = sh.store.get("HOME") or ""
+    return "~" + path[len(home) :] if home and (path == home or path.startswith(home.rstrip("/") + "/")) else path
+
+
+def _rotation(sh: Session, word: str, size: int) -> int | None:
+    """`+N` and `-N` as a place in the stack."""
+    digits = word[1:]
+    if not digits.isdigit():
+        return None
+    number = int(digits)
+    return number if word[0] == "+" else size - 1 - number
+
+
+def dirs(sh: Session, argv: list[str]) -> Result:
+    long = lines = verbose = False
+    place: int | None = None
+    stack = [sh.pwd, *sh.dirs]
+    for word in argv[1:]:
+        if word[:1] in "+-" and word[1:].isdigit():
+            place = _rotation(sh, word, len(stack))
+            if place is None or not 0 <= place < len(stack):
+                return sh.error(f"dirs: {word}: directory stack index out of range")
+            continue
+        if not word.startswith("-"):
+            sh.complain(f"dirs: {word}: invalid option")
+            sh.err("dirs: usage: dirs [-clpv] [+N] [-N]\n")
+            return 2
+        for letter in word[1:]:
+            if letter == "c":
+                sh.dirs.clear()
+                return 0
+            if letter not in "lpv":
+                sh.complain(f"dirs: -{letter}: invalid option")
+                sh.err("dirs: usage: dirs [-clpv] [+N] [-N]\n")
+                return 2
+            long = long or letter == "l"
+            lines = lines or letter in "pv"
+            verbose = verbose or letter == "v"
+    shown = stack if long else [_short(sh, path) for path in stack]
+    if place is not None:
+        return sh.out(encode((f"{place:2d}  " if verbose else "") + shown[place] + "\n"), "dirs")
+    if verbose:
+        text = "".join(f"{number:2d}  {path}\n" for number, path in enumerate(shown))
+    elif lines:
+        text = "".join(f"{path}\n" for path in shown)
+    else:
+        text = " ".join(shown) + "\n"
+    return sh.out(encode(text), "dirs")
+
+
+def pushd(sh: Session, argv: list[str]) -> Result:
+    return drive(_pushd(sh, [str(word) for word in argv[1:]]))
+
+
+async def _pushd(sh: Session, words: list[str]) -> int:
+    still = "-n" in words
+    words = [word for word in words if word not in ("-n", "--")]
+    stack = [sh.pwd, *sh.dirs]
+    if len(words) > 1:
+        return sh.error("pushd: too many arguments")
+    if not words:
+        if len(stack) < 2:
+            return sh.error("pushd: no other directory")
+        stack[0], stack[1] = stack[1], stack[0]
+    elif words[0][:1] in "+-" and words[0][1:].isdigit():
+        place = _rotation(sh, words[0], len(stack))
+        if place is None or not 0 <= place < len(stack):
+            return sh.error(f"pushd: {words[0]}: directory stack index out of range")
+        stack = stack[place:] + stack[:place]
+    elif words[0].startswith("-") and len(words[0]) > 1:
+        sh.complain(f"pushd: {words[0]}: invalid number")
+        sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
+        return 2
+    else:
+        target = words[0] if words[0] != "-" else sh.store.get("OLDPWD") or ""
+        if still:
+            sh.dirs.insert(0, target)
+            return await _show(sh)
+        old = sh.pwd
+        try:
+            await change(sh, target)
+        except OSError as error:
+            return sh.error(f"pushd: {target}: {reason(error)}")
+        sh.dirs.insert(0, old)
+        return await _show(sh)
+    return await _enter(sh, stack, "pushd", still)
+
+
+async def _enter(sh: Session, stack: list[str], name: str, still: bool) -> int:
+    if not still:
+        try:
+            await change(sh, stack[0])
+        except OSError as error:
+            return sh.error(f"{name}: {stack[0]}: {reason(error)}")
+    sh.dirs = stack[1:]
+    return await _show(sh)
+
+
+async def _show(sh: Session) -> int:
+    written = dirs(sh, ["dirs"])
+    return written if isinstance(written, int) else await written
+
+
+def popd(sh: Session, argv: list[str]) -> Result:
+    return drive(_popd(sh, [str(word) for word in argv[1:]]))
+
+
+async def _popd(sh: Session, words: list[str]) -> int:
+    still = "-n" in words
+    words = [word for word in words if word not in ("-n", "--")]
+    stack = [sh.pwd, *sh.dirs]
+    place = 0
+    if words:
+        word = words[0]
+        found = _rotation(sh, word, len(stack)) if word[:1] in "+-" else None
+        if found is None:
+            sh.complain(f"popd: {word}: invalid argument")
+            sh.err("popd: usage: popd [-n] [+N | -N]\n")
+            return 2
+        if not 0 <= found < len(stack) or len(stack) == 1:
+            return sh.error(f"popd: {word}: directory stack index out of range" if len(stack) > 1 else "popd: directory stack empty")
+        place = found
+    if len(stack) == 1:
+        return sh.error("popd: directory stack empty")
+    if place == 0 and still:
+        place = 1
+    del stack[place]
+    if place:
+        sh.dirs = stack[1:]
+        return await _show(sh)
+    return await _enter(sh, stack, "popd", still)
+
+
+TABLE: Final[dict[str, Builtin]] = {"cd": cd, "pwd": pwd, "dirs": dirs, "pushd": pushd, "popd": popd}

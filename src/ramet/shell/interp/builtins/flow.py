@@ -1,0 +1,278 @@
+"""Builtins that direct the flow: leaving loops, functions and shells; positional parameters; traps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramet.core.paths import encode
+from ramet.shell.expand import quote
+from ramet.shell.expand.errors import Discard
+from ramet.shell.interp import signals
+from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result
+from ramet.shell.interp.session import Builtin, Session
+
+
+def _number(text: str) -> int | None:
+    stripped = text.strip()
+    digits = stripped[1:] if stripped[:1] in "+-" else stripped
+    return int(stripped) if digits.isascii() and digits.isdigit() else None
+
+
+def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
+    name = argv[0]
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    if not sh.loops:
+        sh.complain(f"{name}: only meaningful in a `for', `while', or `until' loop")
+        return 0
+    count = 1
+    if words:
+        found = _number(words[0])
+        if found is None:
+            sh.complain(f"{name}: {words[0]}: numeric argument required")
+            sh.flow_status = 128
+            return EXIT
+        if len(words) > 1:
+            sh.complain(f"{name}: too many arguments")
+            sh.flow_n = sh.loops
+            sh.status = 1
+            return BREAK
+        if found <= 0:
+            sh.complain(f"{name}: {words[0]}: loop count out of range")
+            sh.flow_n = sh.loops
+            sh.status = 1
+            return BREAK
+        count = found
+    sh.flow_n = min(count, sh.loops)
+    sh.status = 0
+    return flow
+
+
+def break_(sh: Session, argv: list[str]) -> Result:
+    return _loop_exit(sh, argv, BREAK)
+
+
+def continue_(sh: Session, argv: list[str]) -> Result:
+    return _loop_exit(sh, argv, CONTINUE)
+
+
+def return_(sh: Session, argv: list[str]) -> Result:
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    status = sh.status
+    if words:
+        found = _number(words[0])
+        if found is None:
+            sh.complain(f"return: {words[0]}: numeric argument required")
+            status = 2
+        elif len(words) > 1:
+            raise Discard("return: too many arguments")
+        else:
+            status = found & 255
+    if not sh.frames:
+        sh.complain("return: can only `return' from a function or sourced script")
+        return status if words and status else 1 if not words else 2
+    sh.flow_status = status
+    return RETURN
+
+
+def exit_(sh: Session, argv: list[str]) -> Result:
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    status = sh.status
+    if words:
+        found = _number(words[0])
+        if found is None:
+            sh.complain(f"{argv[0]}: {words[0]}: numeric argument required")
+            status = 2
+        elif len(words) > 1:
+            sh.complain(f"{argv[0]}: too many arguments")
+            return 1
+        else:
+            status = found & 255
+    sh.flow_status = status
+    return EXIT
+
+
+def logout(sh: Session, argv: list[str]) -> Result:
+    return sh.error("logout: not login shell: use `exit'")
+
+
+def shift(sh: Session, argv: list[str]) -> Result:
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    count = 1
+    if words:
+        found = _number(words[0])
+        if found is None:
+            return sh.error(f"shift: {words[0]}: numeric argument required")
+        if len(words) > 1:
+            return sh.error("shift: too many arguments")
+        if found < 0:
+            return sh.error(f"shift: {words[0]}: shift count out of range")
+        count = found
+    if count > len(sh.params):
+        if "shift_verbose" in sh.shopts:
+            sh.complain(f"shift: {count}: shift count out of range")
+        return 1
+    sh.params = sh.params[count:]
+    return 0
+
+
+def getopts(sh: Session, argv: list[str]) -> Result:
+    """Options one by one: OPTIND, OPTARG and the given variable."""
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    if len(words) < 2:
+        sh.complain("getopts: usage: getopts optstring name [arg ...]")
+        return 2
+    spec, name = words[0], words[1]
+    arguments = words[2:] if len(words) > 2 else sh.params
+    quiet = spec.startswith(":")
+    spec = spec[1:] if quiet else spec
+    opterr = sh.store.get("OPTERR") != "0"
+    index, place = sh.getopts
+    wanted = sh.store.get("OPTIND") or "1"
+    if wanted.isdigit() and int(wanted) != index:
+        index, place = int(wanted), 0
+
+    def leave(status: int, letter: str) -> Result:
+        sh.getopts = (index, place)
+        sh.vars["OPTIND"] = str(index)
+        if not name.isidentifier():
+            return sh.error(f"getopts: `{name}': not a valid identifier")
+        sh.store.set(name, letter)
+        return status
+
+    if not place:
+        if index > len(arguments) or len(arguments[index - 1]) < 2 or arguments[index - 1][0] != "-":
+            sh.store.unset("OPTARG")
+            return leave(1, "?")
+        if arguments[index - 1] == "--":
+            index += 1
+            sh.store.unset("OPTARG")
+            return leave(1, "?")
+        place = 1
+    word = arguments[index - 1]
+    letter = word[place]
+    place += 1
+    at = spec.find(letter) if letter != ":" else -1
+    ended = place >= len(word)
+    if at < 0:
+        if ended:
+            index, place = index + 1, 0
+        if quiet:
+            sh.store.set("OPTARG", letter)
+        else:
+            sh.store.unset("OPTARG")
+            if opterr:
+                sh.err(f"{sh.name}: illegal option -- {letter}\n")
+        return leave(0, "?")
+    if spec[at + 1 : at + 2] != ":":
+        sh.store.unset("OPTARG")
+        if ended:
+            index, place = index + 1, 0
+        return leave(0, letter)
+    if not ended:
+        sh.store.set("OPTARG", word[place:])
+        index, place = index + 1, 0
+        return leave(0, letter)
+    if index < len(arguments):
+        sh.store.set("OPTARG", arguments[index])
+        index, place = index + 2, 0
+        return leave(0, letter)
+    index, place = index + 1, 0
+    if quiet:
+        sh.store.set("OPTARG", letter)
+        return leave(0, ":")
+    sh.store.unset("OPTARG")
+    if opterr:
+        sh.err(f"{sh.name}: option requires an argument -- {letter}\n")
+    return leave(0, "?")
+
+
+# ------------------------------------------------------------------------------------------------------- traps
+
+
+def trap(sh: Session, argv: list[str]) -> Result:
+    words = argv[1:]
+    if words[:1] == ["-l"]:
+        return sh.out(encode(signal_list()), "trap")
+    printing = words[:1] == ["-p"]
+    if printing:
+        words = words[1:]
+    elif words and words[0].startswith("-") and len(words[0]) > 1 and words[0] != "--":
+        sh.complain(f"trap: {words[0]}: invalid option")
+        sh.err("trap: usage: trap [-lp] [[arg] signal_spec ...]\n")
+        return 2
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if printing or not words:
+        return _show_traps(sh, words)
+    if len(words) == 1:
+        action: str | None = None
+        names = words
+        if signals.trap_name(words[0]) is None:
+            sh.err("trap: usage: trap [-lp] [[arg] signal_spec ...]\n")
+            return 2
+    else:
+        action, names = words[0], words[1:]
+        if action == "-":
+            action = None
+        elif action.isdigit():
+            action, names = None, words
+    status = 0
+    for text in names:
+        name = signals.trap_name(text)
+        if name is None:
+            status = sh.error(f"trap: {text}: invalid signal specification")
+            continue
+        sh.traps_shown.clear()
+        if action is None:
+            sh.traps.pop(name, None)
+        else:
+            sh.traps[name] = action
+            sh.trap_depth[name] = len(sh.frames)
+    sh.rewatch()
+    return status
+
+
+def _order(name: str) -> int:
+    return signals.NUMBERS.get(name, 100 + (signals.PSEUDO.index(name) if name in signals.PSEUDO else 9))
+
+
+def _show_traps(sh: Session, wanted: list[str]) -> Result:
+    traps = {**sh.traps_shown, **sh.traps}
+    status = 0
+    names = sorted(traps, key=_order)
+    if wanted:
+        names = []
+        for text in wanted:
+            name = signals.trap_name(text)
+            if name is None:
+                status = sh.error(f"trap: {text}: invalid signal specification")
+            elif name in traps:
+                names.append(name)
+    lines = "".join(
+        f"trap -- {quote.single(traps[name])} {'SIG' + name if name in signals.NUMBERS and name != 'EXIT' else name}\n"
+        for name in names
+    )
+    written = sh.out(encode(lines), "trap")
+    return written if status == 0 else status
+
+
+def signal_list() -> str:
+    """The table of `kill -l` and `trap -l`."""
+    cells = [f"{number:2d}) SIG{name}" for number, name in enumerate(signals.NAMES) if number]
+    for number in range(34, 65):
+        base = f"SIGRTMIN+{number - 34}" if number <= 49 else f"SIGRTMAX-{64 - number}"
+        cells.append(f"{number:2d}) {base.removesuffix('+0').removesuffix('-0')}")
+    rows = ["\t".join(f"{cell}" for cell in cells[i : i + 5]) for i in range(0, len(cells), 5)]
+    return "\n".join(rows) + "\n"
+
+
+TABLE: Final[dict[str, Builtin]] = {
+    "break": break_,
+    "continue": continue_,
+    "return": return_,
+    "exit": exit_,
+    "logout": logout,
+    "shift": shift,
+    "getopts": getopts,
+    "trap": trap,
+}

@@ -1,0 +1,456 @@
+"""Input into variables: read, mapfile, readarray."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.streams import PipeReader, Reader
+from ramet.shell.expand import quote
+from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.values import Assoc
+from ramet.shell.interp.assign import put
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.variables import is_name, split_subscript
+
+_WHITE: Final = " \t\n"
+TIMED_OUT: Final = 142
+
+
+@dataclass
+class _Read:
+    """What the options of `read` ask for."""
+
+    raw: bool = False
+    array: str | None = None
+    delim: bytes = b"\n"
+    count: int | None = None
+    exact: bool = False
+    prompt: str = ""
+    timeout: float | None = None
+    fd: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+def _options(sh: Session, argv: list[str]) -> _Read | int:
+    request = _Read()
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = str(argv[i])
+        i += 1
+        if word == "--":
+            break
+        place = 1
+        while place < len(word):
+            letter = word[place]
+            place += 1
+            if letter in "ers":
+                request.raw = request.raw or letter == "r"
+                continue
+            if letter not in "adinNptu":
+                sh.complain(f"read: -{letter}: invalid option")
+                sh.err(
+                    "read: usage: read [-ers] [-a array] [-d delim] [-i text] [-n nchars] [-N nchars] [-p prompt] "
+                    "[-t timeout] [-u fd] [name ...]\n"
+                )
+                return 2
+            value = word[place:]
+            place = len(word)
+            if not value:
+                if i >= len(argv):
+                    sh.complain(f"read: -{letter}: option requires an argument")
+                    return 2
+                value = str(argv[i])
+                i += 1
+            wrong = _option(sh, request, letter, value)
+            if wrong:
+                return wrong
+    request.names = [str(word) for word in argv[i:]]
+    for name in request.names:
+        if not is_name(split_subscript(name)[0]):
+            return sh.error(f"read: `{name}': not a valid identifier")
+    return request
+
+
+def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
+    if letter == "a":
+        request.array = value
+    elif letter == "d":
+        request.delim = encode(value)[:1] or b"\0"
+    elif letter in "nN":
+        if not value.isdigit():
+            return sh.error(f"read: {value}: invalid number")
+        request.count, request.exact = int(value), letter == "N"
+    elif letter == "p":
+        request.prompt = value
+    elif letter == "t":
+        try:
+            request.timeout = float(value)
+        except ValueError:
+            return sh.error(f"read: {value}: invalid timeout specification")
+        if request.timeout < 0:
+            return sh.error(f"read: {value}: invalid timeout specification")
+    elif letter == "u":
+        if not value.isdigit():
+            return sh.error(f"read: {value}: invalid file descriptor specification")
+        request.fd = int(value)
+        description = sh.fds.get(request.fd)
+        if description is None or description.reader is None:
+            return sh.error(f"read: {value}: invalid file descriptor: Bad file descriptor")
+    return 0
+
+
+def read(sh: Session, argv: list[str]) -> Result:
+    request = _options(sh, argv)
+    if isinstance(request, int):
+        return request
+    reader = sh.reader(request.fd)
+    if request.count is None and request.timeout is None:
+        # The usual case: the line is there already and has no escapes.
+        try:
+            line = reader.readline_now(request.delim)
+        except OSError as error:
+            return sh.error(f"read: read error: {request.fd}: {reason(error)}")
+        if line is not None and (request.raw or b"\\" not in line):
+            complete = line.endswith(request.delim) and bool(line)
+            text = line[:-1] if complete else line
+            return _assign(sh, request, text, (), 0 if complete else 1)
+        if line is not None:
+            reader.unread(line)
+    return drive(_read(sh, request, reader))
+
+
+async def _read(sh: Session, request: _Read, reader: Reader) -> int:
+    if request.timeout == 0:
+        ready = reader.ready if isinstance(reader, PipeReader) else True
+        return 0 if ready else 1
+    source = _Source(reader, request.timeout, sh)
+    try:
+        if request.count is not None:
+            data, escaped, complete = await _characters(source, request)
+        else:
+            data, escaped, complete = await _line(source, request)
+    except OSError as error:
+        return sh.error(f"read: read error: {request.fd}: {reason(error)}")
+    status = TIMED_OUT if source.expired else 0 if complete else 1
+    return _assign(sh, request, data, escaped, status)
+
+
+class _Source:
+    """Bytes of the input, with a deadline."""
+
+    def __init__(self, reader: Reader, timeout: float | None, sh: Session) -> None:
+        self.reader = reader
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.expired = False
+
+    async def block(self) -> bytes:
+        if self.deadline is None:
+            return await self.reader.read()
+        left = self.deadline - time.monotonic()
+        try:
+            return await asyncio.wait_for(self.reader.read(), max(left, 0))
+        except asyncio.TimeoutError:
+            self.expired = True
+            return b""
+
+
+async def _line(source: _Source, request: _Read) -> tuple[bytes, tuple[int, ...], bool]:
+    """A line up to the delimiter, backslashes resolved unless raw: (bytes, places of escaped bytes, complete)."""
+    out = bytearray()
+    escaped: list[int] = []
+    pending = False  # a backslash waits for its character
+    while True:
+        block = await source.block()
+        if not block:
+            return bytes(out), tuple(escaped), False
+        if request.raw:
+            end = block.find(request.delim)
+            if end >= 0:
+                source.reader.unread(block[end + 1 :])
+                out += block[:end]
+                return bytes(out), (), True
+            out += block
+            continue
+        for place in range(len(block)):
+            byte = block[place : place + 1]
+            if pending:
+                pending = False
+                if byte != b"\n":
+                    escaped.append(len(out))
+                    out += byte
+            elif byte == b"\\":
+                pending = True
+            elif byte == request.delim:
+                source.reader.unread(block[place + 1 :])
+                return bytes(out), tuple(escaped), True
+            else:
+                out += byte
+
+
+async def _characters(source: _Source, request: _Read) -> tuple[bytes, tuple[int, ...], bool]:
+    """`-n` and `-N`: so many characters."""
+    out = bytearray()
+    escaped: list[int] = []
+    count = request.count or 0
+    taken, pending = 0, False
+    if not count:
+        return b"", (), True
+    while True:
+        block = await source.block()
+        if not block:
+            return bytes(out), tuple(escaped), False
+        place = 0
+        while place < len(block):
+            byte = block[place]
+            size = 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            if place + size > len(block):
+                more = await source.block()
+                if more:
+                    block = block[place:] + more
+                    place = 0
+                    continue
+            char = block[place : place + size]
+            place += size
+            if pending:
+                pending = False
+                if char == b"\n":
+                    continue
+                escaped.append(len(out))
+            elif char == b"\\" and not request.raw:
+                pending = True
+                continue
+            elif char == request.delim and not request.exact:
+                source.reader.unread(block[place:])
+                return bytes(out), tuple(escaped), True
+            out += char
+            taken += 1
+            if taken == count:
+                source.reader.unread(block[place:])
+                return bytes(out), tuple(escaped), True
+
+
+def _assign(sh: Session, request: _Read, data: bytes, escaped: tuple[int, ...], status: int) -> int:
+    if b"\0" in data:
+        data = data.replace(b"\0", b"")
+        escaped = ()
+    text = decode(data)
+    if escaped and not text.isascii():
+        marks = set(escaped)
+        escaped = tuple(index for index, place in enumerate(_byte_places(text)) if place in marks)
+    try:
+        if request.array is not None:
+            name, _ = sh.store.follow(request.array)
+            if type(sh.vars.get(name)) is Assoc:
+                return sh.error(f"read: {name}: cannot convert associative to indexed array")
+            sh.store.set_list(request.array, split_all(text, sh.ifs, set(escaped)))
+        elif not request.names:
+            put(sh, "REPLY", text)
+        elif request.exact:
+            _store(sh, request.names[0], text)
+            for name in request.names[1:]:
+                _store(sh, name, "")
+        else:
+            values = split_some(text, sh.ifs, len(request.names), set(escaped))
+            for name, value in zip(request.names, values, strict=True):
+                _store(sh, name, value)
+    except Readonly as error:
+        return sh.error(error.message)
+    except ShellError as error:
+        return sh.error(f"read: {error.message}")
+    return status
+
+
+def _byte_places(text: str) -> list[int]:
+    places, at = [], 0
+    for char in text:
+        places.append(at)
+        at += len(encode(char))
+    return places
+
+
+def _store(sh: Session, name: str, value: str) -> None:
+    base, subscript = split_subscript(name)
+    if subscript is not None:
+        sh.store.set_element(base, subscript, value)
+    else:
+        put(sh, name, value)
+
+
+class _Cutter:
+    """Cuts fields off a text by IFS, honouring escaped characters."""
+
+    def __init__(self, text: str, ifs: str, escaped: set[int]) -> None:
+        self.text, self.escaped = text, escaped
+        self.white = [c for c in ifs if c in _WHITE]
+        self.other = [c for c in ifs if c not in _WHITE]
+        self.pos = 0
+        self.skip_white()
+
+    def skip_white(self) -> None:
+        while self.pos < len(self.text) and self.text[self.pos] in self.white and self.pos not in self.escaped:
+            self.pos += 1
+
+    def field(self) -> str:
+        start = self.pos
+        text, escaped = self.text, self.escaped
+        while self.pos < len(text) and (
+            self.pos in escaped or (text[self.pos] not in self.white and text[self.pos] not in self.other)
+        ):
+            self.pos += 1
+        end = self.pos
+        self.skip_white()
+        if self.pos < len(text) and text[self.pos] in self.other and self.pos not in escaped:
+            self.pos += 1
+            self.skip_white()
+        return text[start:end]
+
+    @property
+    def ended(self) -> bool:
+        return self.pos >= len(self.text)
+
+
+def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
+    """Fields for `count` names; the last one takes the rest."""
+    if not ifs:
+        return [text, *[""] * (count - 1)]
+    if count == 1 and not escaped and not any(c in ifs for c in text):
+        return [text]
+    cutter = _Cutter(text, ifs, escaped)
+    values: list[str] = []
+    while len(values) < count - 1:
+        values.append("" if cutter.ended else cutter.field())
+    start = cutter.pos
+    one = "" if cutter.ended else cutter.field()
+    if cutter.ended:
+        values.append(one)
+        return values
+    end = len(text)
+    while end > start and text[end - 1] in cutter.white and end - 1 not in escaped:
+        end -= 1
+    values.append(text[start:end])
+    return values
+
+
+def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
+    if not ifs:
+        return [text] if text else []
+    if not escaped and set(ifs) == set(_WHITE):
+        return text.split()
+    cutter = _Cutter(text, ifs, escaped)
+    values: list[str] = []
+    while not cutter.ended:
+        values.append(cutter.field())
+    return values
+
+
+# ---------------------------------------------------------------------------------------------------- mapfile
+
+_MAPFILE: Final = "[-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]"
+
+
+def mapfile(sh: Session, argv: list[str]) -> Result:
+    options: dict[str, str] = {}
+    strip = False
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = str(argv[i])
+        i += 1
+        if word == "--":
+            break
+        place = 1
+        while place < len(word):
+            letter = word[place]
+            place += 1
+            if letter == "t":
+                strip = True
+                continue
+            if letter not in "dnOsuCc":
+                sh.complain(f"{argv[0]}: -{letter}: invalid option")
+                sh.err(f"{argv[0]}: usage: {argv[0]} {_MAPFILE}\n")
+                return 2
+            if place < len(word):
+                options[letter], place = word[place:], len(word)
+            elif i < len(argv):
+                options[letter] = str(argv[i])
+                i += 1
+            else:
+                sh.complain(f"{argv[0]}: -{letter}: option requires an argument")
+                return 2
+    name = str(argv[i]) if i < len(argv) else "MAPFILE"
+    if not is_name(name):
+        return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
+    for letter in "nOsuc":
+        if letter in options and not options[letter].isdigit():
+            what = {"n": "line count", "O": "array origin", "s": "line count", "u": "file descriptor specification"}
+            return sh.error(f"{argv[0]}: {options[letter]}: invalid {what.get(letter, 'callback quantum')}")
+    return drive(_mapfile(sh, str(argv[0]), name, options, strip))
+
+
+async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str], strip: bool) -> int:
+    delim = encode(options["d"])[:1] or b"\0" if "d" in options else b"\n"
+    reader = sh.reader(int(options.get("u", "0")))
+    limit, skip = int(options.get("n", "0")), int(options.get("s", "0"))
+    callback, quantum = options.get("C"), int(options.get("c", "5000")) or 5000
+    target, _ = sh.store.follow(name)
+    if type(sh.vars.get(target)) is Assoc:
+        return sh.error(f"{command}: {name}: not an indexed array")
+    try:
+        sh.store.writable(target)
+        if "O" in options:
+            array = sh.store.indexed(target)
+        else:
+            sh.store.set_list(target, ())
+            array = sh.store.indexed(target)
+        origin = int(options.get("O", "0"))
+        if not limit and not callback:
+            return await _whole(sh, reader, delim, skip, strip, array, origin)
+        count = 0
+        while not limit or count < limit:
+            line = reader.readline_now(delim)
+            if line is None:
+                line = await reader.readline(delim)
+            if not line:
+                break
+            if skip:
+                skip -= 1
+                continue
+            text = decode((line[:-1] if strip and line.endswith(delim) else line).replace(b"\0", b""))
+            if callback and (count + 1) % quantum == 0:
+                result = await sh.shell.run_text(
+                    sh, f"{callback} {origin + count} {quote.single(text)}", keep_line=True
+                )
+                if result > 255:
+                    return result
+            sh.store.indexed(target).set(origin + count, text)
+            count += 1
+            if not count & 1023:
+                await sh.budget.breathe()
+    except OSError as error:
+        return sh.error(f"{command}: {reason(error)}")
+    except ShellError as error:
+        return sh.error(error.message)
+    return 0
+
+
+async def _whole(sh: Session, reader: Reader, delim: bytes, skip: int, strip: bool, array: object, origin: int) -> int:
+    """All lines at once."""
+    data = await reader.read_all(sh.budget.limits.string_bytes)
+    if b"\0" in data and delim != b"\0":
+        data = data.replace(b"\0", b"")
+    pieces = data.split(delim)
+    last = pieces.pop()
+    lines = [decode(piece) for piece in pieces] if strip else [decode(piece + delim) for piece in pieces]
+    if last:
+        lines.append(decode(last))
+    for index, line in enumerate(lines[skip:], origin):
+        array.set(index, line)  # type: ignore[attr-defined]
+    return 0
+
+
+TABLE: Final[dict[str, Builtin]] = {"read": read, "mapfile": mapfile, "readarray": mapfile}

@@ -1,0 +1,290 @@
+"""Jobs and signals: jobs, wait, fg, bg, kill, disown."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from ramet.core.paths import encode
+from ramet.shell.interp import signals
+from ramet.shell.interp.builtins.flow import signal_list
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.traps import send
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.jobs import Job
+
+
+def jobs(sh: Session, argv: list[str]) -> Result:
+    long = pids = False
+    only = ""
+    words: list[str] = []
+    for word in argv[1:]:
+        if word.startswith("-") and len(word) > 1:
+            for letter in word[1:]:
+                if letter not in "lpnrsx":
+                    sh.complain(f"jobs: -{letter}: invalid option")
+                    sh.err("jobs: usage: jobs [-lnprs] [jobspec ...] or jobs -x command [args]\n")
+                    return 2
+                long, pids = long or letter == "l", pids or letter == "p"
+                only = letter if letter in "rs" else only
+        else:
+            words.append(word)
+    chosen: list[Job] = []
+    status = 0
+    if words:
+        for word in words:
+            job = sh.jobs.find(word if word.startswith("%") else "%" + word)
+            if job is None:
+                status = sh.error(f"jobs: {word}: no such job")
+            else:
+                chosen.append(job)
+    else:
+        chosen = list(sh.jobs.jobs)
+    lines: list[str] = []
+    current, previous = sh.jobs.current(), sh.jobs.previous()
+    for job in chosen:
+        state = job.shown_state()
+        if (only == "r" and state != "Running") or (only == "s" and state != "Stopped"):
+            continue
+        if pids:
+            lines.append(f"{job.pid}\n")
+            continue
+        mark = "+" if job is current else "-" if job is previous else " "
+        tail = " &" if job.running else ""
+        lines.append(f"[{job.id}]{mark}  {str(job.pid) + ' ' if long else ''}{state:<24}{job.text}{tail}\n")
+    written = sh.out(encode("".join(lines)), "jobs")
+    for job in chosen:
+        if not job.running:
+            sh.jobs.forget(job)
+    return written if not status else status
+
+
+def wait(sh: Session, argv: list[str]) -> Result:
+    following = False
+    variable: str | None = None
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = argv[i]
+        i += 1
+        if word == "--":
+            break
+        for place, letter in enumerate(word[1:], 1):
+            if letter == "p":
+                variable = word[place + 1 :] or (argv[i] if i < len(argv) else "")
+                i += 0 if word[place + 1 :] else 1
+                break
+            if letter not in "fn":
+                sh.complain(f"wait: -{letter}: invalid option")
+                sh.err("wait: usage: wait [-fn] [-p var] [id ...]\n")
+                return 2
+            following = following or letter == "n"
+    words = [str(word) for word in argv[i:]]
+    return drive(_wait(sh, words, following, variable))
+
+
+async def _wait(sh: Session, words: list[str], following: bool, variable: str | None) -> int:
+    if variable:
+        sh.store.unset(variable)
+    if following:
+        return await _wait_next(sh, words, variable)
+    if not words:
+        for job in list(sh.jobs.jobs):
+            status = await sh.jobs.wait(sh, job.process)
+            if sh.pending:
+                return status
+            sh.jobs.forget(job)
+        return 0
+    status = 0
+    for word in words:
+        status = await _wait_one(sh, word, variable)
+    return status
+
+
+async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
+    job = sh.jobs.find(word)
+    if job is not None:
+        status = await sh.jobs.wait(sh, job.process)
+        if not sh.pending:
+            sh.jobs.forget(job)
+            if variable:
+                sh.store.set(variable, str(job.pid))
+        return status
+    if word.startswith("%"):
+        return sh.error(f"wait: {word}: no such job", 127)
+    if not word.isdigit():
+        return sh.error(f"wait: `{word}': not a pid or valid job spec", 2)
+    process = sh.shell.processes.get(int(word))
+    if process is not None and process.session.parent is sh:
+        return await sh.jobs.wait(sh, process)
+    if int(word) in sh.jobs.reaped:
+        return sh.jobs.reaped[int(word)]
+    return sh.error(f"wait: pid {word} is not a child of this shell", 127)
+
+
+async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int:
+    """`wait -n`: the next job to end."""
+    chosen = [job for word in words if (job := sh.jobs.find(word)) is not None] if words else list(sh.jobs.jobs)
+    if not chosen:
+        return 127
+    while True:
+        done = next((job for job in chosen if not job.running), None)
+        if done is not None:
+            sh.jobs.forget(done)
+            if variable:
+                sh.store.set(variable, str(done.pid))
+            return done.status
+        await asyncio.wait([job.process.task for job in chosen], return_when=asyncio.FIRST_COMPLETED, timeout=0.05)
+        await asyncio.sleep(0)
+        if sh.pending:
+            return 128 + sh.pending[0]
+
+
+def fg(sh: Session, argv: list[str]) -> Result:
+    if "monitor" not in sh.options:
+        return sh.error("fg: no job control")
+    spec = argv[1] if len(argv) > 1 else "%+"
+    job = sh.jobs.find(spec if spec.startswith("%") else "%" + spec)
+    if job is None:
+        return sh.error(f"fg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
+    return drive(_foreground(sh, job))
+
+
+async def _foreground(sh: Session, job: Job) -> int:
+    written = sh.out(encode(job.text + "\n"), "fg")
+    if not isinstance(written, int):
+        await written
+    status = await sh.jobs.wait(sh, job.process)
+    sh.jobs.forget(job)
+    return status
+
+
+def bg(sh: Session, argv: list[str]) -> Result:
+    if "monitor" not in sh.options:
+        return sh.error("bg: no job control")
+    spec = argv[1] if len(argv) > 1 else "%+"
+    job = sh.jobs.find(spec if spec.startswith("%") else "%" + spec)
+    if job is None:
+        return sh.error(f"bg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
+    return sh.error(f"bg: job {job.id} already in background", 0)
+
+
+def disown(sh: Session, argv: list[str]) -> Result:
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    every = any("a" in word or "r" in word for word in argv[1:] if word.startswith("-"))
+    keep = any("h" in word for word in argv[1:] if word.startswith("-"))
+    if every and not words:
+        sh.jobs.jobs.clear()
+        return 0
+    if not words:
+        current = sh.jobs.current()
+        if current is None:
+            return sh.error("disown: current: no such job")
+        sh.jobs.forget(current)
+        return 0
+    status = 0
+    for word in words:
+        job = sh.jobs.find(word)
+        if job is None:
+            status = sh.error(f"disown: {word}: no such job")
+        elif not keep:
+            sh.jobs.forget(job)
+    return status
+
+
+def kill(sh: Session, argv: list[str]) -> Result:
+    words = [str(word) for word in argv[1:]]
+    number: int | None = 15
+    if words and words[0] in ("-l", "-L"):
+        return _names(sh, words[1:])
+    if words and words[0] in ("-s", "-n"):
+        if len(words) < 2:
+            return sh.error(f"kill: {words[0]}: option requires an argument")
+        number = signals.number_of(words[1])
+        if number is None:
+            return sh.error(f"kill: {words[1]}: invalid signal specification")
+        words = words[2:]
+    elif words and words[0].startswith("-") and words[0] not in ("-", "--") and len(words) > 0:
+        number = signals.number_of(words[0][1:])
+        if number is None:
+            return sh.error(f"kill: {words[0][1:]}: invalid signal specification")
+        words = words[1:]
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if not words:
+        sh.err("kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n")
+        return 2
+    status = 0
+    for word in words:
+        status = _kill_one(sh, word, number) or status
+    return status
+
+
+def _kill_one(sh: Session, word: str, number: int) -> int:
+    if word.startswith("%"):
+        job = sh.jobs.find(word)
+        if job is None:
+            return sh.error(f"kill: {word}: no such job")
+        if not job.running:
+            return sh.error(f"kill: ({job.pid}) - No such process")
+        job.process.signal(number)
+        return 0
+    if not word.lstrip("-").isdigit():
+        return sh.error(f"kill: {word}: arguments must be process or job IDs")
+    pid = abs(int(word))
+    if pid == sh.own_pid() or pid == 0:
+        if number:
+            send(sh, number)
+        return 0
+    process = sh.shell.processes.get(pid)
+    if process is not None:
+        process.signal(number)
+        return 0
+    above = sh.parent
+    while above is not None:
+        if above.pid == pid:
+            _kill_above(sh, above, number)
+            return 0
+        above = above.parent
+    return sh.error(f"kill: ({pid}) - No such process")
+
+
+def _kill_above(sh: Session, target: Session, number: int) -> None:
+    """A subshell signals a shell that waits for it."""
+    from ramet.shell.interp.session import Killed
+
+    try:
+        send(target, number)
+    except Killed:
+        target.pending.append(number)
+        target.watch = True
+        target.traps.setdefault(signals.NAMES[number], f"exit {128 + number}")
+
+
+def _names(sh: Session, words: list[str]) -> Result:
+    if not words:
+        return sh.out(encode(signal_list()), "kill")
+    out: list[str] = []
+    status = 0
+    for word in words:
+        number = signals.number_of(word)
+        if number is None and word.isdigit() and 128 < int(word) < 128 + len(signals.NAMES):
+            number = int(word) - 128
+            out.append(signals.NAMES[number])
+        elif number is None or number >= len(signals.NAMES):
+            status = sh.error(f"kill: {word}: invalid signal specification")
+        else:
+            out.append(signals.NAMES[number] if word.isdigit() else str(number))
+    written = sh.out(encode("".join(f"{line}\n" for line in out)), "kill")
+    return written if not status else status
+
+
+TABLE: Final[dict[str, Builtin]] = {
+    "jobs": jobs,
+    "wait": wait,
+    "fg": fg,
+    "bg": bg,
+    "disown": disown,
+    "kill": kill,
+}

@@ -1,0 +1,365 @@
+"""Builtins without a family: output, evaluation, files of commands, and what is only reported."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramet.core import paths
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.shell.expand.arith import ArithFailure
+from ramet.shell.expand.errors import ShellError
+from ramet.shell.interp.builtins import escapes
+from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.session import Builtin, Frame, Session
+
+
+def true(sh: Session, argv: list[str]) -> Result:
+    return 0
+
+
+def false(sh: Session, argv: list[str]) -> Result:
+    return 1
+
+
+def echo(sh: Session, argv: list[str]) -> Result:
+    newline, decode, i = True, "xpg_echo" in sh.shopts, 1
+    while i < len(argv):
+        word = argv[i]
+        if len(word) < 2 or word[0] != "-" or word.strip("neE") != "-":
+            break
+        for letter in word[1:]:
+            if letter == "n":
+                newline = False
+            else:
+                decode = letter == "e"
+        i += 1
+    data = encode(" ".join(argv[i:]))
+    if decode and b"\\" in data:
+        data, stopped = escapes.echo(data)
+        newline = newline and not stopped
+    return sh.out(data + b"\n" if newline else data, "echo")
+
+
+def evaluate(sh: Session, argv: list[str]) -> Result:
+    """`eval`."""
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    if len(argv) > 1 and argv[1] not in ("--", "-") and argv[1].startswith("-") and len(argv[1]) > 1:
+        sh.complain(f"eval: {argv[1][:2]}: invalid option")
+        sh.err("eval: usage: eval [arg ...]\n")
+        return 2
+    text = " ".join(words)
+    if not text.strip():
+        return 0
+    return drive(_evaluate(sh, text))
+
+
+async def _evaluate(sh: Session, text: str) -> int:
+    sh.depth += 1
+    if sh.depth > sh.budget.limits.recursion:
+        raise sh.budget.exceeded("recursion", "eval")
+    sh.trace_level += 1
+    try:
+        return await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1)))
+    finally:
+        sh.depth -= 1
+        sh.trace_level -= 1
+
+
+def source(sh: Session, argv: list[str]) -> Result:
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    if not words:
+        sh.complain(f"{argv[0]}: filename argument required")
+        sh.err(f"{argv[0]}: usage: {argv[0]} filename [arguments]\n")
+        return 2
+    return drive(_source(sh, argv[0], [str(word) for word in words]))
+
+
+async def _source(sh: Session, name: str, words: list[str]) -> int:
+    file = words[0]
+    try:
+        if "/" not in file:
+            file = await _in_path(sh, file)
+        data = await _read(sh, file)
+    except OSError as error:
+        sh.complain(f"{'' if error.errno != 21 else name + ': '}{words[0]}: {reason(error).replace('Is a', 'is a')}")
+        if sh.posix:
+            sh.flow_status = sh.status = 1
+            return EXIT
+        return 1
+    sh.depth += 1
+    if sh.depth > sh.budget.limits.recursion:
+        raise sh.budget.exceeded("recursion", name)
+    frame = Frame("source", file, sh.line, sh.params, sh.loops, function=False)
+    sh.frames.append(frame)
+    before = sh.params
+    own = words[1:] if len(words) > 1 else None
+    if own is not None:
+        sh.params = own
+    line = sh.line
+    try:
+        text = paths.decode(data)
+        result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text))
+        if "RETURN" in sh.traps:
+            await sh.shell.return_trap(sh)
+    finally:
+        sh.frames.pop()
+        sh.depth -= 1
+        sh.line = line
+        if own is not None and sh.params is own:
+            sh.params = before
+    if result == RETURN:
+        return sh.flow_status
+    return result if result != 0 or text.strip() else 0
+
+
+async def _read(sh: Session, file: str) -> bytes:
+    if file.startswith("/dev/"):
+        from ramet.shell.interp.redirect import RedirectError, open_file
+
+        try:
+            description = await open_file(sh, file, "<")
+        except RedirectError as error:
+            raise FileNotFoundError(2, str(error)) from None
+        reader = description.reader
+        data = b"" if reader is None else await reader.read_all(sh.budget.limits.string_bytes)
+        closing = description.release()
+        if closing is not None:
+            await closing
+        return data
+    path = paths.parse(file, sh.cwd)
+    stat = await sh.shell.fs.stat(path, follow=True)
+    if stat.is_dir:
+        raise IsADirectoryError(21, "Is a directory", file)
+    return await sh.shell.read_file(path)
+
+
+async def _in_path(sh: Session, name: str) -> str:
+    """`source name` looks along PATH, then here."""
+    if "sourcepath" in sh.shopts:
+        for directory in (sh.store.get("PATH") or "").split(":"):
+            candidate = f"{directory or '.'}/{name}"
+            try:
+                stat = await sh.shell.fs.stat(paths.parse(candidate, sh.cwd), follow=True)
+            except OSError:
+                continue
+            if stat.is_file:
+                return candidate
+    return name
+
+
+def execute(sh: Session, argv: list[str]) -> Result:
+    """`exec command`; without a command its redirections were made permanent already."""
+    i, name = 1, None
+    clean = False
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = argv[i]
+        i += 1
+        if word == "--":
+            break
+        for place, letter in enumerate(word[1:], 1):
+            if letter == "a":
+                name = word[place + 1 :] or (argv[i] if i < len(argv) else "")
+                i += 0 if word[place + 1 :] else 1
+                break
+            if letter == "c":
+                clean = True
+            elif letter != "l":
+                sh.complain(f"exec: -{letter}: invalid option")
+                sh.err("exec: usage: exec [-cl] [-a name] [command [argument ...]] [redirection ...]\n")
+                return 2
+    if i >= len(argv):
+        return 0
+    return drive(_execute(sh, argv[i:], name, clean))
+
+
+async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) -> int:
+    from ramet.shell.interp.external import run_external, search
+
+    target = argv[0]
+    if "/" not in target and await search(sh, target) is None:
+        sh.complain(f"exec: {target}: not found")
+        sh.flow_status = 127
+        return EXIT if "execfail" not in sh.shopts else 127
+    if clean:
+        for variable in list(sh.store.exported()):
+            sh.store.flag(variable, remove=1)
+    status = await run_external(sh, argv)
+    sh.traps.pop("EXIT", None)
+    sh.flow_status = status
+    return EXIT
+
+
+def let(sh: Session, argv: list[str]) -> Result:
+    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    if not words:
+        sh.complain("let: expression expected")
+        return 1
+    value = 0
+    for word in words:
+        try:
+            value = sh.evaluate(word)
+        except (ArithFailure, ShellError) as error:
+            if getattr(error, "status", 1) != 1:
+                raise
+            return sh.error(f"let: {error}")
+    return 0 if value else 1
+
+
+def times(sh: Session, argv: list[str]) -> Result:
+    return sh.out(b"0m0.000s 0m0.000s\n0m0.000s 0m0.000s\n", "times")
+
+
+def caller(sh: Session, argv: list[str]) -> Result:
+    """Where the running function was called from."""
+    level = argv[1] if len(argv) > 1 else None
+    if level is not None and not level.isdigit():
+        sh.complain(f"caller: {level}: invalid number")
+        sh.err("caller: usage: caller [expr]\n")
+        return 2
+    frames = sh.frames
+    depth = int(level or 0)
+    if depth >= len(frames):
+        return 1
+    frame = frames[-1 - depth]
+    outer = frames[-2 - depth] if depth + 1 < len(frames) else None
+    name = outer.name if outer is not None else "main"
+    file = outer.source if outer is not None else sh.source or "NULL"
+    text = f"{frame.line} {file}\n" if level is None else f"{frame.line} {name} {file}\n"
+    return sh.out(encode(text), "caller")
+
+
+def history(sh: Session, argv: list[str]) -> Result:
+    if "-c" in argv[1:]:
+        sh.history.clear()
+        return 0
+    count = int(argv[1]) if len(argv) > 1 and argv[1].isdigit() else len(sh.history)
+    start = max(0, len(sh.history) - count)
+    lines = "".join(f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, len(sh.history)))
+    return sh.out(encode(lines), "history")
+
+
+def refuse(sh: Session, argv: list[str]) -> Result:
+    """What needs a terminal or a real process."""
+    return sh.error(f"{argv[0]}: not supported here: there is no terminal")
+
+
+def quietly(sh: Session, argv: list[str]) -> Result:
+    """What has no effect without a terminal."""
+    return 0
+
+
+def umask(sh: Session, argv: list[str]) -> Result:
+    symbolic = reusable = False
+    words = argv[1:]
+    while words and words[0].startswith("-") and len(words[0]) > 1 and words[0] != "--":
+        symbolic = symbolic or "S" in words[0]
+        reusable = reusable or "p" in words[0]
+        words = words[1:]
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if not words:
+        mask = sh.umask
+        if symbolic:
+            shown = ",".join(
+                f"{who}={''.join(letter for letter, bit in (('r', 4), ('w', 2), ('x', 1)) if not (mask >> shift) & bit)}"
+                for who, shift in (("u", 6), ("g", 3), ("o", 0))
+            )
+            text = f"umask -S {shown}\n" if reusable else f"{shown}\n"
+        else:
+            text = f"umask {mask:04o}\n" if reusable else f"{mask:04o}\n"
+        return sh.out(encode(text), "umask")
+    word = words[0]
+    if word[:1].isdigit():
+        if any(char not in "01234567" for char in word) or int(word, 8) > 0o777:
+            return sh.error(f"umask: {word}: octal number out of range")
+        sh.umask = int(word, 8)
+        return 0
+    mask = _symbolic_mask(sh.umask, word)
+    if mask is None:
+        return sh.error(f"umask: `{word[:1]}': invalid symbolic mode operator")
+    sh.umask = mask
+    return sh.out(b"", "umask")
+
+
+def _symbolic_mask(mask: int, text: str) -> int | None:
+    allowed = ~mask & 0o777
+    for clause in text.split(","):
+        who = ""
+        rest = clause
+        while rest and rest[0] in "ugoa":
+            who += rest[0]
+            rest = rest[1:]
+        if not rest or rest[0] not in "+-=":
+            return None
+        op, letters = rest[0], rest[1:]
+        bits = sum({"r": 4, "w": 2, "x": 1}.get(letter, 0) for letter in set(letters))
+        shifts = [6, 3, 0] if not who or "a" in who else [{"u": 6, "g": 3, "o": 0}[letter] for letter in who]
+        for shift in shifts:
+            if op == "+":
+                allowed |= bits << shift
+            elif op == "-":
+                allowed &= ~(bits << shift)
+            else:
+                allowed = allowed & ~(7 << shift) | bits << shift
+    return ~allowed & 0o777
+
+
+_ULIMITS: Final = {
+    "c": ("core file size", "blocks, -c", "0"),
+    "d": ("data seg size", "kbytes, -d", "unlimited"),
+    "f": ("file size", "blocks, -f", "unlimited"),
+    "l": ("max locked memory", "kbytes, -l", "64"),
+    "m": ("max memory size", "kbytes, -m", "unlimited"),
+    "n": ("open files", "-n", ""),
+    "s": ("stack size", "kbytes, -s", "8192"),
+    "t": ("cpu time", "seconds, -t", "unlimited"),
+    "u": ("max user processes", "-u", ""),
+    "v": ("virtual memory", "kbytes, -v", "unlimited"),
+}
+
+
+def ulimit(sh: Session, argv: list[str]) -> Result:
+    """A report of our own limits; setting one is accepted and has no effect beyond them."""
+    letters = "".join(word[1:] for word in argv[1:] if word.startswith("-")) or "f"
+    values = [word for word in argv[1:] if not word.startswith("-")]
+    wanted = [letter for letter in letters if letter not in "SHa"]
+    if values:
+        return 0 if values[0] in ("unlimited", "hard", "soft") or values[0].isdigit() else sh.error(
+            f"ulimit: {values[0]}: invalid number"
+        )
+    limits = sh.budget.limits
+    own = {"n": str(limits.open_files), "u": str(limits.processes)}
+    if "a" in letters:
+        lines = [f"{name:<25}{'(' + unit + ')':>14} {own.get(key, value)}" for key, (name, unit, value) in _ULIMITS.items()]
+        return sh.out(encode("\n".join(lines) + "\n"), "ulimit")
+    shown: list[str] = []
+    for letter in wanted or ["f"]:
+        if letter not in _ULIMITS:
+            sh.complain(f"ulimit: -{letter}: invalid option")
+            sh.err("ulimit: usage: ulimit [-SHabcdefiklmnpqrstuvxPRT] [limit]\n")
+            return 2
+        shown.append(own.get(letter, _ULIMITS[letter][2]))
+    return sh.out(encode("\n".join(shown) + "\n"), "ulimit")
+
+
+TABLE: Final[dict[str, Builtin]] = {
+    ":": true,
+    "true": true,
+    "false": false,
+    "echo": echo,
+    "eval": evaluate,
+    ".": source,
+    "source": source,
+    "exec": execute,
+    "let": let,
+    "times": times,
+    "caller": caller,
+    "history": history,
+    "fc": refuse,
+    "bind": refuse,
+    "suspend": refuse,
+    "umask": umask,
+    "ulimit": ulimit,
+}
+

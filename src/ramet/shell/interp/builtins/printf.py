@@ -1,0 +1,322 @@
+"""`printf`: formats parsed once, applied to bytes."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ramet.core.paths import decode, encode
+from ramet.shell.expand import quote
+from ramet.shell.expand.arith_parse import wrap
+from ramet.shell.expand.errors import ShellError
+from ramet.shell.interp.builtins import escapes
+from ramet.shell.interp.drive import Result
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.variables import is_name, split_subscript
+
+_SPEC: Final = re.compile(rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L|q)?(?:\(([^)]*)\)(?=T))?(.)", re.DOTALL)
+_NUMBER: Final = re.compile(r"[ \t\n]*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
+_FLOAT: Final = re.compile(r"[ \t\n]*[-+]?(?:[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|inf(?:inity)?|nan)", re.I)
+
+
+class Spec(NamedTuple):
+    """One conversion."""
+
+    flags: str
+    width: str
+    precision: str | None
+    time: str | None
+    kind: str
+
+
+@lru_cache(maxsize=512)
+def _parse(text: str) -> tuple[bytes | Spec | None, ...]:
+    """The format as literal bytes and conversions; a trailing None says that `\\c` ended it."""
+    data = encode(text)
+    parts: list[bytes | Spec | None] = []
+    pos = 0
+    while pos < len(data):
+        percent = data.find(b"%", pos)
+        literal = data[pos : percent if percent >= 0 else len(data)]
+        if literal:
+            stop = re.search(rb"(?<!\\)(?:\\\\)*\\c", literal)
+            if stop is not None:
+                parts += [escapes.format(literal[: stop.end() - 2]), None]
+                return tuple(parts)
+            parts.append(escapes.format(literal))
+        if percent < 0:
+            break
+        if data[percent : percent + 2] == b"%%":
+            parts.append(b"%")
+            pos = percent + 2
+            continue
+        match = _SPEC.match(data, percent)
+        if match is None:
+            parts.append(Spec("", "", None, None, ""))
+            break
+        flags, width, precision, time, kind = match.groups()
+        shown = "" if kind is None else kind.decode("latin-1")
+        parts.append(
+            Spec(
+                flags.decode(),
+                (width or b"").decode(),
+                None if precision is None else precision.decode() or "0",
+                None if time is None else decode(time),
+                shown,
+            )
+        )
+        pos = match.end()
+    return tuple(parts)
+
+
+class _Bad(Exception):
+    """A format that cannot go on."""
+
+
+class _Printer:
+    """The state of one call."""
+
+    def __init__(self, sh: Session, arguments: list[str]) -> None:
+        self.sh, self.arguments = sh, arguments
+        self.used = 0
+        self.status = 0
+        self.size = 0
+        self.out: list[bytes] = []
+
+    def next(self) -> str | None:
+        if self.used < len(self.arguments):
+            self.used += 1
+            return str(self.arguments[self.used - 1])
+        self.used += 1
+        return None
+
+    def emit(self, data: bytes) -> None:
+        self.out.append(data)
+        self.size += len(data)
+        limit = self.sh.budget.limits.string_bytes
+        if self.size > limit:
+            raise self.sh.budget.exceeded("string_bytes", "printf")
+
+    def integer(self, text: str | None) -> int:
+        if not text:
+            if text is not None:
+                self._wrong(text)
+            return 0
+        if text[0] in "'\"":
+            return _char_code(text[1:])
+        match = _NUMBER.match(text)
+        if match is None:
+            self._wrong(text)
+            return 0
+        digits = match[2]
+        if digits[:2] in ("0x", "0X"):
+            value = int(digits, 16)
+        elif digits[0] == "0" and len(digits) > 1:
+            octal = re.match("[0-7]+", digits)
+            value = int(octal[0], 8) if octal is not None else 0
+            if octal is not None and len(octal[0]) < len(digits):
+                self._wrong(text, octal=True)
+                return -value if match[1] == "-" else value
+        else:
+            value = int(digits) if len(digits) < 40 else 1 << 130
+        value = -value if match[1] == "-" else value
+        if text[match.end() :].strip(" \t\n"):
+            self._wrong(text)
+        elif not -(1 << 63) <= value < (1 << 64):
+            self.sh.complain(f"printf: warning: {text}: Numerical result out of range")
+            self.status = 1
+            value = (1 << 63) - 1 if value > 0 else -(1 << 63)
+        return value
+
+    def real(self, text: str | None) -> float:
+        if not text:
+            if text is not None:
+                self._wrong(text)
+            return 0.0
+        if text[0] in "'\"":
+            return float(_char_code(text[1:]))
+        match = _FLOAT.match(text)
+        if match is None:
+            self._wrong(text)
+            return 0.0
+        found = match[0].strip()
+        if match.end() < len(text):
+            self._wrong(text)
+        lowered = found.lower()
+        if "0x" in lowered:
+            return float.fromhex(found)
+        return float(found)
+
+    def _wrong(self, text: str, octal: bool = False) -> None:
+        self.sh.complain(f"printf: {text}: invalid {'octal ' if octal else ''}number")
+        self.status = 1
+
+    # ----------------------------------------------------------------------------------------- conversions
+
+    def measure(self, spec: Spec) -> tuple[str, int, int | None]:
+        flags = spec.flags
+        width = self.integer(self.next()) if spec.width == "*" else int(spec.width or 0)
+        if width < 0:
+            flags, width = flags + "-", -width
+        precision: int | None = None
+        if spec.precision is not None:
+            precision = self.integer(self.next()) if spec.precision == "*" else int(spec.precision)
+            if precision < 0:
+                precision = None
+        limit = self.sh.budget.limits.string_bytes
+        if width > limit or (precision or 0) > limit:
+            raise self.sh.budget.exceeded("string_bytes", "printf")
+        return flags, width, precision
+
+    def convert(self, spec: Spec) -> bool:
+        """Emit one conversion; False when `\\c` in a `%b` argument ends the output."""
+        if spec.kind in ("", "n") or spec.kind not in "diouxXcsqQbfFeEgGaAT":
+            if spec.kind == "n":
+                self.next()
+                return True
+            shown = spec.kind
+            raise _Bad(f"`{shown}': invalid format character" if shown else "`%': missing format character")
+        flags, width, precision = self.measure(spec)
+        if spec.kind in "di":
+            self._integer(self.integer(self.next()), "d", flags, width, precision)
+        elif spec.kind in "ouxX":
+            self._integer(self.integer(self.next()) & ((1 << 64) - 1), spec.kind, flags, width, precision)
+        elif spec.kind in "fFeEgGaA":
+            self._real(self.real(self.next()), spec.kind, flags, width, precision)
+        elif spec.kind == "c":
+            self._text(encode(self.next() or "")[:1], flags, width, None)
+        elif spec.kind == "s":
+            self._text(encode(self.next() or ""), flags, width, precision)
+        elif spec.kind in "qQ":
+            text = self.next() or ""
+            if spec.kind == "Q" and precision is not None:
+                text, precision = text[:precision], None
+            self._text(encode(quote.backslashed(text)), flags, width, precision)
+        elif spec.kind == "b":
+            data, stopped = escapes.percent_b(encode(self.next() or ""))
+            self._text(data, flags, width, precision)
+            return not stopped
+        else:
+            self._text(encode(self._time(spec)), flags, width, precision)
+        return True
+
+    def _text(self, data: bytes, flags: str, width: int, precision: int | None) -> None:
+        if precision is not None:
+            data = data[:precision]
+        if len(data) < width:
+            data = data.ljust(width) if "-" in flags else data.rjust(width)
+        self.emit(data)
+
+    def _integer(self, value: int, kind: str, flags: str, width: int, precision: int | None) -> None:
+        sign = ""
+        if kind == "d":
+            value = wrap(value) if not -(1 << 63) <= value < (1 << 63) and value < (1 << 64) else value
+            sign = "-" if value < 0 else "+" if "+" in flags else " " if " " in flags else ""
+            digits = str(abs(value))
+        else:
+            digits = format(value, {"o": "o", "u": "d", "x": "x", "X": "X"}[kind])
+        if precision is not None:
+            digits = digits.rjust(precision, "0") if value or precision else ""
+        if "#" in flags:
+            if kind == "o" and not digits.startswith("0"):
+                digits = "0" + digits
+            elif kind in "xX" and value:
+                sign = "0" + kind
+        if "0" in flags and "-" not in flags and precision is None:
+            digits = digits.rjust(width - len(sign), "0")
+        self._text(encode(sign + digits), flags, width, None)
+
+    def _real(self, value: float, kind: str, flags: str, width: int, precision: int | None) -> None:
+        if kind in "aA":
+            text = value.hex()
+            text = re.sub(r"\.?0*p", "p", text)
+            text = text.upper() if kind == "A" else text
+        else:
+            form = "%" + "".join(c for c in flags if c in "+ #") + f".{6 if precision is None else precision}{kind}"
+            text = form % value
+        if "0" in flags and "-" not in flags and text.lstrip("+- ")[:1].isdigit():
+            sign = text[0] if text[0] in "+- " else ""
+            text = sign + text[len(sign) :].rjust(width - len(sign), "0")
+        self._text(encode(text), flags, width, None)
+
+    def _time(self, spec: Spec) -> str:
+        argument = self.next()
+        when = -1 if argument is None else self.integer(argument)
+        seconds = self.sh.shell.now() if when == -1 else self.sh.seconds_base if when == -2 else when
+        name = self.sh.store.get("TZ")
+        zone: timezone | ZoneInfo = timezone.utc
+        if name and name not in ("UTC", "UTC0", "GMT"):
+            try:
+                zone = ZoneInfo(name.lstrip(":"))
+            except (ZoneInfoNotFoundError, ValueError, OSError):
+                zone = timezone.utc
+        moment = datetime.fromtimestamp(int(seconds), zone)
+        return moment.strftime((spec.time or "%X").replace("%s", str(int(seconds))))
+
+
+def _char_code(text: str) -> int:
+    """The number of a quoted character argument."""
+    if not text:
+        return 0
+    char = text[0]
+    return ord(char) - 0xDC00 if "\udc80" <= char <= "\udcff" else ord(char)
+
+
+def printf(sh: Session, argv: list[str]) -> Result:
+    i, target = 1, None
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = argv[i]
+        if word == "--":
+            i += 1
+            break
+        if not word.startswith("-v"):
+            sh.complain(f"printf: {word[:2]}: invalid option")
+            sh.err("printf: usage: printf [-v var] format [arguments]\n")
+            return 2
+        target = word[2:] or (argv[i + 1] if i + 1 < len(argv) else "")
+        i += 1 if word[2:] else 2
+        name, _ = split_subscript(target)
+        if not is_name(name):
+            sh.complain(f"printf: `{target}': not a valid identifier")
+            return 2
+    if i >= len(argv):
+        sh.err("printf: usage: printf [-v var] format [arguments]\n")
+        return 2
+    parts = _parse(argv[i])
+    printer = _Printer(sh, argv[i + 1 :])
+    try:
+        _run(printer, parts)
+    except _Bad as bad:
+        printer.status = sh.error(f"printf: {bad}")
+    data = b"".join(printer.out)
+    if target is not None:
+        text = decode(data.partition(b"\0")[0])
+        name, subscript = split_subscript(target)
+        try:
+            if subscript is None:
+                sh.store.set(name, text)
+            else:
+                sh.store.set_element(name, subscript, text)
+        except ShellError as error:
+            return sh.error(f"printf: {error.message}")
+        return printer.status
+    written = sh.out(data, "printf")
+    return written if not printer.status else printer.status
+
+
+def _run(printer: _Printer, parts: tuple[bytes | Spec | None, ...]) -> None:
+    while True:
+        before = printer.used
+        for part in parts:
+            if isinstance(part, bytes):
+                printer.emit(part)
+            elif part is None or not printer.convert(part):
+                return
+        if printer.used >= len(printer.arguments) or printer.used == before:
+            return
+
+
+TABLE: Final[dict[str, Builtin]] = {"printf": printf}

@@ -1,0 +1,117 @@
+"""`set` and `shopt`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramet.core.paths import encode
+from ramet.shell.interp.builtins.declare import setting_line
+from ramet.shell.interp.drive import Result
+from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.syntax.printer import function_text
+
+
+def set_(sh: Session, argv: list[str]) -> Result:
+    if len(argv) == 1:
+        lines = [f"{line}\n" for name in sorted(sh.vars) if (line := setting_line(sh, name)) is not None]
+        if not sh.posix:
+            lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
+        return sh.out(encode("".join(lines)), "set")
+    i = 1
+    while i < len(argv):
+        word = argv[i]
+        if word == "--":
+            sh.params = [str(found) for found in argv[i + 1 :]]
+            return 0
+        if word == "-":
+            sh.set_option("xtrace", False)
+            sh.set_option("verbose", False)
+            if i + 1 < len(argv):
+                sh.params = [str(found) for found in argv[i + 1 :]]
+            return 0
+        if len(word) < 2 or word[0] not in "-+":
+            break
+        i += 1
+        on = word[0] == "-"
+        for letter in word[1:]:
+            if letter == "o":
+                if i >= len(argv):
+                    return _list_options(sh, on)
+                name = argv[i]
+                i += 1
+                if name not in OPTIONS:
+                    sh.complain(f"set: {name}: invalid option name")
+                    return 2
+                sh.set_option(name, on)
+            elif letter in LETTERS:
+                sh.set_option(LETTERS[letter], on)
+            else:
+                sh.complain(f"set: {word[0]}{letter}: invalid option")
+                sh.err("set: usage: set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]\n")
+                return 2
+    sh.rewatch()
+    if i < len(argv):
+        sh.params = [str(found) for found in argv[i:]]
+    return 0
+
+
+def _list_options(sh: Session, table: bool) -> Result:
+    if table:
+        text = "".join(f"{name:<15}\t{'on' if name in sh.options else 'off'}\n" for name in OPTIONS)
+    else:
+        text = "".join(f"set {'-' if name in sh.options else '+'}o {name}\n" for name in OPTIONS)
+    return sh.out(encode(text), "set")
+
+
+def shopt(sh: Session, argv: list[str]) -> Result:
+    on: bool | None = None
+    quiet = reusable = options = False
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        for letter in argv[i][1:]:
+            if letter in "su":
+                if on is not None and on is not (letter == "s"):
+                    return sh.error("shopt: cannot set and unset shell options simultaneously")
+                on = letter == "s"
+            elif letter in "qpo":
+                quiet, reusable, options = quiet or letter == "q", reusable or letter == "p", options or letter == "o"
+            else:
+                sh.complain(f"shopt: -{letter}: invalid option")
+                sh.err("shopt: usage: shopt [-pqsu] [-o] [optname ...]\n")
+                return 2
+        i += 1
+    names = argv[i:]
+    known = OPTIONS if options else SHOPTS
+    enabled = sh.options if options else sh.shopts
+    status = 0
+    wrong = [name for name in names if name not in known]
+    for name in wrong:
+        status = sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
+    names = [name for name in names if name in known]
+    if on is not None and names:
+        for name in names:
+            if options:
+                sh.set_option(name, on)
+            elif on:
+                sh.shopts.add(name)
+            else:
+                sh.shopts.discard(name)
+        return status
+    listed = names or ([] if wrong else [name for name in known if on is None or (name in enabled) is on])
+    if names and any(name not in enabled for name in names):
+        status = 1
+    if quiet:
+        return status
+    if reusable:
+        if options:
+            text = "".join(f"set {'-' if name in enabled else '+'}o {name}\n" for name in listed)
+        else:
+            text = "".join(f"shopt -{'s' if name in enabled else 'u'} {name}\n" for name in listed)
+    else:
+        text = "".join(f"{name:<15}\t{'on' if name in enabled else 'off'}\n" for name in listed)
+    written = sh.out(encode(text), "shopt")
+    return written if not status else status
+
+
+TABLE: Final[dict[str, Builtin]] = {"set": set_, "shopt": shopt}

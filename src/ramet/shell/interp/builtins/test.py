@@ -1,0 +1,187 @@
+"""`test` and `[`: POSIX rules by number of arguments, a grammar beyond four."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from ramet.shell.expand.errors import ShellError
+from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.session import Builtin, Session
+
+BINARY: Final = frozenset((*NUMERIC, *FILE_PAIRS, "=", "==", "!=", "<", ">"))
+
+
+class Usage(Exception):
+    """The expression is wrong: status 2."""
+
+
+def integer(text: str) -> int:
+    stripped = text.strip(" \t\n")
+    digits = stripped[1:] if stripped[:1] in "+-" else stripped
+    if not digits or not digits.isascii() or not digits.isdigit():
+        raise Usage(f"{text}: integer expression expected")
+    return int(stripped)
+
+
+def binary(sh: Session, left: str, op: str, right: str) -> bool | Awaitable[bool]:
+    if op in ("=", "=="):
+        return left == right
+    if op == "!=":
+        return left != right
+    if op in NUMERIC:
+        return NUMERIC[op](integer(left), integer(right))
+    if op == "<":
+        return left < right
+    if op == ">":
+        return left > right
+    return compare_files(sh, op, left, right)
+
+
+def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
+    if op in FILE_TESTS:
+        return file_test(sh, op, word)
+    if op == "-t" and word.strip().lstrip("-").isdigit() is False:
+        raise Usage(f"{word}: integer expression expected")
+    try:
+        return plain_unary(sh, op, word)
+    except ShellError as error:
+        raise Usage(error.message) from None
+
+
+def _decide(sh: Session, args: list[str]) -> bool | Awaitable[bool]:
+    """Up to three arguments need no grammar."""
+    count = len(args)
+    if count == 0:
+        return False
+    if count == 1:
+        return args[0] != ""
+    if count == 2:
+        if args[0] == "!":
+            return args[1] == ""
+        if args[0] in UNARY:
+            return unary(sh, args[0], args[1])
+        raise Usage(f"{args[0]}: unary operator expected")
+    if count == 3:
+        if args[1] in BINARY:
+            return binary(sh, args[0], args[1], args[2])
+        if args[1] == "-a":
+            return args[0] != "" and args[2] != ""
+        if args[1] == "-o":
+            return args[0] != "" or args[2] != ""
+        if args[0] == "!":
+            return _negated(_decide(sh, args[1:]))
+        if args[0] == "(" and args[2] == ")":
+            return args[1] != ""
+        raise Usage(f"{args[1]}: binary operator expected")
+    if count == 4:
+        if args[0] == "!":
+            return _negated(_decide(sh, args[1:]))
+        if args[0] == "(" and args[3] == ")":
+            return _decide(sh, args[1:3])
+    return _Parser(sh, args).parse()
+
+
+def _negated(found: bool | Awaitable[bool]) -> bool | Awaitable[bool]:
+    if isinstance(found, bool):
+        return not found
+
+    async def later() -> bool:
+        return not await found
+
+    return later()
+
+
+class _Parser:
+    """Expressions of five words and more."""
+
+    def __init__(self, sh: Session, args: list[str]) -> None:
+        self.sh, self.args, self.pos = sh, args, 0
+
+    def peek(self, offset: int = 0) -> str | None:
+        place = self.pos + offset
+        return self.args[place] if place < len(self.args) else None
+
+    async def parse(self) -> bool:
+        found = await self.either()
+        if self.pos < len(self.args):
+            raise Usage("too many arguments")
+        return found
+
+    async def either(self) -> bool:
+        found = await self.both()
+        while self.peek() == "-o":
+            self.pos += 1
+            other = await self.both()
+            found = found or other
+        return found
+
+    async def both(self) -> bool:
+        found = await self.negation()
+        while self.peek() == "-a":
+            self.pos += 1
+            other = await self.negation()
+            found = found and other
+        return found
+
+    async def negation(self) -> bool:
+        if self.peek() == "!" and self.pos + 1 < len(self.args):
+            self.pos += 1
+            return not await self.negation()
+        return await self.primary()
+
+    async def primary(self) -> bool:
+        word = self.peek()
+        if word is None:
+            raise Usage("argument expected")
+        following = self.peek(1)
+        if following in BINARY and self.peek(2) is not None:
+            right = self.args[self.pos + 2]
+            self.pos += 3
+            return await _settled(binary(self.sh, word, following, right))
+        if word == "(":
+            self.pos += 1
+            found = await self.either()
+            if self.peek() != ")":
+                raise Usage("`)' expected")
+            self.pos += 1
+            return found
+        if word in UNARY and following is not None:
+            self.pos += 2
+            return await _settled(unary(self.sh, word, following))
+        self.pos += 1
+        return word != ""
+
+
+async def _settled(found: bool | Awaitable[bool]) -> bool:
+    return found if isinstance(found, bool) else await found
+
+
+def test(sh: Session, argv: list[str]) -> Result:
+    args = argv[1:]
+    name = argv[0]
+    if name == "[":
+        if not args or args[-1] != "]":
+            sh.complain("[: missing `]'")
+            return 2
+        args = args[:-1]
+    try:
+        found = _decide(sh, args)
+    except Usage as error:
+        sh.complain(f"{name}: {error}")
+        return 2
+    if isinstance(found, bool):
+        return 0 if found else 1
+    return drive(_later(sh, name, found))
+
+
+async def _later(sh: Session, name: str, found: Awaitable[Any]) -> int:
+    try:
+        return 0 if await found else 1
+    except Usage as error:
+        sh.complain(f"{name}: {error}")
+        return 2
+
+
+TABLE: Final[dict[str, Builtin]] = {"test": test, "[": test}

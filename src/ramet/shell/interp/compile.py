@@ -1,0 +1,466 @@
+"""Trees to closures: lists, conditions, loops, `case`, functions, subshells, background.
+
+A compiled node takes the session and returns a status, control flow (above 255), or an awaitable of one of these.
+`ignore` counts the enclosing places where a failure is an answer (`if`, `&&`, `!`), which `set -e` must respect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ramet.shell.expand import words
+from ramet.shell.expand.arith import ArithFailure
+from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.interp.cond import compile_cond
+from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
+from ramet.shell.interp.pipeline import compile_pipeline
+from ramet.shell.interp.redirect import compile_redirects, run_redirected
+from ramet.shell.interp.session import FunctionDef, Session
+from ramet.shell.interp.simple import compile_simple
+from ramet.shell.interp.subshell import run_shell
+from ramet.shell.interp.traps import failed
+from ramet.shell.syntax import nodes
+from ramet.shell.syntax.printer import command_text
+
+_CHECKED = (nodes.Simple, nodes.Pipeline, nodes.Subshell, nodes.ArithCommand, nodes.Cond)
+"""Nodes whose failure counts for `set -e` and ERR; inside other compounds it was counted already."""
+
+
+def compile_script(script: nodes.Script) -> Run:
+    """A list of statements."""
+    statements = script.statements
+    if not statements:
+        return _nothing
+    if len(statements) == 1:
+        return _statement(statements[0])
+    return _sequence([_statement(statement) for statement in statements])
+
+
+def _nothing(sh: Session) -> Result:
+    sh.status = 0
+    return 0
+
+
+def _sequence(runs: list[Run]) -> Run:
+    async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
+        result: Any = await pending
+        if result > 255:
+            return result  # type: ignore[no-any-return]
+        for run in runs[number + 1 :]:
+            result = run(sh)
+            if type(result) is not int:
+                result = await result
+            if result > 255:
+                return result
+        return int(result)
+
+    def all_of(sh: Session) -> Result:
+        number = 0
+        result: Any = 0
+        for run in runs:
+            result = run(sh)
+            if type(result) is not int:
+                return rest(sh, number, result)
+            if result > 255:
+                return result  # type: ignore[no-any-return]
+            number += 1
+        return result  # type: ignore[no-any-return]
+
+    return all_of
+
+
+def _statement(statement: nodes.Statement) -> Run:
+    node = statement.node
+    if statement.background:
+        return _background(statement)
+    run = compile_node(node)
+    if counts(node):
+        return _checked(run)
+    return run
+
+
+def counts(node: nodes.Node) -> bool:
+    return isinstance(node, _CHECKED) and not (isinstance(node, nodes.Pipeline) and node.negated)
+
+
+def _checked(run: Run) -> Run:
+    """A command whose failure counts."""
+
+    async def waiting(sh: Session, pending: Awaitable[int]) -> int:
+        result: Any = await pending
+        if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+            result = failed(sh, result)
+            if type(result) is not int:
+                result = await result
+        return int(result)
+
+    def checked(sh: Session) -> Result:
+        result = run(sh)
+        if type(result) is int:
+            if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                return failed(sh, result)
+            return result
+        return waiting(sh, result)  # type: ignore[arg-type]
+
+    return checked
+
+
+def compile_node(node: nodes.Node) -> Run:
+    """Any command, pipeline or chain."""
+    if isinstance(node, nodes.Simple):
+        return compile_simple(node)
+    if isinstance(node, nodes.AndOr):
+        return _and_or(node)
+    if isinstance(node, nodes.Pipeline):
+        return compile_pipeline(node, [compile_node(stage) for stage in node.stages])
+    run = _COMPOUND[type(node)](node)
+    redirects = getattr(node, "redirects", ())
+    if redirects and not isinstance(node, nodes.Subshell):
+        plans = compile_redirects(redirects)
+        line = node.line
+        inner = run
+
+        def redirected(sh: Session) -> Result:
+            sh.line = line
+            return drive(run_redirected(sh, plans, inner))
+
+        return redirected
+    return run
+
+
+# ------------------------------------------------------------------------------------------------ chains and ifs
+
+
+def _and_or(node: nodes.AndOr) -> Run:
+    links = [("", node.first), *node.rest]
+    runs = [(op == "||", compile_node(item)) for op, item in links]
+    last = len(runs) - 1
+    check = counts(links[-1][1])
+
+    async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
+        result: Any = await pending
+        if number < last:
+            sh.ignore -= 1
+        while result < 256 and number < last:
+            number += 1
+            alternative, run = runs[number]
+            if (result != 0) is not alternative:
+                continue
+            if number < last:
+                sh.ignore += 1
+            result = run(sh)
+            if type(result) is not int:
+                result = await result
+            if number < last:
+                sh.ignore -= 1
+            elif result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                result = failed(sh, result)
+                if type(result) is not int:
+                    result = await result
+                return int(result)
+        return int(result)
+
+    async def last_rest(sh: Session, pending: Awaitable[int]) -> int:
+        result: Any = await pending
+        if result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+            result = failed(sh, result)
+            if type(result) is not int:
+                result = await result
+        return int(result)
+
+    def chain(sh: Session) -> Result:
+        result: Any = 0
+        number = 0
+        for alternative, run in runs:
+            if number and (result != 0) is not alternative:
+                number += 1
+                continue
+            if number < last:
+                sh.ignore += 1
+                result = run(sh)
+                if type(result) is not int:
+                    return rest(sh, number, result)
+                sh.ignore -= 1
+                if result > 255:
+                    return int(result)
+            else:
+                result = run(sh)
+                if type(result) is not int:
+                    return last_rest(sh, result)
+                if result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                    return failed(sh, result)
+            number += 1
+        return int(result)
+
+    return chain
+
+
+def _if(node: nodes.If) -> Run:
+    clauses = [(compile_script(condition), compile_script(body)) for condition, body in node.clauses]
+    orelse = compile_script(node.orelse) if node.orelse is not None else _nothing
+
+    async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
+        result: Any = await pending
+        sh.ignore -= 1
+        while True:
+            if result > 255:
+                return int(result)
+            if result == 0:
+                result = clauses[number][1](sh)
+                break
+            number += 1
+            if number == len(clauses):
+                result = orelse(sh)
+                break
+            sh.ignore += 1
+            result = clauses[number][0](sh)
+            if type(result) is not int:
+                result = await result
+            sh.ignore -= 1
+        return int(result if type(result) is int else await result)
+
+    def run(sh: Session) -> Result:
+        number = 0
+        for condition, body in clauses:
+            sh.ignore += 1
+            result = condition(sh)
+            if type(result) is not int:
+                return rest(sh, number, result)  # type: ignore[arg-type]
+            sh.ignore -= 1
+            if result == 0:
+                return body(sh)
+            if result > 255:
+                return result
+            number += 1
+        return orelse(sh)
+
+    return run
+
+
+def _case(node: nodes.Case) -> Run:
+    subject = words.text(node.word)
+    items = [([words.pattern(word) for word in item.patterns], compile_script(item.body), item.end) for item in node.items]
+    line = node.line
+    waits = subject.wait or any(pattern.wait for patterns, _, _ in items for pattern in patterns)
+    fixed = [
+        [pattern.const if pattern.const is not None and not any(c in pattern.const for c in "*?[\\(") else None for pattern in row]
+        for row, _, _ in items
+    ]
+    chained = any(end != ";;" for _, _, end in items)
+
+    def match(sh: Session, value: str, pattern: str) -> bool:
+        return compile_pattern(pattern, "extglob" in sh.shopts, "nocasematch" in sh.shopts).matches(value)
+
+    def simple(sh: Session) -> Result:
+        sh.line = line
+        if sh.watch:
+            return drive(general(sh))
+        value = subject.run(sh)
+        plain = "nocasematch" not in sh.shopts
+        for (patterns, body, _), texts in zip(items, fixed, strict=True):
+            for pattern, text in zip(patterns, texts, strict=True):
+                if text is not None and plain:
+                    if text == value:
+                        return body(sh)
+                elif match(sh, value, pattern.run(sh)):
+                    return body(sh)
+        sh.status = 0
+        return 0
+
+    async def general(sh: Session) -> int:
+        sh.line = line
+        if sh.watch and not await sh.shell.before_compound(sh, node):
+            return sh.status
+        value = await subject.run(sh) if subject.wait else subject.run(sh)
+        falling = False
+        result: Any = 0
+        sh.status = 0
+        for patterns, body, end in items:
+            hit = falling
+            if not falling:
+                for pattern in patterns:
+                    if match(sh, value, await pattern.run(sh) if pattern.wait else pattern.run(sh)):
+                        hit = True
+                        break
+            if not hit:
+                continue
+            result = body(sh)
+            if type(result) is not int:
+                result = await result
+            if result > 255 or end == ";;":
+                return int(result)
+            falling = end == ";&"
+        return int(result)
+
+    return (lambda sh: drive(general(sh))) if waits or chained else simple
+
+
+# --------------------------------------------------------------------------------------------- other compounds
+
+
+def _group(node: nodes.Group) -> Run:
+    return compile_script(node.body)
+
+
+def _subshell(node: nodes.Subshell) -> Run:
+    body = compile_script(node.body)
+    plans = compile_redirects(node.redirects)
+    line = node.line
+
+    async def run(sh: Session) -> int:
+        sh.line = line
+        child = sh.fork(borrow=True)
+        inner: Run = body
+        if plans:
+
+            def inner(child: Session) -> Result:
+                return drive(run_redirected(child, plans, body))
+
+        status = await run_shell(child, inner)
+        sh.pipes = None
+        sh.status = status
+        return status
+
+    return lambda sh: drive(run(sh))
+
+
+def _function(node: nodes.Function) -> Run:
+    body: Run | None = None
+
+    def define(sh: Session) -> Result:
+        nonlocal body
+        if body is None:
+            body = compile_function_body(node)
+        old = sh.functions.get(node.name)
+        if old is not None and node.name in sh.shell.readonly_functions(sh):
+            sh.complain(f"{node.name}: readonly function")
+            sh.status = 1
+            return 1
+        sh.functions[node.name] = FunctionDef(node, body, sh.frames[-1].source if sh.frames else sh.source or sh.origin)
+        sh.status = 0
+        return 0
+
+    return define
+
+
+def compile_function_body(node: nodes.Function) -> Run:
+    run = compile_node(node.body)
+    return _checked(run) if counts(node.body) else run
+
+
+def _arithmetic(node: nodes.ArithCommand) -> Run:
+    wait, value = words.number(node.body)
+    line = node.line
+
+    def broken(sh: Session, error: Exception) -> int:
+        sh.complain(f"((: {error}")
+        sh.status = 1
+        return 1
+
+    async def general(sh: Session) -> int:
+        sh.line = line
+        if sh.watch and not await sh.shell.before_compound(sh, node):
+            return sh.status
+        try:
+            sh.status = 0 if (await value(sh) if wait else value(sh)) else 1
+        except (ArithFailure, ShellError) as error:
+            if getattr(error, "status", 1) != 1:
+                raise
+            return broken(sh, error)
+        sh.pipes = None
+        return sh.status
+
+    if wait:
+        return lambda sh: drive(general(sh))
+
+    def run(sh: Session) -> Result:
+        sh.line = line
+        if sh.watch:
+            return drive(general(sh))
+        try:
+            status = 0 if value(sh) else 1
+        except (ArithFailure, ShellError) as error:
+            if getattr(error, "status", 1) != 1:
+                raise
+            return broken(sh, error)
+        sh.status = status
+        sh.pipes = None
+        return status
+
+    return run
+
+
+def _background(statement: nodes.Statement) -> Run:
+    run = compile_node(statement.node)
+    if counts(statement.node):
+        run = _checked(run)
+    node = statement.node
+    text: list[str] = []
+
+    def start(sh: Session) -> Result:
+        if not text:
+            text.append(command_text(node))
+        child = sh.fork()
+        child.ignore = 0
+        if "monitor" not in sh.options and 0 in child.fds:
+            child.fds[0].release()
+            child.fds[0] = child.open_null()
+        process = sh.jobs.spawn(sh, child, run_shell(child, run))
+        sh.jobs.add(process, text[0])
+        sh.background = process.pid
+        sh.pipes = None
+        sh.status = 0
+        return 0
+
+    return start
+
+
+def _coproc(node: nodes.Coproc) -> Run:
+    run = compile_node(node.body)
+
+    async def start(sh: Session) -> int:
+        from ramet.core.streams import pipe
+
+        sh.line = node.line
+        their_in, our_out = pipe()
+        our_in, their_out = pipe()
+        child = sh.fork()
+        for fd, stream in ((0, their_in), (1, their_out)):
+            old = child.fds.get(fd)
+            if old is not None:
+                old.release()
+            child.fds[fd] = Description(stream)
+        first = 63
+        while first in sh.fds or first - 3 in sh.fds:
+            first -= 1
+        second = first - 3
+        sh.fds[first], sh.fds[second] = Description(our_in), Description(our_out)
+        sh.store.set_list(node.name, [str(first), str(second)])
+        process = sh.jobs.spawn(sh, child, run_shell(child, run))
+        job = sh.jobs.add(process, f"coproc {node.name} {command_text(node.body)}")
+        sh.store.set(f"{node.name}_PID", str(job.pid))
+        sh.background = job.pid
+        sh.status = 0
+        return 0
+
+    return lambda sh: drive(start(sh))
+
+
+_COMPOUND: dict[type, Callable[[Any], Run]] = {
+    nodes.Group: _group,
+    nodes.Subshell: _subshell,
+    nodes.If: _if,
+    nodes.While: lambda node: compile_while(node, compile_script(node.condition), compile_script(node.body)),
+    nodes.For: lambda node: compile_for(node, compile_script(node.body)),
+    nodes.ForArith: lambda node: compile_for_arith(node, compile_script(node.body)),
+    nodes.Select: lambda node: compile_select(node, compile_script(node.body)),
+    nodes.Case: _case,
+    nodes.Function: _function,
+    nodes.ArithCommand: _arithmetic,
+    nodes.Cond: compile_cond,
+    nodes.Coproc: _coproc,
+}

@@ -1,0 +1,340 @@
+"""Conditions: the primaries of `[[ ]]` and `test`, and `[[ ]]` itself compiled to closures."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import Any, Final
+
+from ramet.core import paths
+from ramet.core.stat import Kind, Stat, default_mode
+from ramet.core.streams import PipeReader, PipeWriter
+from ramet.shell.expand import words
+from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.interp.drive import Run, drive
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.syntax.nodes import (
+    Cond,
+    CondAnd,
+    CondBinary,
+    CondExpr,
+    CondGroup,
+    CondNot,
+    CondOr,
+    CondUnary,
+    CondWord,
+)
+
+FILE_TESTS: Final = frozenset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -L -N -S -O -G".split())
+UNARY: Final = FILE_TESTS | {"-z", "-n", "-v", "-o", "-R", "-t"}
+NUMERIC: Final[dict[str, Callable[[int, int], bool]]] = {
+    "-eq": int.__eq__,
+    "-ne": int.__ne__,
+    "-lt": int.__lt__,
+    "-le": int.__le__,
+    "-gt": int.__gt__,
+    "-ge": int.__ge__,
+}
+FILE_PAIRS: Final = frozenset(("-nt", "-ot", "-ef"))
+_KINDS: Final = {
+    "-b": (Kind.DEVICE, False),
+    "-c": (Kind.DEVICE, True),
+    "-d": (Kind.DIR, True),
+    "-f": (Kind.FILE, True),
+    "-p": (Kind.FIFO, True),
+    "-S": (Kind.SOCKET, True),
+}
+_BITS: Final = {"-r": 0o444, "-w": 0o222, "-x": 0o111, "-u": 0o4000, "-g": 0o2000, "-k": 0o1000}
+
+
+class RegexError(Exception):
+    """A regular expression that does not compile: status 2."""
+
+
+async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
+    """What is behind a word; None when nothing is."""
+    if not word:
+        return None
+    if word.startswith("/dev/"):
+        found = _device(sh, word)
+        if found is not None:
+            return found
+    try:
+        return await sh.shell.fs.stat(paths.parse(word, sh.cwd), follow=follow)
+    except OSError as error:
+        if error.errno in (errno.EIO,):
+            raise
+        return None
+
+
+def _device(sh: Session, word: str) -> Stat | None:
+    name = word[5:]
+    if name in ("null", "zero", "random", "urandom", "full", "tty"):
+        return Stat(Kind.DEVICE, mode=0o666)
+    number = {"stdin": 0, "stdout": 1, "stderr": 2}.get(name)
+    if number is None and name.startswith("fd/") and name[3:].isdigit():
+        number = int(name[3:])
+    if number is None or number not in sh.fds:
+        return None
+    stream = sh.fds[number].stream
+    return Stat(Kind.FIFO if isinstance(stream, PipeReader | PipeWriter) else Kind.FILE, mode=0o600)
+
+
+async def file_test(sh: Session, op: str, word: str) -> bool:
+    if op in ("-h", "-L"):
+        stat = await stat_of(sh, word, follow=False)
+        return stat is not None and stat.kind is Kind.LINK
+    stat = await stat_of(sh, word)
+    if stat is None or (word.endswith("/") and not stat.is_dir):
+        return False
+    if op in _KINDS:
+        kind, plain = _KINDS[op]
+        return plain and stat.kind is kind
+    if op == "-s":
+        return stat.kind is Kind.DIR or bool(stat.size is None or stat.size > 0)
+    if op in _BITS:
+        mode = stat.mode if stat.mode is not None else default_mode(stat.kind)
+        if op in ("-r", "-w") and sh.shell.user.uid == 0:
+            return True
+        return bool(mode & _BITS[op])
+    return True
+
+
+async def compare_files(sh: Session, op: str, left: str, right: str) -> bool:
+    first, second = await stat_of(sh, left), await stat_of(sh, right)
+    if op == "-ef":
+        if first is None or second is None:
+            return False
+        a = await sh.shell.fs.resolve(paths.parse(left, sh.cwd))
+        b = await sh.shell.fs.resolve(paths.parse(right, sh.cwd))
+        return a == b or (
+            first.inode is not None and first.inode == second.inode and sh.shell.fs.mount_of(a) == sh.shell.fs.mount_of(b)
+        )
+    if op == "-ot":
+        first, second = second, first
+    if first is None:
+        return False
+    return second is None or (first.mtime_ns or 0) > (second.mtime_ns or 0)
+
+
+def plain_unary(sh: Session, op: str, word: str) -> bool:
+    """The unary tests that need no file system."""
+    if op == "-n":
+        return bool(word)
+    if op == "-z":
+        return not word
+    if op == "-v":
+        return is_set(sh, word)
+    if op == "-o":
+        return word in sh.options
+    if op == "-R":
+        from ramet.shell.expand.values import NameRef
+
+        value = sh.vars.get(word)
+        return type(value) is NameRef and bool(value.target)
+    return False  # -t: no descriptor here is a terminal
+
+
+def is_set(sh: Session, word: str) -> bool:
+    """`-v name`, `-v name[sub]`."""
+    if word.isdigit():
+        return int(word) == 0 or int(word) <= len(sh.params)
+    name, subscript = split_subscript(word)
+    if not is_name(name):
+        return False
+    if subscript is None:
+        return sh.store.get(name) is not None
+    if subscript in ("@", "*"):
+        array = sh.store.array(sh.store.follow(name)[0])
+        if array is not None and hasattr(array, "items") and subscript in array.items:
+            return True
+        return bool(sh.store.elements(name))
+    return sh.store.element(name, subscript) is not None
+
+
+# --------------------------------------------------------------------------------------------------- [[ ... ]]
+
+Test = tuple[bool, Callable[[Session], Any]]
+"""(wait, function to a truth value)."""
+
+
+def compile_cond(node: Cond) -> Run:
+    wait, test = _expr(node.expr)
+    line = node.line
+    if not wait:
+
+        def run(sh: Session) -> Any:
+            sh.line = line
+            if sh.watch:
+                return drive(watched(sh))
+            try:
+                status = 0 if test(sh) else 1
+            except RegexError:
+                status = 2
+            sh.status = status
+            sh.pipes = None
+            return status
+
+    async def watched(sh: Session) -> int:
+        sh.line = line
+        if sh.watch and not await sh.shell.before_compound(sh, node):
+            return sh.status
+        try:
+            found = test(sh)
+            sh.status = 0 if (await found if wait else found) else 1
+        except RegexError:
+            sh.status = 2
+        sh.pipes = None
+        return sh.status
+
+    return (lambda sh: drive(watched(sh))) if wait else run
+
+
+def _expr(node: CondExpr) -> Test:
+    if isinstance(node, CondWord):
+        return _map(words.text(node.word), bool)
+    if isinstance(node, CondUnary):
+        return _unary(node)
+    if isinstance(node, CondBinary):
+        return _binary(node)
+    if isinstance(node, CondGroup):
+        return _expr(node.expr)
+    if isinstance(node, CondNot):
+        wait, inner = _expr(node.expr)
+        if not wait:
+            return False, lambda sh: not inner(sh)
+
+        async def negated(sh: Session) -> bool:
+            return not await inner(sh)
+
+        return True, negated
+    tests = [_expr(item) for item in node.items]
+    return _chain(tests, isinstance(node, CondAnd)) if isinstance(node, CondAnd | CondOr) else tests[0]
+
+
+def _chain(tests: list[Test], conjunction: bool) -> Test:
+    if not any(wait for wait, _ in tests):
+        runs = [run for _, run in tests]
+        if conjunction:
+            return False, lambda sh: all(run(sh) for run in runs)
+        return False, lambda sh: any(run(sh) for run in runs)
+
+    async def waiting(sh: Session) -> bool:
+        for wait, run in tests:
+            found = run(sh)
+            if wait:
+                found = await found
+            if bool(found) is not conjunction:
+                return not conjunction
+        return conjunction
+
+    return True, waiting
+
+
+def _map(text: words.Text, change: Callable[[str], bool]) -> Test:
+    inner = text.run
+    if not text.wait:
+        return False, lambda sh: change(inner(sh))
+
+    async def waiting(sh: Session) -> bool:
+        return change(await inner(sh))
+
+    return True, waiting
+
+
+def _unary(node: CondUnary) -> Test:
+    text, op = words.text(node.word), node.op
+    inner = text.run
+    if op in FILE_TESTS:
+
+        async def on_file(sh: Session) -> bool:
+            return await file_test(sh, op, await inner(sh) if text.wait else inner(sh))
+
+        return True, on_file
+    if op == "-n":
+        return _map(text, bool)
+    if op == "-z":
+        return _map(text, lambda value: not value)
+    if not text.wait:
+        return False, lambda sh: plain_unary(sh, op, inner(sh))
+
+    async def waiting(sh: Session) -> bool:
+        return plain_unary(sh, op, await inner(sh))
+
+    return True, waiting
+
+
+def _binary(node: CondBinary) -> Test:
+    op = node.op
+    if op == "=~":
+        return _pair(words.text(node.left), words.regex(node.right), _regex_match)
+    if op in ("=", "==", "!="):
+        return _pattern_test(node, op != "!=")
+    left = words.text(node.left)
+    right = words.text(node.right)
+    if op in NUMERIC:
+        compare = NUMERIC[op]
+        return _pair(left, right, lambda sh, a, b: compare(sh.evaluate(a), sh.evaluate(b)))
+    if op == "<":
+        return _pair(left, right, lambda sh, a, b: a < b)
+    if op == ">":
+        return _pair(left, right, lambda sh, a, b: a > b)
+
+    async def files(sh: Session) -> bool:
+        a = await left.run(sh) if left.wait else left.run(sh)
+        b = await right.run(sh) if right.wait else right.run(sh)
+        return await compare_files(sh, op, a, b)
+
+    return True, files
+
+
+def _pair(left: words.Text, right: words.Text, test: Callable[[Session, str, str], bool]) -> Test:
+    first, second = left.run, right.run
+    if not left.wait and not right.wait:
+        return False, lambda sh: test(sh, first(sh), second(sh))
+
+    async def waiting(sh: Session) -> bool:
+        a = await first(sh) if left.wait else first(sh)
+        return test(sh, a, await second(sh) if right.wait else second(sh))
+
+    return True, waiting
+
+
+def _pattern_test(node: CondBinary, wanted: bool) -> Test:
+    left, right = words.text(node.left), words.pattern(node.right)
+    if right.const is not None and not any(c in right.const for c in "*?[\\("):
+        fixed = right.const
+
+        def same(sh: Session, value: str, pattern: str) -> bool:
+            if "nocasematch" in sh.shopts:
+                return (value.lower() == fixed.lower()) is wanted
+            return (value == fixed) is wanted
+
+        return _pair(left, right, same)
+
+    def match(sh: Session, value: str, pattern: str) -> bool:
+        return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
+
+    return _pair(left, right, match)
+
+
+def _regex_match(sh: Session, value: str, pattern: str) -> bool:
+    """`=~`: sets BASH_REMATCH."""
+    from ramet import patterns
+
+    data = paths.encode(value)
+    try:
+        matcher = patterns.compile(paths.encode(pattern), patterns.POSIX_EXTENDED, icase="nocasematch" in sh.shopts)
+        spans = matcher.spans(data)
+    except patterns.PatternError:
+        raise RegexError from None
+    except patterns.MatchTimeout:
+        raise sh.budget.exceeded("regex_seconds") from None
+    if spans is None:
+        sh.store.set_list("BASH_REMATCH", ())
+        return False
+    sh.store.set_list("BASH_REMATCH", [paths.decode(data[a:b]) if a >= 0 else "" for a, b in spans])
+    return True
+
+

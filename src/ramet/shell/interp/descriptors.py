@@ -1,0 +1,102 @@
+"""Descriptors: numbers that lead to open file descriptions, which live until the last number lets go.
+
+A `Description` is shared by its duplicates (one offset); streams that were lent to us are never closed.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Awaitable
+
+from ramet.core.errors import fail
+from ramet.core.streams import BytesReader, Capture, Null, PipeReader, PipeWriter, Reader, Writer
+
+
+class Description:
+    """One open stream and how many descriptors lead to it."""
+
+    __slots__ = ("_reads", "_writes", "lent", "path", "refs", "stream")
+
+    def __init__(
+        self,
+        stream: Reader | Writer,
+        *,
+        lent: bool = False,
+        path: str = "",
+        reads: bool | None = None,
+        writes: bool | None = None,
+    ) -> None:
+        self.stream = stream
+        self.refs = 1
+        self.lent = lent
+        self.path = path
+        self._reads = isinstance(stream, Reader) if reads is None else reads
+        self._writes = isinstance(stream, Writer) if writes is None else writes
+
+    @property
+    def reader(self) -> Reader | None:
+        return self.stream if self._reads else None  # type: ignore[return-value]
+
+    @property
+    def writer(self) -> Writer | None:
+        return self.stream if self._writes else None  # type: ignore[return-value]
+
+    def share(self) -> Description:
+        self.refs += 1
+        return self
+
+    def release(self) -> Awaitable[None] | None:
+        """Let go of one reference; what has to be awaited when that closes the stream."""
+        self.refs -= 1
+        if self.refs > 0 or self.lent:
+            return None
+        stream = self.stream
+        if isinstance(stream, PipeReader | PipeWriter):
+            stream.close_now()
+            return None
+        if isinstance(stream, BytesReader | Null | Capture):
+            return None
+        return stream.close()
+
+
+Table = dict[int, Description]
+
+
+def share_all(table: Table) -> Table:
+    for description in table.values():
+        description.refs += 1
+    return dict(table)
+
+
+async def release_all(table: Table) -> None:
+    """Close every descriptor; the first failure is raised after all of them are closed."""
+    failure: OSError | None = None
+    for description in table.values():
+        closing = description.release()
+        if closing is not None:
+            try:
+                await closing
+            except OSError as error:
+                failure = failure or error
+    table.clear()
+    if failure is not None:
+        raise failure
+
+
+class ClosedReader(Reader):
+    """What a command reads from when its standard input is closed."""
+
+    __slots__ = ()
+
+    async def _fill(self) -> bytes:
+        raise fail(errno.EBADF)
+
+
+class ClosedWriter(Writer):
+    """What a command writes to when its standard output is closed."""
+
+    __slots__ = ()
+
+    def write(self, data: bytes) -> None:
+        if data:
+            raise fail(errno.EBADF)

@@ -1,0 +1,43 @@
+"""The bridge between what runs at once and what has to wait.
+
+Everything the interpreter runs returns either an `int` (it is done) or an awaitable that gives one. `drive` starts
+a coroutine on the spot: when it never suspends, its result is there without the event loop having been asked.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any
+
+Result = int | Awaitable[int]
+Run = Callable[[Any], Result]
+
+BREAK, CONTINUE, RETURN, EXIT = 256, 257, 258, 259
+"""Statuses above 255 are control flow travelling up; how far and with what status stands in the session."""
+
+
+def drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine if it is there at once, else an awaitable for the rest of it."""
+    try:
+        first = coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    return _resume(coroutine, first)
+
+
+@types.coroutine
+def _resume(coroutine: Coroutine[Any, Any, Any], first: Any) -> Generator[Any, Any, Any]:
+    while True:
+        try:
+            yield first
+        except GeneratorExit:
+            coroutine.close()
+            raise
+        except BaseException as error:
+            try:
+                first = coroutine.throw(error)
+            except StopIteration as stop:
+                return stop.value
+            continue
+        return (yield from coroutine)  # type: ignore[misc]

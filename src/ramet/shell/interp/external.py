@@ -1,0 +1,244 @@
+"""Programs: the command table, scripts in the tree, and `sh`/`bash` themselves."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ramet.core import paths
+from ramet.core.errors import LimitExceeded, RametError, reason
+from ramet.core.paths import Path
+from ramet.core.proc import Exec, Proc
+from ramet.core.streams import Reader, Writer
+from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.session import Killed, Session
+
+BIN: Final = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Directories where the command table lives, as far as a script can tell."""
+SHELLS: Final = frozenset(("sh", "bash", "dash"))
+
+
+def in_table(sh: Session, name: str) -> bool:
+    return name in sh.shell.commands or name in SHELLS
+
+
+async def run_external(sh: Session, argv: list[str]) -> int:
+    """Run a program by name or path."""
+    name = argv[0]
+    if "/" in name:
+        return await _by_path(sh, argv, name)
+    found = await search(sh, name)
+    if found is None:
+        return await _not_found(sh, argv)
+    if found.startswith("\0"):
+        return await _table(sh, name, argv)
+    return await _script_file(sh, paths.parse(found, sh.cwd), found, argv)
+
+
+async def _not_found(sh: Session, argv: list[str]) -> int:
+    handler = sh.functions.get("command_not_found_handle")
+    if handler is not None:
+        from ramet.shell.interp.functions import call_function
+
+        result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
+        return int(result if type(result) is int else await result)
+    sh.complain(f"{argv[0]}: command not found")
+    return 127
+
+
+async def search(sh: Session, name: str) -> str | None:
+    """Where PATH finds a name: a path in the tree, `\\0/usr/bin/name` for the command table, None for nowhere."""
+    if not name:
+        return None
+    hit = sh.hashed.get(name)
+    if hit is not None:
+        sh.hashed[name] = (hit[0], hit[1] + 1)
+        return hit[0]
+    path = sh.store.get("PATH")
+    found = await search_path(sh, name, path or "")
+    if found is not None:
+        sh.hashed[name] = (found, 1)
+    return found
+
+
+async def search_path(sh: Session, name: str, path: str) -> str | None:
+    table = in_table(sh, name)
+    for directory in path.split(":"):
+        folder = directory.rstrip("/") or ("/" if directory else ".")
+        if table and folder in BIN:
+            return f"\0{folder}/{name}"
+        try:
+            stat = await sh.shell.fs.stat(paths.parse(f"{folder}/{name}", sh.cwd), follow=True)
+        except OSError:
+            continue
+        if stat.is_file and (stat.mode is None or stat.mode & 0o111):
+            return name if folder == "." and not directory else f"{folder}/{name}"
+    return None
+
+
+async def _by_path(sh: Session, argv: list[str], name: str) -> int:
+    try:
+        path = paths.parse(name, sh.cwd)
+        stat = await sh.shell.fs.stat(path, follow=True)
+    except OSError as error:
+        base = name[name.rfind("/") + 1 :]
+        if name[: name.rfind("/")] in BIN and in_table(sh, base):
+            return await _table(sh, base, argv)
+        sh.complain(f"{name}: {reason(error)}")
+        return 127 if error.errno == errno.ENOENT else 126
+    if stat.is_dir:
+        return sh.error(f"{name}: Is a directory", 126)
+    if stat.mode is not None and not stat.mode & 0o111:
+        return sh.error(f"{name}: Permission denied", 126)
+    return await _script_file(sh, path, name, argv)
+
+
+async def _script_file(sh: Session, path: Path, shown: str, argv: list[str]) -> int:
+    """Run a file of the tree: by its `#!` line, else as a shell script."""
+    try:
+        data = b"".join([block async for block in sh.shell.fs.read(path)])
+    except OSError as error:
+        return sh.error(f"{shown}: {reason(error)}", 126)
+    if data.startswith(b"#!"):
+        first = paths.decode(data[2 : data.find(b"\n") if b"\n" in data else len(data)]).strip()
+        program, _, argument = first.partition(" ")
+        base = program[program.rfind("/") + 1 :]
+        words = [argument.strip()] if argument.strip() else []
+        if base == "env" and words:
+            words = words[0].removeprefix("-S").split()
+            base = words.pop(0)
+            base = base[base.rfind("/") + 1 :]
+        if base not in SHELLS:
+            if base not in sh.shell.commands:
+                if "/" in program and program[: program.rfind("/")] not in BIN:
+                    return sh.error(f"{shown}: {program}: bad interpreter: No such file or directory", 127)
+                return sh.error(f"{shown}: {base}: bad interpreter: No such file or directory", 127)
+            return await _table(sh, base, [base, *words, shown, *argv[1:]])
+        return await sh.shell.run_bash(sh, [base, *words, shown, *argv[1:]])
+    if b"\0" in data[:80]:
+        return sh.error(f"{shown}: cannot execute binary file: Exec format error", 126)
+    return await sh.shell.run_bash(sh, ["bash", shown, *argv[1:]])
+
+
+async def _table(sh: Session, name: str, argv: list[str]) -> int:
+    command = sh.shell.commands.get(name)
+    if command is None:
+        return await sh.shell.run_bash(sh, argv)
+    return await run_exec(sh, command, argv)
+
+
+async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
+    """Call a command of the table with the descriptors and environment of this shell."""
+    fds = {
+        number: description.stream for number, description in sh.fds.items() if number > 2
+    }
+    shell = sh.shell
+    proc = Proc(
+        argv=[str(word) for word in argv],
+        fs=shell.fs,
+        cwd=sh.cwd,
+        env=sh.environment(),
+        stdin=sh.reader(0),
+        stdout=sh.writer(1),
+        stderr=sh.writer(2),
+        run=_runner(sh),
+        budget=sh.budget,
+        now=shell.now,
+        fds=fds,
+        umask=sh.umask,
+        user=shell.user,
+        services=shell.services_for(sh),
+    )
+    try:
+        status = await command(proc)
+        if proc.stdout.full:
+            await proc.stdout.drain()
+        return status & 255
+    except BrokenPipeError:
+        return 141
+    except LimitExceeded as error:
+        sh.err(f"{argv[0]}: {error}\n")
+        return 1
+    except RametError as error:
+        sh.err(f"{argv[0]}: {error}\n")
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sh.err(f"{argv[0]}: {where}{reason(error)}\n")
+        return 1
+
+
+def _runner(sh: Session) -> Any:
+    """`proc.run`: another command by this shell's lookup, in a shell of its own."""
+
+    async def run(
+        argv: Sequence[str],
+        *,
+        stdin: Reader | None = None,
+        stdout: Writer | None = None,
+        stderr: Writer | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> int:
+        child = sh.fork(borrow=False)
+        for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
+            if stream is not None:
+                old = child.fds.get(fd)
+                if old is not None:
+                    old.release()
+                child.fds[fd] = Description(stream, lent=True)
+        if cwd is not None:
+            child.cwd = cwd
+            child.vars["PWD"] = str(cwd)
+        if env is not None:
+            _use_environment(child, env)
+        return await _run_child(child, list(argv))
+
+    return run
+
+
+def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
+    """Make exactly these variables the exported ones."""
+    from ramet.shell.expand.values import EXPORT
+
+    for name, flags in list(sh.store.attrs.items()):
+        if flags & EXPORT and name not in env:
+            sh.store.flag(name, remove=EXPORT)
+    for name, value in env.items():
+        if not sh.store.attrs.get(name, 0) & 2:
+            sh.vars[name] = value
+            sh.store.flag(name, EXPORT)
+    if "PATH" not in env and "PATH" in sh.vars:
+        # Without a PATH a program is still looked for where programs live.
+        sh.vars["PATH"] = ":".join(BIN)
+    sh.hashed.clear()
+
+
+async def _run_child(child: Session, argv: list[str]) -> int:
+    """A program started by a program: functions and aliases do not exist for it, builtins do as programs."""
+    from ramet.shell.interp.builtins import BUILTINS
+    from ramet.shell.interp.simple import run_builtin
+    from ramet.shell.interp.subshell import run_shell
+
+    async def body(sh: Session) -> int:
+        name = argv[0] if argv else ""
+        if "/" not in name and await search(sh, name) is None and name in BUILTINS and name in _AS_PROGRAMS:
+            return await run_builtin(sh, BUILTINS[name], argv)
+        if "/" not in name and sh.hashed.get(name) is None and await search(sh, name) is None:
+            raise _missing(name)
+        return await run_external(sh, argv)
+
+    try:
+        return await run_shell(child, body)
+    except Killed as killed:
+        return 128 + killed.signal
+
+
+_AS_PROGRAMS: Final = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
+
+
+def _missing(name: str) -> OSError:
+    from ramet.core.errors import fail
+
+    return fail(errno.ENOENT, name)

@@ -1,0 +1,139 @@
+"""Calling functions: their frame, their scope, and a way down that no depth of recursion can break."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+from ramet.shell.expand.errors import Discard
+from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.session import Frame, FunctionDef, Session
+
+HOP: Final = 48
+"""Calls that nest on one stack before the next one gets a task, and with it a stack, of its own."""
+
+
+def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
+    """Run a function; `scoped` when the caller already opened its scope for assignments before the command."""
+    depth = sh.depth = sh.depth + 1
+    if not depth & 15:
+        if not depth % HOP:
+            return _hop(sh, function, argv, scoped)
+        if sh.budget.check():
+            return _pause(sh, function, argv, scoped)
+    return _call(sh, function, argv, scoped)
+
+
+async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+    try:
+        await sh.budget.breathe()
+    except BaseException:
+        sh.depth -= 1
+        raise
+    result = _call(sh, function, argv, scoped)
+    return result if type(result) is int else await result  # type: ignore[misc,return-value]
+
+
+async def _hop(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+    limit = sh.budget.limits.recursion
+    nest = sh.store.get("FUNCNEST")
+    if nest is not None and nest.isdigit() and 0 < int(nest) < limit:
+        limit = int(nest)
+    if sh.depth > limit:
+        sh.depth -= 1
+        raise Discard(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
+
+    async def below() -> int:
+        result = _call(sh, function, argv, scoped)
+        return result if type(result) is int else await result  # type: ignore[misc,return-value]
+
+    await sh.budget.breathe()
+    return await asyncio.create_task(below())
+
+
+def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
+    frame = Frame(argv[0], function.source, sh.line, sh.params, sh.loops)
+    sh.frames.append(frame)
+    sh.params = argv[1:]
+    sh.loops = 0
+    if not scoped:
+        sh.store.scopes.append({})
+    try:
+        if sh.watch and "DEBUG" in sh.traps:
+            return drive(_debugged(sh, function, frame))
+        result = function.body(sh)
+    except BaseException:
+        _leave(sh, frame)
+        raise
+    if type(result) is not int:
+        return _finish(sh, frame, result)  # type: ignore[arg-type]
+    if result == RETURN:
+        sh.status = result = sh.flow_status
+    if "RETURN" in sh.traps:
+        return drive(_returned(sh, frame, result))
+    # What _leave does, written out: this is the hot path.
+    sh.frames.pop()
+    scope = sh.store.scopes.pop()
+    if scope:
+        restore = sh.store._restore
+        for name, saved in scope.items():
+            restore(name, saved)
+    sh.params, sh.loops = frame.params, frame.loops
+    sh.depth -= 1
+    if frame.options is not None:
+        _restore_options(sh, frame)
+    return result
+
+
+def _leave(sh: Session, frame: Frame) -> None:
+    sh.frames.pop()
+    sh.store.pop()
+    sh.params, sh.loops = frame.params, frame.loops
+    sh.depth -= 1
+    if frame.options is not None:
+        _restore_options(sh, frame)
+
+
+def _restore_options(sh: Session, frame: Frame) -> None:
+    """`local -`."""
+    assert frame.options is not None
+    wanted = frame.options[0]
+    for name in sh.options ^ wanted:
+        sh.set_option(name, name in wanted)
+
+
+async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
+    try:
+        result = await pending
+        if result == RETURN:
+            sh.status = result = sh.flow_status
+        if "RETURN" in sh.traps and result != EXIT:
+            await sh.shell.return_trap(sh)
+    finally:
+        _leave(sh, frame)
+    return result
+
+
+async def _returned(sh: Session, frame: Frame, result: int) -> int:
+    try:
+        if result != EXIT:
+            await sh.shell.return_trap(sh)
+    finally:
+        _leave(sh, frame)
+    return result
+
+
+async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
+    """A call while a DEBUG trap is set: the trap sees the function itself only under `functrace`."""
+    try:
+        result = function.body(sh)
+        if type(result) is not int:
+            result = await result  # type: ignore[misc]
+        if result == RETURN:
+            sh.status = result = sh.flow_status
+        if "RETURN" in sh.traps and result != EXIT:
+            await sh.shell.return_trap(sh)
+    finally:
+        _leave(sh, frame)
+    return result  # type: ignore[return-value]

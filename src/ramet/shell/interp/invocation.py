@@ -1,0 +1,113 @@
+"""`bash` and `sh` as commands: options, `-c`, `-s`, script files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ramet.core import paths
+from ramet.core.errors import reason
+from ramet.shell.interp.descriptors import share_all
+from ramet.shell.interp.drive import drive
+from ramet.shell.interp.options import LETTERS, OPTIONS
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.specials import adopt_environment
+from ramet.shell.interp.subshell import run_shell
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.shell import Shell
+
+
+async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
+    """Run another shell: its own variables and functions, our descriptors, directory and environment."""
+    child = Session(shell)
+    child.depth = sh.depth + 1
+    if child.depth > sh.budget.limits.recursion:
+        raise sh.budget.exceeded("recursion", argv[0])
+    child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
+    child.parent, child.process = sh, sh.process
+    child.name = child.arg0 = argv[0]
+    adopt_environment(child, sh.environment())
+    child.vars["PWD"] = sh.pwd
+    for name, body in sh.functions.items():
+        if sh.store.attrs.get("\1" + name):
+            child.functions[name] = body
+    for name, action in sh.traps.items():
+        if not action:
+            child.traps[name] = ""
+    if argv[0].rsplit("/", 1)[-1] == "sh":
+        child.set_option("posix", True)
+    text: str | None = None
+    reading = False
+    i = 1
+    while i < len(argv) and len(argv[i]) > 1 and argv[i][0] in "-+":
+        word = str(argv[i])
+        i += 1
+        if word in ("--", "-"):
+            break
+        if word.startswith("--"):
+            if word in ("--norc", "--noprofile", "--posix", "--login", "--noediting", "--verbose"):
+                if word == "--posix":
+                    child.set_option("posix", True)
+                continue
+            if word in ("--rcfile", "--init-file"):
+                i += 1
+                continue
+            if word == "--version":
+                sh.out(b"GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)\n")
+                return 0
+            sh.err(f"{argv[0]}: {word}: invalid option\n")
+            return 2
+        on = word[0] == "-"
+        for letter in word[1:]:
+            if letter == "c" and on:
+                text = ""
+            elif letter == "s":
+                reading = True
+            elif letter in "ilrD":
+                continue
+            elif letter == "O":
+                if i < len(argv):
+                    (child.shopts.add if on else child.shopts.discard)(argv[i])
+                    i += 1
+            elif letter == "o":
+                name = argv[i] if i < len(argv) else ""
+                i += 1
+                if name not in OPTIONS:
+                    sh.err(f"{argv[0]}: {name}: invalid option name\n")
+                    return 2
+                child.set_option(name, on)
+            elif letter in LETTERS:
+                child.set_option(LETTERS[letter], on)
+            else:
+                sh.err(f"{argv[0]}: -{letter}: invalid option\n")
+                return 2
+    rest = [str(word) for word in argv[i:]]
+    if text is not None:
+        if not rest:
+            sh.err(f"{argv[0]}: -c: option requires an argument\n")
+            return 2
+        text = rest.pop(0)
+        child.origin = "environment"
+        if rest:
+            child.name = child.arg0 = rest.pop(0)
+        child.params = rest
+    elif reading or not rest:
+        text = paths.decode(await sh.reader(0).read_all(sh.budget.limits.string_bytes))
+        child.params = rest
+    else:
+        name = rest.pop(0)
+        try:
+            path = paths.parse(name, sh.cwd)
+            stat = await shell.fs.stat(path, follow=True)
+            if stat.is_dir:
+                sh.err(f"{argv[0]}: {name}: Is a directory\n")
+                return 126
+            text = paths.decode(await shell.read_file(path))
+        except OSError as error:
+            sh.err(f"{argv[0]}: {name}: {reason(error)}\n")
+            return 127
+        child.name = child.arg0 = child.source = name
+        child.params = rest
+    child.fds = share_all(sh.fds)
+    script = text
+    return await run_shell(child, lambda own: drive(shell.run_text(own, script, top=True)))

@@ -1,0 +1,191 @@
+"""Background jobs and the virtual processes behind them.
+
+Every task that runs apart from its shell (a job, a coprocess, a process substitution) is a `Process` with a pid that
+`kill` and `wait` know. Only jobs may outlive the command that started them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from ramet.shell.interp import signals
+from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.traps import send
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.shell import Shell
+
+
+class JobState(enum.Enum):
+    RUNNING = "Running"
+    STOPPED = "Stopped"
+    COMPLETED = "Done"
+    KILLED = "Killed"
+
+
+class Process:
+    """A task with a pid."""
+
+    __slots__ = ("killed", "pid", "session", "task")
+
+    def __init__(self, pid: int, session: Session) -> None:
+        self.pid, self.session = pid, session
+        self.killed = 0
+        self.task: asyncio.Task[int] = None  # type: ignore[assignment]
+
+    def signal(self, number: int) -> None:
+        """Deliver a signal: to the shell's trap, or the end of the task."""
+        if self.task.done() or number == 0:
+            return
+        try:
+            send(self.session, number)
+        except Killed:
+            self.killed = number
+            self.task.cancel()
+
+
+class Job:
+    """One `command &`."""
+
+    __slots__ = ("id", "notified", "process", "state", "status", "text")
+
+    def __init__(self, number: int, process: Process, text: str) -> None:
+        self.id, self.process, self.text = number, process, text
+        self.state = JobState.RUNNING
+        self.status = 0
+        self.notified = False
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        return self.state in (JobState.RUNNING, JobState.STOPPED)
+
+    def shown_state(self) -> str:
+        if self.state is JobState.KILLED:
+            return signals.DESCRIPTIONS.get(self.status - 128, f"Signal {self.status - 128}")
+        if self.state is JobState.COMPLETED and self.status:
+            return f"Exit {self.status}"
+        return self.state.value
+
+
+class Jobs:
+    """The jobs of one shell; the processes are known to all shells of the same top."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.jobs: list[Job] = []
+        self.reaped: dict[int, int] = {}
+        """Statuses of processes that ended, by pid, for a later `wait`."""
+
+    def fork(self) -> Jobs:
+        return Jobs(self.shell)
+
+    # ------------------------------------------------------------------------------------------------ starting
+
+    def spawn(self, parent: Session, child: Session, work: Coroutine[Any, Any, int]) -> Process:
+        """Run a forked shell as a process of its own."""
+        if len(self.shell.processes) >= parent.budget.limits.processes:
+            work.close()
+            raise parent.budget.exceeded("processes", "fork")
+        process = Process(self.shell.next_pid(), child)
+        child.pid, child.process = process.pid, process
+        self.shell.processes[process.pid] = process
+        process.task = asyncio.create_task(_contained(process, work))
+        process.task.add_done_callback(lambda task: self._ended(process))
+        return process
+
+    def _ended(self, process: Process) -> None:
+        self.shell.processes.pop(process.pid, None)
+        status = 143 if process.task.cancelled() else process.task.result()
+        self.reaped[process.pid] = status
+        if len(self.reaped) > 4096:
+            del self.reaped[next(iter(self.reaped))]
+        for job in self.jobs:
+            if job.process is process:
+                job.status = status
+                job.state = JobState.KILLED if process.killed else JobState.COMPLETED
+
+    def add(self, process: Process, text: str) -> Job:
+        number = max((job.id for job in self.jobs), default=0) + 1
+        job = Job(number, process, text)
+        self.jobs.append(job)
+        return job
+
+    # ------------------------------------------------------------------------------------------------- finding
+
+    def current(self) -> Job | None:
+        return self.jobs[-1] if self.jobs else None
+
+    def previous(self) -> Job | None:
+        return self.jobs[-2] if len(self.jobs) > 1 else self.current()
+
+    def find(self, spec: str) -> Job | None:
+        """`%1`, `%%`, `%+`, `%-`, `%name`, `%?text`, or a pid."""
+        if not spec.startswith("%"):
+            return next((job for job in self.jobs if str(job.pid) == spec), None)
+        spec = spec[1:]
+        if spec in ("", "%", "+"):
+            return self.current()
+        if spec == "-":
+            return self.previous()
+        if spec.isdigit():
+            return next((job for job in self.jobs if job.id == int(spec)), None)
+        if spec[0] == "?":
+            return next((job for job in self.jobs if spec[1:] in job.text), None)
+        return next((job for job in self.jobs if job.text.startswith(spec)), None)
+
+    def forget(self, job: Job) -> None:
+        if job in self.jobs:
+            self.jobs.remove(job)
+
+    # ------------------------------------------------------------------------------------------------- waiting
+
+    async def wait(self, sh: Session, process: Process) -> int:
+        """The status of a process once it has ended; 128+n when a trapped signal ends the waiting."""
+        while not process.task.done():
+            waiting = asyncio.ensure_future(asyncio.wait({process.task}))
+            try:
+                done, _ = await asyncio.wait({waiting}, timeout=0.05 if sh.traps else None)
+            except BaseException:
+                waiting.cancel()
+                raise
+            if not done:
+                waiting.cancel()
+            if sh.pending:
+                return 128 + sh.pending[0]
+        # Callbacks that record the status run one turn after the task ends.
+        if process.pid not in self.reaped:
+            await asyncio.sleep(0)
+        return self.reaped.get(process.pid, 0)
+
+    async def settle(self) -> None:
+        """Wait for every job (the end of a script whose output someone still reads)."""
+        while running := [job.process.task for job in self.jobs if job.running]:
+            await asyncio.wait(running)
+            await asyncio.sleep(0)
+
+    async def end(self) -> None:
+        """Kill every job and wait until they are gone."""
+        tasks = [job.process.task for job in self.jobs if job.running]
+        for job in self.jobs:
+            if job.running:
+                job.process.killed = job.process.killed or 9
+                job.process.task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+async def _contained(process: Process, work: Coroutine[Any, Any, int]) -> int:
+    """The status of a process; a kill by signal is a status, not an exception."""
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if process.killed:
+            return 128 + process.killed
+        raise

@@ -1,0 +1,272 @@
+"""Loops. Each runs as one coroutine that suspends only when its body does or when the event loop wants a turn."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ramet.core import paths
+from ramet.shell.expand import words
+from ramet.shell.expand.arith import ArithFailure
+from ramet.shell.expand.errors import ShellError
+from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
+from ramet.shell.interp.session import Session
+from ramet.shell.syntax.nodes import For, ForArith, Select, While
+
+_TURNS: Final = 63
+"""Turns between two looks at the clock, as a mask."""
+
+
+async def breathe(sh: Session, turns: int) -> None:
+    """Count turns, and let others run."""
+    limit = sh.budget.limits.loop_steps
+    if limit is not None and turns > limit:
+        raise sh.budget.exceeded("loop_steps")
+    await sh.budget.breathe()
+
+
+def compile_while(node: While, condition: Run, body: Run) -> Run:
+    until = node.until
+
+    async def loop(sh: Session) -> int:
+        status = turns = 0
+        sh.loops += 1
+        while True:
+            sh.ignore += 1
+            result: Any = condition(sh)
+            if type(result) is not int:
+                result = await result
+            sh.ignore -= 1
+            if result < 256:
+                if (result != 0) is not until:
+                    break
+                result = body(sh)
+                if type(result) is not int:
+                    result = await result
+                if result < 256:
+                    status = result
+            if result > 255:
+                if result > CONTINUE:
+                    sh.loops -= 1
+                    return int(result)
+                sh.flow_n -= 1
+                if sh.flow_n > 0:
+                    sh.loops -= 1
+                    return int(result)
+                status = 0
+                if result == BREAK:
+                    break
+            turns += 1
+            if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
+                await breathe(sh, turns)
+        sh.loops -= 1
+        sh.status = status
+        return status
+
+    return lambda sh: drive(loop(sh))
+
+
+def compile_for(node: For, body: Run) -> Run:
+    name, line = node.name, node.line
+    fields = words.words(node.words) if node.words is not None else None
+
+    async def loop(sh: Session) -> int:
+        sh.line = line
+        mark = len(sh.substitutions)
+        if fields is None:
+            items = list(sh.params)
+        else:
+            items = await fields.run(sh) if fields.wait else fields.run(sh)
+            if sh.globbing:
+                items = await sh.shell.globbed(sh, items)
+        if not name.isidentifier():
+            return sh.error(f"`{name}': not a valid identifier")
+        status = turns = 0
+        sh.loops += 1
+        store = sh.store
+        try:
+            for item in items:
+                if sh.watch:
+                    sh.line = line
+                    if not await sh.shell.before_compound(sh, node):
+                        continue
+                if name in store.attrs or sh.allexport:
+                    store.set(name, str(item))
+                else:
+                    old = sh.vars.get(name)
+                    if type(old) is str or old is None:
+                        sh.vars[name] = item
+                    else:
+                        _put_reference(sh, name, item)
+                result: Any = body(sh)
+                if type(result) is not int:
+                    result = await result
+                if result < 256:
+                    status = result
+                else:
+                    if result > CONTINUE:
+                        return int(result)
+                    sh.flow_n -= 1
+                    if sh.flow_n > 0:
+                        return int(result)
+                    status = 0
+                    if result == BREAK:
+                        break
+                turns += 1
+                if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
+                    await breathe(sh, turns)
+        finally:
+            sh.loops -= 1
+            if len(sh.substitutions) > mark:
+                await sh.shell.end_substitutions(sh, mark)
+        sh.status = status
+        return status
+
+    return lambda sh: drive(loop(sh))
+
+
+def _put_reference(sh: Session, name: str, item: str) -> None:
+    """The variable of a loop that is a name reference is bound anew at each turn."""
+    from ramet.shell.expand.values import NameRef
+
+    if type(sh.vars.get(name)) is NameRef:
+        sh.store.bind(name, item)
+    else:
+        sh.store.set(name, item)
+
+
+def compile_for_arith(node: ForArith, body: Run) -> Run:
+    parts = [words.number(word) if word.parts else None for word in (node.init, node.condition, node.step)]
+    init, condition, step = parts
+    line = node.line
+
+    async def loop(sh: Session) -> int:
+        status = turns = 0
+        sh.line = line
+        sh.loops += 1
+        try:
+            if sh.watch and not await sh.shell.before_compound(sh, node):
+                return sh.status
+            if init is not None:
+                found = init[1](sh)
+                if init[0]:
+                    await found
+            while True:
+                if condition is not None:
+                    found = condition[1](sh)
+                    if condition[0]:
+                        found = await found
+                    if not found:
+                        break
+                result: Any = body(sh)
+                if type(result) is not int:
+                    result = await result
+                if result < 256:
+                    status = result
+                else:
+                    if result > CONTINUE:
+                        return int(result)
+                    sh.flow_n -= 1
+                    if sh.flow_n > 0:
+                        return int(result)
+                    status = 0
+                    if result == BREAK:
+                        break
+                if step is not None:
+                    found = step[1](sh)
+                    if step[0]:
+                        await found
+                turns += 1
+                if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
+                    await breathe(sh, turns)
+        except (ArithFailure, ShellError) as error:
+            if getattr(error, "status", 1) != 1 or not isinstance(error, ArithFailure):
+                raise
+            sh.line = line
+            sh.complain(f"((: {error}")
+            status = 1
+        finally:
+            sh.loops -= 1
+        sh.status = status
+        return status
+
+    return lambda sh: drive(loop(sh))
+
+
+def compile_select(node: Select, body: Run) -> Run:
+    fields = words.words(node.words) if node.words is not None else None
+
+    async def loop(sh: Session) -> int:
+        sh.line = node.line
+        if fields is None:
+            items = list(sh.params)
+        else:
+            items = await fields.run(sh) if fields.wait else fields.run(sh)
+            if sh.globbing:
+                items = await sh.shell.globbed(sh, items)
+        if not items:
+            sh.status = 0
+            return 0
+        status = 0
+        show = True
+        sh.loops += 1
+        try:
+            while True:
+                if show:
+                    sh.err(menu(sh, items))
+                prompt = sh.store.get("PS3")
+                sh.err("#? " if prompt is None else prompt)
+                data = await sh.reader(0).readline()
+                if not data:
+                    sh.err("\n")
+                    status = 1
+                    break
+                reply = paths.decode(data).rstrip("\n")
+                sh.store.set("REPLY", reply)
+                show = not reply.strip()
+                if show:
+                    continue
+                number = int(reply) if reply.strip().isdigit() else 0
+                sh.store.set(node.name, str(items[number - 1]) if 1 <= number <= len(items) else "")
+                result: Any = body(sh)
+                if type(result) is not int:
+                    result = await result
+                if result < 256:
+                    status = result
+                else:
+                    if result > CONTINUE:
+                        return int(result)
+                    sh.flow_n -= 1
+                    if sh.flow_n > 0:
+                        return int(result)
+                    status = 0
+                    if result == BREAK:
+                        break
+                show = not sh.store.get("REPLY")
+        finally:
+            sh.loops -= 1
+        sh.status = status
+        return status
+
+    return lambda sh: drive(loop(sh))
+
+
+def menu(sh: Session, items: list[str]) -> str:
+    """The numbered list that `select` shows, in columns."""
+    width = len(str(len(items)))
+    longest = max(len(item) for item in items)
+    columns_text = sh.store.get("COLUMNS") or ""
+    total = int(columns_text) if columns_text.isdigit() and int(columns_text) > 0 else 80
+    cell = width + 2 + longest + 2
+    columns = max(1, total // cell)
+    rows = -(-len(items) // columns)
+    columns = -(-len(items) // rows)
+    if rows == 1 and len(items) > 1:
+        rows, columns = len(items), 1
+    lines: list[str] = []
+    for row in range(rows):
+        cells = [
+            f"{index + 1:>{width}}) {items[index]}"
+            for index in range(row, len(items), rows)
+        ]
+        lines.append("".join(text.ljust(cell) for text in cells[:-1]) + cells[-1] if columns > 1 else cells[0])
+    return "\n".join(lines) + "\n"

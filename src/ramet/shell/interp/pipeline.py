@@ -1,0 +1,211 @@
+"""Pipelines: stages that run concurrently through bounded pipes; `!`, `time`, `pipefail`, `lastpipe`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from typing import Any
+
+from ramet.core.streams import pipe
+from ramet.shell.interp.builtins import PROMPT_BUILTINS
+from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.subshell import run_shell
+from ramet.shell.syntax.nodes import Pipeline, Simple, Word
+from ramet.shell.syntax.printer import word_text
+
+
+def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
+    if len(stages) > 1:
+        prompt = [_is_prompt(stage) for stage in node.stages]
+        merge = node.merge or (False,) * len(stages)
+
+        def body(sh: Session) -> Result:
+            return drive(_run(sh, stages, merge, prompt, node.line))
+
+    elif stages:
+        body = stages[0]
+    else:
+
+        def body(sh: Session) -> Result:
+            sh.status = 0
+            return 0
+
+    if node.timed:
+        body = _timed(body, node.timed)
+    return _negated(body) if node.negated else body
+
+
+def _is_prompt(stage: Any) -> bool:
+    """Whether a stage is a builtin that writes at once, so that it needs no task of its own."""
+    if not isinstance(stage, Simple) or stage.assigns or not stage.words:
+        return False
+    first = stage.words[0]
+    return isinstance(first, Word) and word_text(first) in PROMPT_BUILTINS
+
+
+def _negated(body: Run) -> Run:
+    async def waiting(sh: Session, pending: Awaitable[int]) -> int:
+        result = await pending
+        sh.ignore -= 1
+        return finish(sh, result)
+
+    def finish(sh: Session, result: int) -> int:
+        if result > 255:
+            return result
+        sh.status = 0 if result else 1
+        return sh.status
+
+    def run(sh: Session) -> Result:
+        sh.ignore += 1
+        result = body(sh)
+        if type(result) is not int:
+            return waiting(sh, result)  # type: ignore[arg-type]
+        sh.ignore -= 1
+        return finish(sh, result)
+
+    return run
+
+
+async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], line: int) -> int:
+    """Run the stages; the last one in this task, so that a short pipeline needs few others."""
+    count = len(stages)
+    if len(sh.shell.processes) + count > sh.budget.limits.processes:
+        raise sh.budget.exceeded("processes", "fork")
+    sh.line = line or sh.line
+    lastpipe = "lastpipe" in sh.shopts and "monitor" not in sh.options
+    tasks: list[asyncio.Task[int] | int] = []
+    source: Description | None = None
+    last: Session | None = None
+    kept_stdin: Description | None = None
+    try:
+        for number, stage in enumerate(stages):
+            ending = number == count - 1
+            if ending and lastpipe:
+                kept_stdin = sh.fds.get(0)
+                assert source is not None
+                sh.fds[0] = source
+                try:
+                    result: Any = stage(sh)
+                    if type(result) is not int:
+                        result = await result
+                finally:
+                    source.release()
+                    if kept_stdin is None:
+                        sh.fds.pop(0, None)
+                    else:
+                        sh.fds[0] = kept_stdin
+                if result > 255:
+                    await _gather(tasks)
+                    return int(result)
+                tasks.append(int(result))
+                break
+            child = sh.fork()
+            child.loops = 0
+            if source is not None:
+                _replace(child, 0, source)
+                source = None
+            if not ending:
+                reader, writer = pipe()
+                _replace(child, 1, Description(writer))
+                if merge[number]:
+                    _replace(child, 2, child.fds[1].share())
+                source = Description(reader)
+            if ending:
+                last = child
+                status = await run_shell(child, stage)
+                tasks.append(status)
+            elif prompt[number]:
+                started = drive(run_shell(child, stage))
+                tasks.append(started if type(started) is int else asyncio.ensure_future(_await(started)))
+            else:
+                tasks.append(asyncio.create_task(run_shell(child, stage)))
+        statuses = await _gather(tasks)
+    except BaseException:
+        if source is not None and last is None:
+            source.release()
+        await _cancel(tasks)
+        raise
+    sh.pipes = statuses
+    status = statuses[-1]
+    if sh.pipefail:
+        status = next((one for one in reversed(statuses) if one), 0)
+    sh.status = status
+    return status
+
+
+async def _await(pending: Awaitable[int]) -> int:
+    return await pending
+
+
+def _replace(child: Session, fd: int, description: Description) -> None:
+    old = child.fds.get(fd)
+    if old is not None:
+        old.release()
+    child.fds[fd] = description
+
+
+async def _gather(tasks: list[asyncio.Task[int] | int]) -> list[int]:
+    return [task if isinstance(task, int) else await task for task in tasks]
+
+
+async def _cancel(tasks: list[asyncio.Task[int] | int]) -> None:
+    running = [task for task in tasks if not isinstance(task, int)]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _timed(body: Run, form: str) -> Run:
+    async def run(sh: Session) -> int:
+        started, processor = time.perf_counter(), time.process_time()
+        result: Any = body(sh)
+        if type(result) is not int:
+            result = await result
+        elapsed, used = time.perf_counter() - started, time.process_time() - processor
+        sh.err(times_text(sh, form, elapsed, used))
+        return int(result)
+
+    return lambda sh: drive(run(sh))
+
+
+def times_text(sh: Session, form: str, elapsed: float, used: float) -> str:
+    if form == "time -p":
+        return f"real {elapsed:.2f}\nuser {used:.2f}\nsys 0.00\n"
+    wanted = sh.store.get("TIMEFORMAT")
+    if wanted is None:
+        return f"\nreal\t{_minutes(elapsed)}\nuser\t{_minutes(used)}\nsys\t{_minutes(0.0)}\n"
+    if not wanted:
+        return ""
+    out: list[str] = []
+    values = {"R": elapsed, "U": used, "S": 0.0}
+    i = 0
+    while i < len(wanted):
+        char = wanted[i]
+        i += 1
+        if char != "%" or i >= len(wanted):
+            out.append(char)
+            continue
+        digits = 3
+        if wanted[i].isdigit():
+            digits = min(int(wanted[i]), 6)
+            i += 1
+        long = wanted[i : i + 1] == "l"
+        i += long
+        key = wanted[i : i + 1]
+        i += 1
+        if key in values:
+            out.append(_minutes(values[key], digits) if long else f"{values[key]:.{digits}f}")
+        elif key == "P":
+            out.append(f"{100 * used / elapsed if elapsed else 0:.2f}")
+        else:
+            out.append("%" if key == "%" else "%" + key)
+    return "".join(out) + "\n"
+
+
+def _minutes(seconds: float, digits: int = 3) -> str:
+    minutes = int(seconds // 60)
+    return f"{minutes}m{seconds - 60 * minutes:.{digits}f}s"

@@ -1,0 +1,111 @@
+"""Prompt strings: the backslash escapes of PS1 and PS4, and `${x@P}`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ramet.shell.expand import words
+from ramet.shell.syntax.nodes import DoubleQuoted, Simple, Word
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.session import Session
+
+
+def decode_prompt(sh: Session, text: str) -> str:
+    """A prompt as it would be shown; command substitutions in it are left alone."""
+    out: list[str] = []
+    i = 0
+    while i < len(text):
+        char = text[i]
+        i += 1
+        if char != "\\" or i >= len(text):
+            out.append(char)
+            continue
+        code = text[i]
+        i += 1
+        if code in "01234567":
+            digits = text[i - 1 : i + 2]
+            value = ""
+            for digit in digits:
+                if digit not in "01234567":
+                    break
+                value += digit
+            i += len(value) - 1
+            out.append(chr(int(value, 8)))
+        elif code == "D" and text[i : i + 1] == "{":
+            end = text.find("}", i)
+            form = text[i + 1 : end]
+            out.append(time.strftime(form or "%X", time.gmtime(sh.shell.now())))
+            i = end + 1
+        else:
+            out.append(_escape(sh, code))
+    return expand_text(sh, "".join(out)) if "promptvars" in sh.shopts else "".join(out)
+
+
+def _escape(sh: Session, code: str) -> str:
+    user = sh.shell.user
+    home = sh.store.get("HOME") or ""
+    if code in ("w", "W"):
+        pwd = sh.pwd
+        if home and (pwd == home or pwd.startswith(home + "/")):
+            pwd = "~" + pwd[len(home) :]
+        return pwd if code == "w" else pwd.rsplit("/", 1)[-1] or "/"
+    now = time.gmtime(sh.shell.now())
+    table = {
+        "a": "\a",
+        "e": "\x1b",
+        "n": "\n",
+        "r": "\r",
+        "\\": "\\",
+        "[": "",
+        "]": "",
+        "u": user.name,
+        "h": user.host.split(".")[0],
+        "H": user.host,
+        "s": sh.name.rsplit("/", 1)[-1],
+        "$": "#" if user.uid == 0 else "$",
+        "v": "5.2",
+        "V": "5.2.15",
+        "j": str(len(sh.jobs.jobs)),
+        "l": "tty",
+        "!": str(len(sh.history) + 1),
+        "#": str(len(sh.history) + 1),
+        "d": time.strftime("%a %b %d", now),
+        "t": time.strftime("%H:%M:%S", now),
+        "T": time.strftime("%I:%M:%S", now),
+        "@": time.strftime("%I:%M %p", now),
+        "A": time.strftime("%H:%M", now),
+    }
+    return table.get(code, "\\" + code)
+
+
+def expand_text(sh: Session, text: str) -> str:
+    """Parameter and arithmetic expansion of a text as if in double quotes, as far as nothing has to wait."""
+    if "$" not in text and "`" not in text:
+        return text
+    word = parse_quoted(text)
+    if word is None:
+        return text
+    compiled = words.text(word, quoted=True)
+    if compiled.wait:
+        return text
+    return str(compiled.run(sh))
+
+
+def parse_quoted(text: str) -> Word | None:
+    """A text as the inside of double quotes; None when it does not parse."""
+    from ramet.shell.syntax.errors import SyntaxFailure
+    from ramet.shell.syntax.parser import Parser
+
+    try:
+        script = Parser(': "' + text.replace("\\", "\\\\").replace('"', '\\"') + '"').next()
+    except SyntaxFailure:
+        return None
+    if script is None:
+        return None
+    node = script.statements[0].node
+    if not isinstance(node, Simple) or len(node.words) != 2 or not isinstance(node.words[1], Word):
+        return None
+    part = node.words[1].parts[0] if node.words[1].parts else None
+    return Word(part.parts) if isinstance(part, DoubleQuoted) else None

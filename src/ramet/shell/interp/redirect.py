@@ -1,0 +1,249 @@
+"""Redirections: made in order on the live descriptor table, undone in reverse.
+
+What a redirection replaces is kept, with its reference, in the undo list until the command has ended.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ramet.core import paths
+from ramet.core.errors import fail, reason
+from ramet.core.fs import Open
+from ramet.core.stat import Attrs
+from ramet.core.streams import BytesReader, Null
+from ramet.shell.expand import words
+from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.drive import Result
+from ramet.shell.interp.session import Session
+from ramet.shell.syntax.nodes import Redirect
+from ramet.shell.syntax.printer import word_text
+
+Undo = list[tuple[int, Description | None]]
+_READ = frozenset(("<", "<<", "<<-", "<<<", "<&", "<>"))
+_HOW = {
+    "<": Open.READ,
+    ">": Open.WRITE | Open.CREATE | Open.TRUNCATE,
+    ">|": Open.WRITE | Open.CREATE | Open.TRUNCATE,
+    "&>": Open.WRITE | Open.CREATE | Open.TRUNCATE,
+    ">&": Open.WRITE | Open.CREATE | Open.TRUNCATE,
+    ">>": Open.WRITE | Open.CREATE | Open.APPEND,
+    "&>>": Open.WRITE | Open.CREATE | Open.APPEND,
+    "<>": Open.READ | Open.WRITE | Open.CREATE,
+}
+
+
+class Plan(NamedTuple):
+    """A compiled redirection."""
+
+    op: str
+    fd: int
+    var: str | None
+    wait: bool
+    target: Callable[[Session], Any]
+    shown: str
+    explicit: bool
+
+
+class RedirectError(Exception):
+    """A redirection that could not be made."""
+
+
+def compile_redirects(redirects: tuple[Redirect, ...]) -> list[Plan]:
+    return [_compile(redirect) for redirect in redirects]
+
+
+def _compile(node: Redirect) -> Plan:
+    fd = node.fd if node.fd is not None else 0 if node.op in _READ else 1
+    if node.here is not None:
+        body = words.const("".join(part.text for part in node.here.body.parts)) if node.here.quoted else None  # type: ignore[union-attr]
+        text = body or words.document(node.here.body)
+        return Plan(node.op, fd, node.var, text.wait, text.run, "", True)
+    if node.op == "<<<":
+        text = words.text(node.target)
+        return Plan(node.op, fd, node.var, text.wait, text.run, "", True)
+    fields = words.words((node.target,))
+    return Plan(node.op, fd, node.var, fields.wait, fields.run, word_text(node.target), node.fd is not None)
+
+
+async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
+    """Make all redirections; False after a complaint (the caller still has to undo what was made)."""
+    for plan in plans:
+        try:
+            await _apply(sh, plan, undo)
+        except RedirectError as error:
+            sh.complain(str(error))
+            return False
+    return True
+
+
+async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
+    op = plan.op
+    found = await plan.target(sh) if plan.wait else plan.target(sh)
+    if op in ("<<", "<<-"):
+        _install(sh, plan, Description(BytesReader(paths.encode(found))), undo)
+        return
+    if op == "<<<":
+        _install(sh, plan, Description(BytesReader(paths.encode(found) + b"\n")), undo)
+        return
+    if sh.globbing:
+        found = await sh.shell.globbed(sh, found)
+    if len(found) != 1:
+        raise RedirectError(f"{plan.shown}: ambiguous redirect")
+    word = str(found[0])
+    if op in ("<&", ">&") and await _duplicate(sh, plan, word, undo):
+        return
+    description = await open_file(sh, word, op)
+    _install(sh, plan, description, undo)
+    if op in ("&>", "&>>") or (op == ">&" and not plan.explicit):
+        _put(sh, 2, description.share(), undo)
+
+
+def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> None:
+    if plan.var is None:
+        _put(sh, plan.fd, description, undo)
+        return
+    # `{name}>file` outlives the command.
+    fd = sh.free_fd()
+    sh.store.set(plan.var, str(fd))
+    sh.fds[fd] = description
+
+
+def _put(sh: Session, fd: int, description: Description | None, undo: Undo) -> None:
+    undo.append((fd, sh.fds.get(fd)))
+    if description is None:
+        sh.fds.pop(fd, None)
+    else:
+        sh.fds[fd] = description
+
+
+async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
+    """`>&2`, `<&-`, `3>&1-`; False when the word is a file name after all."""
+    fd = plan.fd
+    if plan.var is not None and word == "-":
+        named = sh.store.get(plan.var) or ""
+        closing = sh.fds.pop(int(named), None) if named.isdigit() else None
+        if closing is None:
+            raise RedirectError(f"{plan.var}: Bad file descriptor")
+        await _closed(closing)
+        return True
+    if word == "-":
+        _put(sh, fd, None, undo)
+        return True
+    source, move = (word[:-1], True) if word.endswith("-") else (word, False)
+    if not source.isdigit():
+        if plan.op == ">&" and not plan.explicit and plan.var is None:
+            return False
+        raise RedirectError(f"{plan.shown}: ambiguous redirect")
+    found = sh.fds.get(int(source))
+    if found is None:
+        raise RedirectError(f"{source}: Bad file descriptor")
+    _install(sh, plan, found.share(), undo)
+    if move and int(source) != fd:
+        _put(sh, int(source), None, undo)
+    return True
+
+
+async def _closed(description: Description) -> None:
+    closing = description.release()
+    if closing is not None:
+        await closing
+
+
+async def open_file(sh: Session, word: str, op: str) -> Description:
+    """The description behind a file name."""
+    if word == "/dev/null":
+        return Description(Null(), path=word)
+    if word.startswith("/dev/"):
+        number = _device_number(word)
+        if number is not None:
+            found = sh.fds.get(number)
+            if found is None:
+                raise RedirectError(f"{word}: No such file or directory")
+            return found.share()
+        if word.startswith(("/dev/tcp/", "/dev/udp/")):
+            raise RedirectError(f"{word}: Network is unreachable")
+    if len(sh.fds) >= sh.budget.limits.open_files:
+        raise sh.budget.exceeded("open_files", word)
+    how = _HOW[op]
+    try:
+        path = paths.parse(word, sh.cwd)
+        if word.endswith("/") and how & Open.WRITE:
+            raise fail(errno.EISDIR, word)
+        created = False
+        if op in (">", "&>", ">&") and sh.noclobber:
+            await _refuse_overwrite(sh, path, word)
+        if sh.umask != 0o022 and how & Open.CREATE:
+            created = not await sh.shell.exists(path)
+        stream = await sh.shell.fs.open(path, how)
+        if created:
+            await sh.shell.fs.setattr(path, Attrs(mode=0o666 & ~sh.umask))
+    except OSError as error:
+        raise RedirectError(f"{word}: {reason(error)}") from None
+    return Description(stream, path=str(path), reads=bool(how & Open.READ), writes=bool(how & Open.WRITE))
+
+
+async def _refuse_overwrite(sh: Session, path: paths.Path, word: str) -> None:
+    try:
+        stat = await sh.shell.fs.stat(path, follow=True)
+    except OSError:
+        return
+    if stat.is_file:
+        raise RedirectError(f"{word}: cannot overwrite existing file")
+
+
+def _device_number(word: str) -> int | None:
+    name = word[5:]
+    if name in ("stdin", "stdout", "stderr"):
+        return ("stdin", "stdout", "stderr").index(name)
+    if name.startswith("fd/") and name[3:].isdigit():
+        return int(name[3:])
+    return None
+
+
+async def restore(sh: Session, undo: Undo) -> bool:
+    """Undo redirections; False when closing something failed (after a complaint)."""
+    good = True
+    while undo:
+        fd, old = undo.pop()
+        current = sh.fds.get(fd)
+        if old is None:
+            sh.fds.pop(fd, None)
+        else:
+            sh.fds[fd] = old
+        if current is not None:
+            try:
+                await _closed(current)
+            except OSError as error:
+                sh.complain(f"{current.path}: {reason(error)}")
+                good = False
+    return good
+
+
+async def keep(sh: Session, undo: Undo) -> None:
+    """Make redirections permanent (`exec >file`): forget what they replaced."""
+    # Several changes of one descriptor: the replaced ones in between are closed too, the live one is not in the list.
+    while undo:
+        _, old = undo.pop()
+        if old is not None:
+            await _closed(old)
+
+
+async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session], Result]) -> int:
+    """Run something under redirections."""
+    undo: Undo = []
+    try:
+        if not await apply(sh, plans, undo):
+            sh.status = 1
+            return 1
+        result: Any = run(sh)
+        if type(result) is not int:
+            result = await result
+    finally:
+        good = True if not undo else await restore(sh, undo)
+    if not good and result == 0:
+        sh.status = result = 1
+    return int(result)
+

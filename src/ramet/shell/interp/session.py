@@ -1,0 +1,399 @@
+"""`Session`: all the state of one shell, and what it needs while it runs.
+
+The first block of fields is the state proper: it can be forked (a subshell), and `session_data` turns it into plain
+data and back. The second block belongs to the run that is going on.
+"""
+
+from __future__ import annotations
+
+import errno
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ramet.core.errors import LimitExceeded, reason
+from ramet.core.limits import Budget
+from ramet.core.paths import ROOT, Path, encode
+from ramet.core.streams import Null, Reader, Writer
+from ramet.shell.expand import arith
+from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.fields import DEFAULT_IFS
+from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
+from ramet.shell.interp.drive import Result, Run
+from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
+from ramet.shell.interp.specials import install
+from ramet.shell.interp.variables import Variables
+from ramet.shell.syntax import nodes
+from ramet.shell.syntax.scanner import Options
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.jobs import Jobs, Process
+    from ramet.shell.interp.shell import Shell
+
+
+class Killed(Exception):
+    """This shell dies of a signal; caught where the shell was started."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+class FunctionDef(NamedTuple):
+    """A function: its tree, its compiled body, and where it was defined."""
+
+    node: nodes.Function
+    body: Run
+    source: str
+    text: str = ""
+    """The definition as text, from which a restored session makes it again."""
+
+
+class Frame:
+    """A call of a function or a sourced file."""
+
+    __slots__ = ("function", "line", "loops", "name", "options", "params", "scope", "source")
+
+    def __init__(self, name: str, source: str, line: int, params: list[str], loops: int, function: bool = True) -> None:
+        self.name, self.source, self.line = name, source, line
+        self.params, self.loops, self.function = params, loops, function
+        self.options: tuple[set[str], set[str]] | None = None
+        self.scope = True
+
+
+class Session:
+    __slots__ = (
+        "aliases", "allexport", "arg0", "background", "budget", "command_text_now", "cwd", "debugging",
+        "depth", "dirs", "disabled", "errexit", "errtrace", "fds", "flow_n", "flow_status", "frames", "functions",
+        "functrace", "getopts", "globbing", "hashed", "history", "ignore", "jobs", "last_arg", "line", "loops",
+        "name", "noclobber", "noexec", "noglob", "nounset", "options", "params", "parent", "pending",
+        "pid", "pipefail", "pipes", "posix", "process", "random", "seconds_base", "shell", "shopts",
+        "source", "status", "store", "sub_level", "substitution_status", "substitutions", "trap_depth", "traps",
+        "traps_shown", "umask", "vars", "watch", "xtrace", "top_pid", "in_trap", 
+        "coprocs", "completions", "origin", "trace_level",
+    )  # fmt: skip
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.store = Variables()
+        self.vars = self.store.values
+        self.functions: dict[str, FunctionDef] = {}
+        self.aliases: dict[str, str] = {}
+        self.params: list[str] = []
+        self.arg0 = shell.name
+        self.name = shell.name
+        self.options: set[str] = set()
+        self.shopts: set[str] = set(SHOPTS_ON)
+        for option in ("allexport", "errexit", "errtrace", "functrace", "noclobber", "noexec", "noglob", "nounset"):
+            setattr(self, option, False)
+        self.xtrace = self.pipefail = self.posix = False
+        for option in OPTIONS_ON:
+            self.set_option(option, True)
+        self.cwd = Path(shell.user.home) if shell.user.home.startswith("/") else ROOT
+        self.dirs: list[str] = []
+        self.umask = 0o022
+        self.traps: dict[str, str] = {}
+        self.trap_depth: dict[str, int] = {}
+        self.traps_shown: dict[str, str] = {}
+        self.disabled: set[str] = set()
+        self.hashed: dict[str, tuple[str, int]] = {}
+        self.status = 0
+        self.pipes: list[int] | None = None
+        self.last_arg = ""
+        self.getopts: tuple[int, int] = (1, 0)
+        self.random = random.Random(0)
+        self.seconds_base = shell.now()
+        self.history: list[str] = []
+        self.completions: dict[str, str] = {}
+        self.pid = self.top_pid = shell.next_pid()
+        # -------------------------------------------------------------- the run
+        self.background: int | None = None
+        self.budget = Budget(shell.limits)
+        self.fds: Table = {}
+        self.flow_n = 0
+        self.flow_status = 0
+        self.frames: list[Frame] = []
+        self.source = ""
+        self.line = 0
+        self.loops = 0
+        self.ignore = 0
+        self.depth = 0
+        self.sub_level = 0
+        self.globbing = False
+        self.pending: list[int] = []
+        self.debugging = False
+        self.in_trap = 0
+        self.parent: Session | None = None
+        self.process: Process | None = None
+        self.substitution_status: int | None = None
+        self.substitutions: list[Any] = []
+        self.coprocs: dict[str, Any] = {}
+        self.origin = "main"
+        self.watch = False
+        self.trace_level = 0
+        self.command_text_now: Any = None
+        self.jobs: Jobs = shell.new_jobs()
+        self._wire()
+        install(self)
+        self.rewatch()
+
+    def _wire(self) -> None:
+        store = self.store
+        store.host, store.arith, store.warn = self, self.evaluate, self.complain
+        store.key_of = self.expand_key
+
+    # ------------------------------------------------------------------------------------------------- forking
+
+    def fork(self, borrow: bool = False) -> Session:
+        """A subshell; with `borrow` this shell waits until the subshell is gone."""
+        twin = object.__new__(Session)
+        twin.shell = self.shell
+        twin.store = self.store.fork(borrow)
+        twin.vars = twin.store.values
+        twin.functions = dict(self.functions)
+        twin.aliases = dict(self.aliases)
+        twin.params = self.params
+        twin.arg0, twin.name = self.arg0, self.name
+        twin.options, twin.shopts = set(self.options), set(self.shopts)
+        twin.allexport, twin.errexit, twin.errtrace = self.allexport, self.errexit, self.errtrace
+        twin.functrace, twin.noclobber, twin.noexec = self.functrace, self.noclobber, self.noexec
+        twin.noglob, twin.nounset, twin.xtrace = self.noglob, self.nounset, self.xtrace
+        twin.pipefail, twin.posix = self.pipefail, self.posix
+        twin.cwd, twin.dirs, twin.umask = self.cwd, list(self.dirs), self.umask
+        twin.traps = {
+            name: action
+            for name, action in self.traps.items()
+            if not action or (name == "ERR" and self.errtrace) or (name in ("DEBUG", "RETURN") and self.functrace)
+        }
+        twin.trap_depth = {name: self.trap_depth.get(name, 0) for name in twin.traps}
+        twin.traps_shown = {**self.traps_shown, **self.traps}
+        twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
+        twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
+        twin.getopts = self.getopts
+        twin.random = random.Random(self.random.random())
+        twin.seconds_base, twin.history = self.seconds_base, self.history
+        twin.completions = self.completions
+        twin.pid, twin.top_pid = 0, self.top_pid
+        twin.background = self.background
+        twin.budget = self.budget
+        twin.fds = share_all(self.fds)
+        twin.flow_n = twin.flow_status = 0
+        twin.frames, twin.source, twin.line = list(self.frames), self.source, self.line
+        twin.loops, twin.ignore = 0, self.ignore
+        twin.depth, twin.sub_level = self.depth + 1, self.sub_level + 1
+        twin.globbing = False
+        twin.pending = []
+        twin.debugging, twin.in_trap = False, 0
+        twin.parent, twin.process = self, self.process
+        twin.substitution_status, twin.substitutions = None, []
+        twin.coprocs, twin.origin = {}, self.origin
+        twin.trace_level, twin.command_text_now = self.trace_level, self.command_text_now
+        twin.jobs = self.jobs.fork()
+        twin._wire()
+        twin.rewatch()
+        if twin.depth > self.budget.limits.recursion:
+            raise self.budget.exceeded("recursion", "fork")
+        return twin
+
+    # ------------------------------------------------------------------------------------------------- options
+
+    def set_option(self, name: str, on: bool) -> None:
+        if on:
+            self.options.add(name)
+        else:
+            self.options.discard(name)
+        if name in HOT_OPTIONS:
+            setattr(self, name, on)
+            if name == "xtrace":
+                self.rewatch()
+
+    def shopt(self, name: str) -> bool:
+        return name in self.shopts
+
+    def rewatch(self) -> None:
+        """Whether commands take the path that looks at traces, traps, signals and the hook."""
+        self.watch = bool(
+            self.xtrace or self.pending or "DEBUG" in self.traps or self.shell.hook is not None or self.noexec
+        )
+
+    def flags(self) -> str:
+        """`$-`."""
+        letters = "".join(letter for letter, name in LETTERS.items() if name in self.options)
+        return letters + self.shell.invocation
+
+    def syntax_options(self) -> Options:
+        shopts = self.shopts
+        return Options("extglob" in shopts, self.posix, "expand_aliases" in shopts)
+
+    # ---------------------------------------------------------------------------------------- for the expansion
+
+    def special(self, name: str) -> str | None:
+        if name == "?":
+            return str(self.status)
+        if name == "#":
+            return str(len(self.params))
+        if name == "$":
+            return str(self.top_pid)
+        if name == "!":
+            return None if self.background is None else str(self.background)
+        if name == "-":
+            return self.flags()
+        if name == "_":
+            return self.last_arg
+        if name == "0":
+            return self.arg0
+        return None
+
+    def evaluate(self, text: str) -> int:
+        try:
+            return arith.evaluate(text, self.store)
+        except arith.Unbound as error:
+            raise Fatal(str(error), 127) from None
+        except arith.ArithFailure as error:
+            raise Discard(str(error)) from None
+
+    def expand_key(self, text: str) -> str:
+        """The text of a subscript that comes from a value at run time, as a key."""
+        return text
+
+    def home(self, user: str) -> str | None:
+        if not user:
+            found = self.store.get("HOME")
+            return self.shell.user.home if found is None else found
+        if user == self.shell.user.name:
+            return self.shell.user.home
+        return "/root" if user == "root" else None
+
+    def tilde(self, prefix: str) -> str | None:
+        if prefix == "+":
+            return self.store.get("PWD")
+        if prefix == "-":
+            return self.store.get("OLDPWD")
+        digits = prefix.lstrip("+-")
+        if digits.isdigit() and len(prefix) - len(digits) <= 1:
+            stack = [self.pwd, *self.dirs]
+            index = int(digits)
+            if prefix[0] == "-":
+                index = len(stack) - 1 - index
+            return stack[index] if 0 <= index < len(stack) else None
+        return self.home(prefix)
+
+    def prompt(self, text: str) -> str:
+        from ramet.shell.interp.prompt import decode_prompt
+
+        return decode_prompt(self, text)
+
+    def command_text(self, node: nodes.CommandSub) -> Awaitable[str]:
+        return self.shell.command_text(self, node)
+
+    def process_path(self, node: nodes.ProcessSub) -> Awaitable[str]:
+        return self.shell.process_path(self, node)
+
+    @property
+    def ifs(self) -> str:
+        found = self.store.get("IFS")
+        return DEFAULT_IFS if found is None else found
+
+    @property
+    def pwd(self) -> str:
+        found = self.vars.get("PWD")
+        return found if type(found) is str and found else str(self.cwd)
+
+    def own_pid(self) -> int:
+        """`$BASHPID`."""
+        if not self.pid:
+            self.pid = self.process.pid if self.process is not None else self.shell.next_pid()
+        return self.pid
+
+    # -------------------------------------------------------------------------------------------------- output
+
+    @property
+    def error_name(self) -> str:
+        """What stands before an error: the running file, else `$0`."""
+        for frame in reversed(self.frames):
+            if frame.source:
+                return frame.source if frame.source not in ("main", "environment") else self.name
+        return self.source or self.name
+
+    def complain(self, message: str) -> None:
+        """`bash: line N: message` on stderr."""
+        line = f"line {self.line}: " if self.line else ""
+        self.err(f"{self.error_name}: {line}{message}\n")
+
+    def error(self, message: str, status: int = 1) -> int:
+        self.complain(message)
+        return status
+
+    def err(self, text: str) -> None:
+        description = self.fds.get(2)
+        if description is not None and description.writer is not None:
+            try:
+                description.writer.write(encode(text))
+            except OSError:
+                # There is nowhere left to say it.
+                return
+
+    def out(self, data: bytes, who: str = "") -> Result:
+        """Write to stdout: 0, an awaitable when it is full, 1 after a complaint when that failed."""
+        description = self.fds.get(1)
+        writer = None if description is None else description.writer
+        if writer is None:
+            return self.error(f"{who}: write error: Bad file descriptor") if data else 0
+        try:
+            writer.write(data)
+        except OSError as error:
+            return self.write_failed(error, who)
+        if writer.full:
+            return self._drained(writer, who)
+        return 0
+
+    async def _drained(self, writer: Writer, who: str) -> int:
+        try:
+            await writer.drain()
+        except OSError as error:
+            return self.write_failed(error, who)
+        return 0
+
+    def write_failed(self, error: OSError, who: str) -> int:
+        if error.errno == errno.EPIPE and self.traps.get("PIPE") != "":
+            raise Killed(13)
+        return self.error(f"{who}: write error: {reason(error)}")
+
+    # --------------------------------------------------------------------------------------------- descriptors
+
+    def reader(self, fd: int = 0) -> Reader:
+        description = self.fds.get(fd)
+        found = None if description is None else description.reader
+        return ClosedReader() if found is None else found
+
+    def writer(self, fd: int) -> Writer:
+        description = self.fds.get(fd)
+        found = None if description is None else description.writer
+        return ClosedWriter() if found is None else found
+
+    def free_fd(self, least: int = 10) -> int:
+        fd = least
+        while fd in self.fds:
+            fd += 1
+        if len(self.fds) > self.budget.limits.open_files:
+            raise LimitExceeded("open_files", self.budget.limits.open_files)
+        return fd
+
+    def open_null(self) -> Description:
+        return Description(Null(), path="/dev/null")
+
+    # ---------------------------------------------------------------------------------------------------- frames
+
+    def function_names(self) -> list[str]:
+        return [frame.name for frame in reversed(self.frames)]
+
+    def environment(self) -> dict[str, str]:
+        env = self.store.exported()
+        if self.last_arg and "_" not in env:
+            env["_"] = self.last_arg
+        return env
+
+
+Builtin = Callable[[Session, list[str]], Result]
+
+__all__ = ["Builtin", "Discard", "Fatal", "Frame", "FunctionDef", "Killed", "Session"]

@@ -1,0 +1,332 @@
+"""`Shell`: runs shell text in a session.
+
+    shell = Shell(fs=vfs, commands=table)                  # table: name -> Exec
+    session = shell.session(env={"HOME": "/"}, cwd="/")
+    status = await shell.run(session, text, stdin=Reader, stdout=Writer, stderr=Writer, budget=Budget(limits))
+
+One session's runs must follow each other; different sessions may run at the same time. `hook(session, argv)` sees
+every command before it runs and may refuse it by returning a reason. `last=True` ends the shell with this text (the
+EXIT trap runs). `session.jobs.settle()` waits for background jobs, `session.jobs.end()` kills them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from ramet.core import paths
+from ramet.core.fs import FileSystem
+from ramet.core.limits import DEFAULT_LIMITS, Budget, Limits
+from ramet.core.paths import Path
+from ramet.core.proc import Exec, User
+from ramet.core.streams import Null, Reader, Writer
+from ramet.shell.expand import globbing
+from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.arith import ArithFailure
+from ramet.shell.interp import invocation, subshell
+from ramet.shell.interp.compile import compile_script
+from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.drive import EXIT, Run, drive
+from ramet.shell.interp.functions import HOP
+from ramet.shell.interp.jobs import Jobs, Process
+from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.simple import invoke, trace
+from ramet.shell.interp.specials import adopt_environment
+from ramet.shell.interp.traps import Leave, deliver, exit_trap, run_trap
+from ramet.shell.syntax import cache
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Script
+from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.printer import command_text
+
+Hook = Callable[[Session, list[str]], str | None | Awaitable[str | None]]
+_KEPT: Final = 4096
+_compiled: dict[int, tuple[Script, Run]] = {}
+
+
+def compiled(script: Script) -> Run:
+    """The closure of a parsed script; parse results are kept by text, so closures are kept by identity."""
+    found = _compiled.get(id(script))
+    if found is not None and found[0] is script:
+        return found[1]
+    run = compile_script(script)
+    if len(_compiled) >= _KEPT:
+        for key in list(_compiled)[: _KEPT // 2]:
+            del _compiled[key]
+    _compiled[id(script)] = (script, run)
+    return run
+
+
+class Shell:
+    """What all sessions of a workspace share."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        commands: Mapping[str, Exec],
+        *,
+        user: User | None = None,
+        now: Callable[[], float] = time.time,
+        limits: Limits = DEFAULT_LIMITS,
+        hook: Hook | None = None,
+        name: str = "bash",
+        services: Mapping[str, object] | None = None,
+    ) -> None:
+        self.fs, self.commands, self.now, self.limits = fs, commands, now, limits
+        self.user = user or User()
+        self.hook = hook
+        self.name = name
+        self.services = dict(services or {})
+        self.invocation = "s"
+        self.processes: dict[int, Process] = {}
+        self._pids = itertools.count(1001)
+
+    def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> Session:
+        """A new session with this environment."""
+        session = Session(self)
+        given = dict(env or {})
+        given.setdefault("HOME", self.user.home)
+        if cwd is not None:
+            session.cwd = paths.parse(str(cwd))
+        elif "PWD" in given and given["PWD"].startswith("/"):
+            session.cwd = paths.parse(given["PWD"])
+        adopt_environment(session, given)
+        return session
+
+    def next_pid(self) -> int:
+        return next(self._pids)
+
+    def new_jobs(self) -> Jobs:
+        return Jobs(self)
+
+    def services_for(self, sh: Session) -> Mapping[str, object]:
+        return {**self.services, "session": sh}
+
+    # ------------------------------------------------------------------------------------------------- running
+
+    async def run(
+        self,
+        session: Session,
+        text: str,
+        *,
+        stdin: Reader | None = None,
+        stdout: Writer | None = None,
+        stderr: Writer | None = None,
+        budget: Budget | None = None,
+        last: bool = False,
+    ) -> int:
+        """Run a text in a session; its exit status. What the text opened with `exec` stays open in the session."""
+        session.budget = budget or Budget(self.limits)
+        kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
+        for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
+            session.fds[fd] = Description(stream if stream is not None else Null(), lent=True)
+        try:
+            return await self._run_top(session, text, last)
+        finally:
+            session.ignore = session.loops = session.depth = session.trace_level = 0
+            session.frames.clear()
+            while session.store.scopes:
+                session.store.pop()
+            for fd, old in kept.items():
+                current = session.fds.pop(fd, None)
+                if current is not None:
+                    closing = current.release()
+                    if closing is not None:
+                        await closing
+                if old is not None:
+                    session.fds[fd] = old
+
+    async def _run_top(self, session: Session, text: str, last: bool) -> int:
+        session.rewatch()
+        try:
+            try:
+                result = await self.run_text(session, text, top=True)
+                session.status = subshell.settle(session, result)
+            except subshell.ERRORS as error:
+                result = EXIT
+                session.status = subshell.report(session, error)
+            except Leave as leave:
+                result = leave.result
+                session.status = subshell.settle(session, leave.result)
+            if session.pending:
+                await deliver(session)
+            if last or result == EXIT:
+                await exit_trap(session)
+        except subshell.ERRORS as error:
+            session.status = subshell.report(session, error)
+        except Leave as leave:
+            session.status = subshell.settle(session, leave.result)
+        except Killed as killed:
+            session.status = 128 + killed.signal
+            if last:
+                await self._last_words(session)
+        return session.status
+
+    async def _last_words(self, session: Session) -> None:
+        status = session.status
+        try:
+            await exit_trap(session)
+        except (*subshell.ERRORS, Leave, Killed):
+            session.status = status
+        session.status = status
+
+    async def run_text(
+        self, sh: Session, text: str, *, top: bool = False, keep_line: bool = False, line: int = 1, strict: bool = False
+    ) -> int:
+        """Run text line by line in this session: a status or control flow. `top` forgives a discarded line."""
+        options = sh.syntax_options()
+        plain = not (options.expand_aliases and sh.aliases)
+        known = cache.recall(text, options) if plain and line == 1 else None
+        parser = None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
+        done: list[Script] = []
+        position = 0
+        result: Any = 0
+        at = sh.line
+        while True:
+            if known is not None:
+                if position == len(known):
+                    break
+                script: Script | None = known[position]
+                position += 1
+            else:
+                assert parser is not None
+                try:
+                    script = parser.next()
+                except SyntaxFailure as failure:
+                    result = self._syntax_error(sh, failure, parser)
+                    if failure.fatal:
+                        return result if strict or not top else self._leave(sh, result)
+                    continue
+                for where, message in parser.warnings:
+                    sh.line = where
+                    sh.complain(message)
+                parser.warnings.clear()
+                if script is None:
+                    break
+                done.append(script)
+            if "verbose" in sh.options:
+                sh.err(text if not done or len(done) == 1 else "")
+            if top:
+                sh.ignore = sh.loops = 0
+            try:
+                result = compiled(script)(sh)
+                if type(result) is not int:
+                    result = await result
+            except (Discard, ArithFailure) as error:
+                if not top:
+                    raise
+                sh.status = result = subshell.report(sh, error)
+                self._unwind(sh)
+                if sh.errexit:
+                    return self._leave(sh, result)
+            if keep_line:
+                sh.line = at
+            if result > 255:
+                return int(result)
+            if known is None and sh.syntax_options() != options and parser is not None:
+                options = sh.syntax_options()
+                parser.options = options
+                parser.aliases = sh.aliases if options.expand_aliases else {}
+                plain = False
+            if sh.noexec and top:
+                continue
+        if known is None and plain and parser is not None and line == 1 and not (options.expand_aliases and sh.aliases):
+            cache.remember(text, options, tuple(done))
+        return int(result)
+
+    def _unwind(self, sh: Session) -> None:
+        """Back to the top level after an error that ended a line."""
+        while sh.frames:
+            frame = sh.frames.pop()
+            sh.params = frame.params
+        while sh.store.scopes:
+            sh.store.pop()
+        sh.depth = 0 if sh.parent is None else sh.depth
+
+    def _leave(self, sh: Session, status: int) -> int:
+        sh.flow_status = sh.status = status
+        return EXIT
+
+    def _syntax_error(self, sh: Session, failure: SyntaxFailure, parser: Parser) -> int:
+        for message in failure.lines(f"{sh.error_name}: "):
+            sh.err(message + "\n")
+        if failure.status is not None:
+            sh.status = failure.status
+        return sh.status
+
+    def text_runner(self, text: str) -> Run:
+        """A text as something to run (backticks, `bash -c`)."""
+        return lambda sh: drive(self.run_text(sh, text))
+
+    def compiled(self, script: Script) -> Run:
+        return compiled(script)
+
+    # -------------------------------------------------------------------------------- what closures ask for
+
+    def command_text(self, sh: Session, node: CommandSub) -> Awaitable[str]:
+        return subshell.command_text(sh, node)
+
+    def process_path(self, sh: Session, node: ProcessSub) -> Awaitable[str]:
+        return subshell.process_path(sh, node)
+
+    async def end_substitutions(self, sh: Session, mark: int) -> None:
+        await subshell.end_substitutions(sh, mark)
+
+    async def globbed(self, sh: Session, fields: list[str]) -> list[str]:
+        sh.globbing = False
+        return await globbing.expand(self.fs, sh.cwd, fields, sh.shopts, sh.store.get("GLOBIGNORE"), sh.budget)
+
+    async def return_trap(self, sh: Session) -> None:
+        result = await run_trap(sh, "RETURN")
+        if result == EXIT:
+            raise Leave(result)
+
+    async def before_compound(self, sh: Session, node: Any) -> bool:
+        """What looks at `[[`, `((`, `case` and `for` before they run: DEBUG traps and traces."""
+        from ramet.shell.interp.traps import before_command
+
+        if sh.xtrace:
+            head = command_text(node).split("\n")[0]
+            trace(sh, [_trace_head(head)], raw=True)
+        return await before_command(sh, node, None)
+
+    def command_shown(self, sh: Session) -> str:
+        return command_text(sh.command_text_now) if sh.command_text_now is not None else ""
+
+    def readonly_functions(self, sh: Session) -> set[str]:
+        return {name[1:] for name in sh.store.attrs if name.startswith("\0")}
+
+    async def invoke(self, sh: Session, argv: list[str], *, functions: bool = True) -> int:
+        """Run a command whose words are final."""
+        return await invoke(sh, argv, functions=functions)
+
+    async def below(self, sh: Session, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        """Run something that nests (eval, source); now and then in a task of its own, so that no stack overflows."""
+        if sh.depth % HOP:
+            return await work()
+        await sh.budget.breathe()
+        return await asyncio.create_task(work())
+
+    async def exists(self, path: Path) -> bool:
+        try:
+            await self.fs.stat(path)
+        except OSError:
+            return False
+        return True
+
+    async def read_file(self, path: Path) -> bytes:
+        return b"".join([block async for block in self.fs.read(path)])
+
+    async def run_bash(self, sh: Session, argv: list[str]) -> int:
+        """`bash ...` or `sh ...` as a command: a shell of its own with the environment of this one."""
+        return await invocation.run_bash(self, sh, argv)
+
+
+def _trace_head(text: str) -> str:
+    return text.removesuffix("; do").removesuffix(";").rstrip()
+
+
+__all__ = ["Hook", "Shell"]

@@ -1,0 +1,368 @@
+"""Simple commands: expansion, assignments, redirections, lookup, and the call itself.
+
+The usual case (a builtin or function, nothing to wait for, nothing watched) runs through one plain function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ramet.shell.expand import quote, words
+from ramet.shell.expand.errors import Readonly
+from ramet.shell.expand.values import EXPORT
+from ramet.shell.interp.assign import Assign, compile_assign
+from ramet.shell.interp.builtins import BUILTINS
+from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.external import run_external
+from ramet.shell.interp.functions import call_function
+from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, restore
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.traps import before_command
+from ramet.shell.syntax.nodes import Assignment, Simple, Word
+
+
+def compile_simple(node: Simple) -> Run:
+    assigns = [compile_assign(assign) for assign in node.assigns]
+    redirects = compile_redirects(node.redirects)
+    if not node.words:
+        if redirects:
+            return _bare_redirected(node, assigns, redirects)
+        return _assignments(node, assigns)
+    wait, expand = _arguments(node.words)
+    slow = _general(node, expand, wait, assigns, redirects)
+    if wait or assigns or redirects:
+        return lambda sh: drive(slow(sh, None))
+    return _fast(node, expand, slow)
+
+
+def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[Session], Any]]:
+    """The words of a command, with the assignments among the arguments of a declaration builtin."""
+    plain = [word for word in sources if isinstance(word, Word)]
+    if len(plain) == len(sources):
+        compiled = words.words(plain)
+        return compiled.wait, compiled.run
+    plans: list[tuple[words.Words | None, Assign | None]] = [
+        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word)) for word in sources
+    ]
+    if not any((fields or assign).wait for fields, assign in plans if fields or assign):  # type: ignore[union-attr]
+
+        def run(sh: Session) -> list[str]:
+            out: list[str] = []
+            for fields, assign in plans:
+                if fields is not None:
+                    out += fields.run(sh)
+                elif assign is not None:
+                    out.append(assign.word(sh))
+            return out
+
+        return False, run
+
+    async def waiting(sh: Session) -> list[str]:
+        out: list[str] = []
+        for fields, assign in plans:
+            if fields is not None:
+                out += await fields.run(sh) if fields.wait else fields.run(sh)
+            elif assign is not None:
+                out.append(await assign.word(sh) if assign.wait else assign.word(sh))
+        return out
+
+    return True, waiting
+
+
+# --------------------------------------------------------------------------------------------- no command name
+
+
+def _assignments(node: Simple, assigns: list[Assign]) -> Run:
+    line = node.line
+    runs = [assign.run for assign in assigns]
+    if not any(assign.wait for assign in assigns):
+        first = runs[0] if len(runs) == 1 else None
+
+        def run(sh: Session) -> Result:
+            sh.line = line
+            if sh.watch:
+                return drive(_watched_assignments(sh, node, assigns))
+            if first is not None:
+                first(sh)
+            else:
+                for one in runs:
+                    one(sh)
+            sh.pipes = None
+            sh.status = 0
+            return 0
+
+        return run
+
+    async def waiting(sh: Session) -> int:
+        sh.line = line
+        if sh.watch:
+            return await _watched_assignments(sh, node, assigns)
+        sh.substitution_status = None
+        for assign in assigns:
+            if assign.wait:
+                await assign.run(sh)
+            else:
+                assign.run(sh)
+        sh.pipes = None
+        status = sh.substitution_status or 0
+        sh.status = status
+        return status
+
+    return lambda sh: drive(waiting(sh))
+
+
+async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign]) -> int:
+    if not await before_command(sh, node, None):
+        return sh.status
+    sh.substitution_status = None
+    for assign in assigns:
+        if assign.wait:
+            await assign.run(sh)
+        else:
+            assign.run(sh)
+        if sh.xtrace:
+            trace_assignment(sh, assign)
+    sh.pipes = None
+    sh.status = sh.substitution_status or 0
+    return sh.status
+
+
+def trace_assignment(sh: Session, assign: Assign) -> None:
+    value = sh.store.get(assign.name)
+    trace(sh, [f"{assign.shown(sh)}{'' if value is None or not value else quote.word(value)}"], raw=True)
+
+
+def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
+    """Redirections without a command: made, and undone at once."""
+
+    async def run(sh: Session) -> int:
+        sh.line = node.line
+        sh.substitution_status = None
+        undo: Undo = []
+        try:
+            good = await apply(sh, redirects, undo)
+            if good:
+                for assign in assigns:
+                    if assign.wait:
+                        await assign.run(sh)
+                    else:
+                        assign.run(sh)
+        finally:
+            await restore(sh, undo)
+        sh.pipes = None
+        sh.status = (sh.substitution_status or 0) if good else 1
+        return sh.status
+
+    return lambda sh: drive(run(sh))
+
+
+# ------------------------------------------------------------------------------------------------ with a command
+
+
+def _fast(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[..., Any]) -> Run:
+    line = node.line
+    builtins = BUILTINS
+
+    def run(sh: Session) -> Result:
+        sh.line = line
+        argv = expand(sh)
+        if sh.globbing or not argv or sh.watch:
+            return drive(slow(sh, argv))
+        name = argv[0]
+        function = sh.functions.get(name)
+        if function is not None:
+            sh.last_arg = argv[-1]
+            return call_function(sh, function, argv)
+        builtin = builtins.get(name)
+        if builtin is None or name in sh.disabled:
+            return drive(_external(sh, argv))
+        result = builtin(sh, argv)
+        if type(result) is int:
+            sh.last_arg = argv[-1]
+            sh.pipes = None
+            if result < 256:
+                sh.status = result
+            return result
+        return _settle(sh, argv, result)  # type: ignore[arg-type]
+
+    return run
+
+
+async def _settle(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
+    result = await pending
+    sh.last_arg = argv[-1]
+    sh.pipes = None
+    if result < 256:
+        sh.status = result
+    return result
+
+
+async def _external(sh: Session, argv: list[str]) -> int:
+    result = await run_external(sh, argv)
+    sh.last_arg = argv[-1]
+    sh.pipes = None
+    if result < 256:
+        sh.status = result
+    return result
+
+
+def _general(
+    node: Simple, expand: Callable[[Session], Any], wait: bool, assigns: list[Assign], redirects: list[Plan]
+) -> Callable[[Session, list[str] | None], Awaitable[int]]:
+    line = node.line
+
+    async def run(sh: Session, argv: list[str] | None) -> int:
+        sh.line = line
+        sh.substitution_status = None
+        if argv is None:
+            argv = await expand(sh) if wait else expand(sh)
+        if sh.globbing:
+            argv = await sh.shell.globbed(sh, argv)
+        if len(argv) > sh.budget.limits.expansion_words:
+            raise sh.budget.exceeded("expansion_words", argv[0])
+        if not argv:
+            return await _nothing(sh, node, assigns, redirects)
+        if assigns:
+            return await _with_assignments(sh, node, argv, assigns, redirects)
+        return await _watched(sh, node, argv, redirects, False)
+
+    async def guarded(sh: Session, argv: list[str] | None) -> int:
+        mark = len(sh.substitutions)
+        try:
+            return await run(sh, argv)
+        finally:
+            if len(sh.substitutions) > mark:
+                await sh.shell.end_substitutions(sh, mark)
+
+    return guarded
+
+
+async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:
+    """All words vanished: what is left are assignments and redirections."""
+    status = sh.substitution_status or 0
+    undo: Undo = []
+    try:
+        if not await apply(sh, redirects, undo):
+            sh.status = 1
+            return 1
+        for assign in assigns:
+            if assign.wait:
+                await assign.run(sh)
+            else:
+                assign.run(sh)
+    finally:
+        await restore(sh, undo)
+    sh.pipes = None
+    sh.status = (sh.substitution_status or 0) if assigns else status
+    return sh.status
+
+
+async def _with_assignments(
+    sh: Session, node: Simple, argv: list[str], assigns: list[Assign], redirects: list[Plan]
+) -> int:
+    """`x=1 command`: the variables exist, exported, while the command runs."""
+    store = sh.store
+    store.push()
+    depth = len(store.scopes)
+    try:
+        for assign in assigns:
+            try:
+                store.writable(assign.name)
+            except Readonly as error:
+                sh.complain(error.message)
+                sh.status = 1
+                if argv[0] in BUILTINS or argv[0] in sh.functions:
+                    return 1
+                continue
+            store.save(assign.name)
+            if assign.wait:
+                await assign.run(sh)
+            else:
+                assign.run(sh)
+            store.flag(assign.name, EXPORT)
+            if sh.xtrace:
+                trace_assignment(sh, assign)
+        return await _watched(sh, node, argv, redirects, True)
+    finally:
+        if len(store.scopes) >= depth:
+            store.pop()
+        if any(assign.name == "PATH" for assign in assigns):
+            sh.hashed.clear()
+
+
+async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:
+    if sh.watch and not await before_command(sh, node, argv):
+        return sh.status
+    name = argv[0]
+    if not redirects:
+        return await invoke(sh, argv, scoped)
+    undo: Undo = []
+    kept = False
+    result = 1
+    try:
+        if not await apply(sh, redirects, undo):
+            sh.status = 1
+            return 1
+        if name == "exec" and len(argv) == 1 and name not in sh.functions:
+            kept = True
+            await keep(sh, undo)
+            sh.status = 0
+            return 0
+        result = await invoke(sh, argv, scoped)
+    finally:
+        if undo and not kept and not await restore(sh, undo) and result == 0:
+            sh.status = result = 1
+    return result
+
+
+async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: bool = True) -> int:
+    """Run a command whose words are final: a function, a builtin, or a program."""
+    name = argv[0]
+    if functions:
+        function = sh.functions.get(name)
+        if function is not None:
+            sh.last_arg = argv[-1]
+            result: Any = call_function(sh, function, argv, scoped)
+            if type(result) is not int:
+                result = await result
+            if result < 256:
+                sh.status = result
+            return int(result)
+    builtin = BUILTINS.get(name)
+    if builtin is None or name in sh.disabled:
+        return await _external(sh, argv)
+    return await run_builtin(sh, builtin, argv)
+
+
+async def run_builtin(sh: Session, builtin: Builtin, argv: list[str]) -> int:
+    result: Any = builtin(sh, argv)
+    if type(result) is not int:
+        result = await result
+    sh.last_arg = str(argv[-1])
+    sh.pipes = None
+    if result < 256:
+        sh.status = result
+    return int(result)
+
+
+def trace(sh: Session, fields: list[str], raw: bool = False) -> None:
+    """A line of `set -x`."""
+    prefix = sh.store.get("PS4")
+    if prefix is None:
+        prefix = ""
+    if "$" in prefix or "`" in prefix or "\\" in prefix:
+        prefix = sh.prompt(prefix)
+    if prefix:
+        prefix = prefix[0] * sh.trace_level + prefix
+    shown = fields if raw else [quote.word(str(field)) for field in fields]
+    target = sh.store.get("BASH_XTRACEFD") or ""
+    text = f"{prefix}{' '.join(shown)}\n"
+    description = sh.fds.get(int(target)) if target.isdigit() else None
+    if description is not None and description.writer is not None:
+        description.writer.write(text.encode("utf-8", "surrogateescape"))
+    else:
+        sh.err(text)
+
+
+__all__ = ["compile_simple", "invoke", "run_builtin", "trace"]

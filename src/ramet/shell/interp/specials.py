@@ -1,0 +1,141 @@
+"""Variables that the shell itself sets or computes."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.core import paths
+from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, Dynamic, Indexed
+from ramet.shell.interp.options import OPTIONS, SHOPTS
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.session import Session
+
+VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def _seed(sh: Session, value: str) -> None:
+    sh.random.seed(int(value) if value.lstrip("-").isdigit() else 0)
+
+
+def _set_seconds(sh: Session, value: str) -> None:
+    offset = int(value) if value.lstrip("-").isdigit() else 0
+    sh.seconds_base = sh.shell.now() - offset
+
+
+def _set_arg0(sh: Session, value: str) -> None:
+    sh.arg0 = value
+    sh.name = value
+
+
+def _sources(sh: Session) -> list[str]:
+    found = [frame.source for frame in reversed(sh.frames)]
+    return [*found, *([sh.source] if sh.source else [])]
+
+
+def _lines(sh: Session) -> list[str]:
+    found = [str(frame.line) for frame in reversed(sh.frames)]
+    return [*found, *(["0"] if sh.source else [])]
+
+
+def _functions(sh: Session) -> list[str]:
+    if not any(frame.function for frame in sh.frames):
+        return []
+    return [*sh.function_names(), *(["main"] if sh.source else [])]
+
+
+def _pipe_status(sh: Session) -> list[str]:
+    return [str(sh.status)] if sh.pipes is None else [str(status) for status in sh.pipes]
+
+
+def _line(sh: Session) -> str:
+    return str(sh.line)
+
+
+def _directories(sh: Session) -> list[str]:
+    return [sh.pwd, *sh.dirs]
+
+
+def _set_line(sh: Session, value: str) -> None:
+    sh.line = int(value) if value.isdigit() else 0
+
+
+def _ignored(sh: Session, value: str) -> None:
+    """Assignments to these have no effect."""
+
+
+COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None] | None]]] = {
+    "RANDOM": (lambda sh: str(sh.random.getrandbits(15)), _seed),
+    "SRANDOM": (lambda sh: str(secrets.randbits(32)), _ignored),
+    "SECONDS": (lambda sh: str(int(sh.shell.now() - sh.seconds_base)), _set_seconds),
+    "EPOCHSECONDS": (lambda sh: str(int(sh.shell.now())), _ignored),
+    "EPOCHREALTIME": (lambda sh: f"{sh.shell.now():.6f}", _ignored),
+    "LINENO": (_line, _set_line),
+    "BASHPID": (lambda sh: str(sh.own_pid()), _ignored),
+    "BASH_SUBSHELL": (lambda sh: str(sh.sub_level), _ignored),
+    "BASH_COMMAND": (lambda sh: sh.shell.command_shown(sh), _ignored),
+    "BASH_ARGV0": (lambda sh: sh.arg0, _set_arg0),
+    "FUNCNAME": (_functions, _ignored),
+    "BASH_SOURCE": (_sources, _ignored),
+    "BASH_LINENO": (_lines, _ignored),
+    "PIPESTATUS": (_pipe_status, _ignored),
+    "DIRSTACK": (_directories, _ignored),
+    "GROUPS": (lambda sh: [str(sh.shell.user.gid)], _ignored),
+    "SHELLOPTS": (lambda sh: ":".join(name for name in OPTIONS if name in sh.options), None),
+    "BASHOPTS": (lambda sh: ":".join(name for name in SHOPTS if name in sh.shopts), None),
+    "HISTCMD": (lambda sh: str(len(sh.history) + 1), _ignored),
+}
+
+
+def install(sh: Session) -> None:
+    """Give a new session the variables that every shell starts with."""
+    values, attrs, user = sh.vars, sh.store.attrs, sh.shell.user
+    for name, (get, put) in COMPUTED.items():
+        values[name] = Dynamic(get, put)
+    for name in ("SHELLOPTS", "BASHOPTS"):
+        attrs[name] = READONLY
+    values.update(
+        {
+            "BASH": "/bin/bash",
+            "BASH_VERSION": f"{VERSION[0]}.{VERSION[1]}.{VERSION[2]}({VERSION[3]})-{VERSION[4]}",
+            "BASH_VERSINFO": Indexed(VERSION),
+            "HOSTNAME": user.host,
+            "HOSTTYPE": "x86_64",
+            "MACHTYPE": VERSION[5],
+            "OSTYPE": "linux-gnu",
+            "IFS": " \t\n",
+            "OPTERR": "1",
+            "OPTIND": "1",
+            "PS4": "+ ",
+            "UID": str(user.uid),
+            "EUID": str(user.uid),
+            "PPID": "1",
+        }
+    )
+    attrs["BASH_VERSINFO"] = READONLY
+    for name in ("UID", "EUID", "PPID"):
+        attrs[name] = READONLY | INTEGER
+
+
+def adopt_environment(sh: Session, env: dict[str, str]) -> None:
+    """Import an environment as exported variables, and complete what a login would have set."""
+    for name, value in env.items():
+        if paths.encode(name) and name.isidentifier() and name.isascii() and not sh.store.attrs.get(name, 0) & READONLY:
+            if isinstance(sh.vars.get(name), Dynamic):
+                continue
+            sh.vars[name] = value
+            sh.store.attrs[name] = EXPORT
+    level = sh.store.get("SHLVL") or "0"
+    sh.vars["SHLVL"] = str(int(level) + 1 if level.isdigit() else 1)
+    sh.store.attrs["SHLVL"] = EXPORT
+    if sh.store.get("PATH") is None:
+        sh.vars["PATH"] = PATH
+    if type(sh.vars.get("PWD")) is not str or paths.parse(str(sh.vars["PWD"]) or "/") != sh.cwd:
+        sh.vars["PWD"] = str(sh.cwd)
+    sh.store.attrs["PWD"] = EXPORT
+    if "OLDPWD" not in sh.vars:
+        sh.vars["OLDPWD"] = None
+        sh.store.attrs["OLDPWD"] = EXPORT

@@ -1,0 +1,171 @@
+"""Running a forked shell to its end: its errors, its EXIT trap, its descriptors; command and process substitution."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ramet.core.errors import LimitExceeded, reason
+from ramet.core.paths import decode
+from ramet.core.streams import Capture, pipe
+from ramet.shell.expand.arith import ArithFailure, Unbound
+from ramet.shell.expand.braces import TooManyWords
+from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.patterns import PatternTooCostly
+from ramet.shell.interp.descriptors import Description, release_all
+from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
+from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.traps import Leave, exit_trap
+from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Simple
+
+ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
+"""What ends a shell, or its current line, with a message."""
+
+
+def report(sh: Session, error: Exception) -> int:
+    """Say what ended the command; the status."""
+    if isinstance(error, RecursionError):
+        sh.complain("maximum recursion depth reached")
+        return 1
+    sh.complain(str(error))
+    if isinstance(error, Unbound):
+        return 127
+    return error.status if isinstance(error, ShellError) else 1
+
+
+def settle(sh: Session, result: int) -> int:
+    """The exit status of a shell whose body ended with this result."""
+    if result < 256:
+        return result
+    return sh.flow_status if result in (EXIT, RETURN) else sh.status
+
+
+async def run_shell(sh: Session, run: Run) -> int:
+    """Run the body of a forked shell and close it; never raises for what a script does."""
+    try:
+        try:
+            result: Any = run(sh)
+            if type(result) is not int:
+                result = await result
+            sh.status = settle(sh, result)
+        except ERRORS as error:
+            sh.status = report(sh, error)
+            if sh.status == 127:
+                sh.status = 1
+        except Leave as leave:
+            sh.status = settle(sh, leave.result)
+        if sh.traps:
+            await exit_trap(sh)
+        return sh.status
+    except ERRORS as error:
+        return report(sh, error)
+    except Killed as killed:
+        return 128 + killed.signal
+    finally:
+        if sh.substitutions:
+            await sh.shell.end_substitutions(sh, 0)
+        try:
+            await release_all(sh.fds)
+        except OSError as error:
+            sh.complain(f"write error: {reason(error)}")
+
+
+async def command_text(sh: Session, node: CommandSub) -> str:
+    """What a command substitution stands for."""
+    body = node.body
+    if body is None:
+        run = sh.shell.text_runner(node.source)
+    elif (
+        len(body.statements) == 1
+        and isinstance(simple := body.statements[0].node, Simple)
+        and not simple.words
+        and not simple.assigns
+        and len(simple.redirects) == 1
+        and simple.redirects[0].op == "<"
+        and not body.statements[0].background
+    ):
+        run = _cat(simple)
+    else:
+        run = sh.shell.compiled(body)
+    child = sh.fork(borrow=True)
+    capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
+    old = child.fds.get(1)
+    if old is not None:
+        old.release()
+    child.fds[1] = Description(capture)
+    if "inherit_errexit" not in sh.shopts and not sh.posix:
+        child.set_option("errexit", False)
+    child.trace_level += 1
+    sh.substitution_status = await run_shell(child, run)
+    data = capture.getvalue().rstrip(b"\n")
+    if b"\0" in data:
+        sh.complain("warning: command substitution: ignored null byte in input")
+        data = data.replace(b"\0", b"")
+    return decode(data)
+
+
+def _cat(simple: Simple) -> Run:
+    """`$(< file)`: the file itself, without a command."""
+
+    async def run(sh: Session) -> int:
+        from ramet.shell.interp.redirect import apply, compile_redirects
+
+        if not await apply(sh, compile_redirects(simple.redirects), []):
+            return 1
+        reader, writer = sh.reader(simple.redirects[0].fd or 0), sh.writer(1)
+        try:
+            while block := await reader.read():
+                writer.write(block)
+        except OSError as error:
+            return sh.error(reason(error))
+        return 0
+
+    return lambda sh: drive(run(sh))
+
+
+class Substitution:
+    """A running process substitution: its descriptor here, and the task of its shell."""
+
+    __slots__ = ("fd", "task")
+
+    def __init__(self, fd: int, task: asyncio.Task[int]) -> None:
+        self.fd, self.task = fd, task
+
+
+async def process_path(sh: Session, node: ProcessSub) -> str:
+    """Start a process substitution; the path by which the command reaches it."""
+    reader, writer = pipe()
+    child = sh.fork()
+    ours, theirs, number = (reader, writer, 1) if node.direction == "<" else (writer, reader, 0)
+    old = child.fds.get(number)
+    if old is not None:
+        old.release()
+    child.fds[number] = Description(theirs)
+    fd = 63
+    while fd in sh.fds:
+        fd -= 1
+    sh.fds[fd] = Description(ours)
+    process = sh.jobs.spawn(sh, child, run_shell(child, sh.shell.compiled(node.body)))
+    sh.background = process.pid
+    sh.substitutions.append(Substitution(fd, process.task))
+    return f"/dev/fd/{fd}"
+
+
+async def end_substitutions(sh: Session, mark: int) -> None:
+    """The command is done with its process substitutions: close our ends and let the writers finish."""
+    ending = sh.substitutions[mark:]
+    del sh.substitutions[mark:]
+    for substitution in ending:
+        description = sh.fds.pop(substitution.fd, None)
+        if description is not None:
+            closing = description.release()
+            if closing is not None:
+                await closing
+    for substitution in ending:
+        if not substitution.task.done():
+            # One that reads what we wrote gets the time to say what it found; bash would not wait, but its output
+            # would still arrive.
+            try:
+                await asyncio.wait_for(asyncio.shield(substitution.task), 0.05)
+            except (asyncio.TimeoutError, Killed):
+                continue

@@ -1,0 +1,162 @@
+"""What happens around commands: traces, DEBUG, ERR, RETURN and EXIT traps, signals, the hook, `set -e`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ramet.shell.interp import signals
+from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.session import Killed, Session
+
+if TYPE_CHECKING:
+    from ramet.shell.syntax.nodes import Simple
+
+
+def active(sh: Session, name: str, inherited: bool) -> bool:
+    """Whether a trap holds here: functions see DEBUG, ERR and RETURN only when told to inherit them."""
+    return name in sh.traps and (inherited or sh.trap_depth.get(name, 0) >= len(sh.frames))
+
+
+async def run_trap(sh: Session, name: str) -> int:
+    """Run the action of a trap; `$?` outlives it. What it returns matters only when it is control flow."""
+    action = sh.traps.get(name, "")
+    if not action:
+        return 0
+    status, pipes, line, last = sh.status, sh.pipes, sh.line, sh.last_arg
+    sh.in_trap += 1
+    try:
+        result = await sh.shell.run_text(sh, action, keep_line=True)
+    finally:
+        sh.in_trap -= 1
+    if result == EXIT:
+        return EXIT
+    if result == RETURN:
+        return RETURN
+    sh.status, sh.pipes, sh.line, sh.last_arg = status, pipes, line, last
+    return 0
+
+
+async def before_command(sh: Session, node: Simple, argv: list[str] | None) -> bool:
+    """Everything that looks at a command before it runs; False when it must not run (`sh.status` is set)."""
+    if sh.noexec:
+        sh.status = 0
+        return False
+    if sh.pending:
+        result = await deliver(sh)
+        if result:
+            raise Leave(result)
+    if "DEBUG" in sh.traps and not sh.debugging and active(sh, "DEBUG", sh.functrace):
+        sh.debugging = True
+        sh.command_text_now = node
+        try:
+            result = await run_trap(sh, "DEBUG")
+        finally:
+            sh.debugging = False
+        if result:
+            raise Leave(result)
+    if argv is None:
+        return True
+    if sh.xtrace:
+        from ramet.shell.interp.simple import trace
+
+        trace(sh, [str(word) for word in argv])
+    hook = sh.shell.hook
+    if hook is not None:
+        refusal = hook(sh, argv)
+        if refusal is not None and not isinstance(refusal, str):
+            refusal = await refusal
+        if refusal is not None:
+            sh.complain(f"{argv[0]}: Permission denied{': ' + refusal if refusal else ''}")
+            sh.status = 126
+            return False
+    return True
+
+
+class Leave(Exception):
+    """Control flow that starts in a trap handler; `result` is EXIT or RETURN."""
+
+    def __init__(self, result: int) -> None:
+        super().__init__(result)
+        self.result = result
+
+
+async def deliver(sh: Session) -> int:
+    """Run the traps of the signals that have arrived; control flow or 0."""
+    while sh.pending:
+        name = signals.NAMES[sh.pending.pop(0)]
+        if name in sh.traps:
+            result = await run_trap(sh, name)
+            if result:
+                return result
+    sh.rewatch()
+    return 0
+
+
+def send(sh: Session, number: int) -> None:
+    """A signal arrives at a shell: its trap is queued, or the default action is taken."""
+    name = signals.NAMES[number] if number < len(signals.NAMES) else ""
+    if name in sh.traps:
+        if sh.traps[name]:
+            sh.pending.append(number)
+            sh.watch = True
+        return
+    if number in signals.IGNORED_BY_DEFAULT or number == 0:
+        return
+    raise Killed(number)
+
+
+def failed(sh: Session, status: int) -> Result:
+    """A command that counts has failed: the ERR trap, then `set -e`."""
+    if "ERR" in sh.traps and active(sh, "ERR", sh.errtrace):
+        return drive(_err(sh, status))
+    if sh.errexit:
+        sh.flow_status = status
+        return EXIT
+    return status
+
+
+async def _err(sh: Session, status: int) -> int:
+    # A failure inside the handler does not call the handler again.
+    action = sh.traps.pop("ERR")
+    sh.status = status
+    try:
+        result: Any = await _run_action(sh, action)
+    finally:
+        sh.traps.setdefault("ERR", action)
+    if result in (EXIT, RETURN):
+        return int(result)
+    if sh.errexit:
+        sh.flow_status = status
+        return EXIT
+    sh.status = status
+    return status
+
+
+async def _run_action(sh: Session, action: str) -> int:
+    if not action:
+        return 0
+    line = sh.line
+    sh.in_trap += 1
+    errexit = sh.errexit
+    sh.errexit = False
+    try:
+        return await sh.shell.run_text(sh, action, keep_line=True)
+    finally:
+        sh.in_trap -= 1
+        sh.line = line
+        if errexit and "errexit" in sh.options:
+            sh.errexit = True
+
+
+async def exit_trap(sh: Session) -> None:
+    """The EXIT trap, once; it may change the status by calling `exit`."""
+    action = sh.traps.pop("EXIT", "")
+    if not action:
+        return
+    status = sh.status
+    sh.in_trap += 1
+    try:
+        result = await sh.shell.run_text(sh, action, keep_line=True)
+    finally:
+        sh.in_trap -= 1
+    sh.status = sh.flow_status if result == EXIT else status

@@ -1,0 +1,419 @@
+"""The variables of a session: values, attributes and dynamic scope.
+
+Plain text lives as `str` in one dict, so that reading a variable is one lookup; `attrs` holds only names that have an
+attribute. A local variable replaces the value in the dict and remembers the old one in the scope of its function
+(shallow binding). Arrays are copied when someone writes to one that another shell may still see: `token` says whose
+an array is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ramet.shell.expand.errors import Discard, Readonly
+from ramet.shell.expand.values import (
+    CAPITAL,
+    EXPORT,
+    INTEGER,
+    LOWER,
+    NAMEREF,
+    READONLY,
+    UPPER,
+    Assoc,
+    Dynamic,
+    Indexed,
+    NameRef,
+    Value,
+)
+
+
+class _Missing:
+    """The value of a name that was not there."""
+
+
+MISSING: Final = _Missing()
+Saved = tuple[Value | _Missing, int]
+_TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
+_MAX_HOPS: Final = 8
+
+
+def split_subscript(text: str) -> tuple[str, str | None]:
+    """`a[i]` as (`a`, `i`); any other text as (text, None)."""
+    if text.endswith("]"):
+        name, bracket, rest = text.partition("[")
+        if bracket:
+            return name, rest[:-1]
+    return text, None
+
+
+def is_name(text: str) -> bool:
+    return text.isascii() and text.isidentifier()
+
+
+class Variables:
+    __slots__ = ("arith", "attrs", "host", "key_of", "scopes", "token", "values", "warn")
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.attrs: dict[str, int] = {}
+        self.scopes: list[dict[str, Saved]] = []
+        self.token: object = object()
+        self.host: object = None
+        self.arith: Callable[[str], int] = int
+        self.key_of: Callable[[str], str] = str
+        self.warn: Callable[[str], None] = lambda message: None
+
+    def fork(self, borrow: bool) -> Variables:
+        """A copy for another shell; with `borrow` this one promises not to run until the copy is gone."""
+        twin = Variables()
+        twin.values = dict(self.values)
+        twin.attrs = dict(self.attrs)
+        twin.scopes = [dict(scope) for scope in self.scopes]
+        if not borrow:
+            values, token = twin.values, twin.token
+            for name, value in values.items():
+                if type(value) is Indexed or type(value) is Assoc:
+                    values[name] = value.copy(token)
+        return twin
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    def get(self, name: str) -> str | None:
+        """The value as text: element 0 of an array; None when unset."""
+        value = self.values.get(name)
+        if type(value) is str or value is None:
+            return value
+        if type(value) is Indexed:
+            return value.items.get(0)
+        if type(value) is Assoc:
+            return value.items.get("0")
+        if type(value) is Dynamic:
+            found = value.get(self.host)
+            return found if isinstance(found, str) else (found[0] if found else None)
+        target, subscript = self.follow(name)
+        if not target or target == name:
+            return None
+        if subscript is not None:
+            return self.element(target, subscript)
+        return self.get(target)
+
+    def follow(self, name: str) -> tuple[str, str | None]:
+        """Where a name leads through name references, with the subscript of the last one."""
+        value = self.values.get(name)
+        if type(value) is not NameRef:
+            return name, None
+        for _ in range(_MAX_HOPS):
+            target, subscript = split_subscript(value.target)
+            if subscript is not None or not target:
+                return target, subscript
+            value = self.values.get(target)
+            if type(value) is not NameRef:
+                return target, None
+        self.warn(f"warning: {name}: circular name reference")
+        return "", None
+
+    def array(self, name: str) -> Indexed | Assoc | None:
+        """The array behind a name, if it is one (computed arrays included)."""
+        value = self.values.get(name)
+        if type(value) is Dynamic:
+            found = value.get(self.host)
+            return Indexed(found) if isinstance(found, list) else None
+        return value if isinstance(value, Indexed | Assoc) else None
+
+    def elements(self, name: str) -> list[str]:
+        """What `${name[@]}` stands for."""
+        name, subscript = self.follow(name)
+        if subscript is not None:
+            found = self.element(name, subscript)
+            return [] if found is None else [found]
+        array = self.array(name)
+        if array is not None:
+            return array.values()
+        value = self.get(name)
+        return [] if value is None else [value]
+
+    def keys(self, name: str) -> list[str]:
+        name, _ = self.follow(name)
+        array = self.array(name)
+        if array is not None:
+            return [str(key) for key in array.keys()]  # noqa: SIM118
+        return [] if self.get(name) is None else ["0"]
+
+    def is_assoc(self, name: str) -> bool:
+        name, _ = self.follow(name)
+        return type(self.values.get(name)) is Assoc
+
+    def element(self, name: str, subscript: str) -> str | None:
+        """One element; the subscript is a key or arithmetic, as the array wants it."""
+        if subscript in ("@", "*"):
+            found = self.elements(name)
+            return " ".join(found) if found else None
+        if self.is_assoc(name):
+            return self.item(name, self.key_of(subscript))
+        return self.item(name, self.arith(subscript))
+
+    def item(self, name: str, key: int | str) -> str | None:
+        """One element by its evaluated key."""
+        value = self.values.get(name)
+        if type(value) is NameRef:
+            name, _ = self.follow(name)
+            value = self.values.get(name)
+        if type(value) is Assoc:
+            return value.items.get(str(key))
+        array = value if type(value) is Indexed else self.array(name)
+        index = int(key)
+        if isinstance(array, Indexed):
+            if index < 0:
+                index += array.top
+                if index < 0:
+                    raise Discard(f"{name}: bad array subscript")
+            return array.items.get(index)
+        return self.get(name) if index in (0, -1) else None
+
+    def is_set(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    # ------------------------------------------------------------------------------------------------ writing
+
+    def transform(self, name: str, value: str) -> str:
+        """What the attributes of a variable make of a value."""
+        flags = self.attrs.get(name, 0)
+        if flags & _TRANSFORM:
+            if flags & INTEGER:
+                return str(self.arith(value))
+            if flags & LOWER:
+                return value.lower()
+            if flags & UPPER:
+                return value.upper()
+            return value[:1].upper() + value[1:].lower()
+        return value
+
+    def writable(self, name: str) -> None:
+        if self.attrs.get(name, 0) & READONLY:
+            raise Readonly(name)
+
+    def set(self, name: str, value: str, append: bool = False) -> None:
+        """`name=value` or `name+=value`, with everything that the attributes ask for."""
+        old = self.values.get(name)
+        if type(old) is NameRef:
+            target, subscript = self.follow(name)
+            if not old.target:
+                self.bind(name, value)
+                return
+            if not target:
+                raise Discard(f"{name}: circular name reference")
+            if subscript is not None:
+                self.set_element(target, subscript, value, append)
+                return
+            name, old = target, self.values.get(target)
+        if name in self.attrs:
+            self.writable(name)
+            if append:
+                value = self._appended(name, self.get(name) or "", value)
+            value = self.transform(name, value)
+        elif append:
+            value = (self.get(name) or "") + value
+        if type(old) is str or old is None:
+            self.values[name] = value
+        elif type(old) is Indexed:
+            self.own(name, old).set(0, value)
+        elif type(old) is Assoc:
+            self.own(name, old).set("0", value)
+        elif type(old) is Dynamic:
+            if old.set is not None:
+                old.set(self.host, value)
+
+    def _appended(self, name: str, old: str, value: str) -> str:
+        if self.attrs.get(name, 0) & INTEGER:
+            return str(self.arith(old or "0") + self.arith(value))
+        return old + value
+
+    def bind(self, name: str, target: str) -> None:
+        """Point a name reference at something."""
+        base, _ = split_subscript(target)
+        if target and not is_name(base):
+            raise Discard(f"`{target}': not a valid identifier")
+        if base == name and not self.scopes:
+            raise Discard(f"{name}: nameref variable self references not allowed")
+        if base == name:
+            self.warn(f"warning: {name}: circular name reference")
+        self.values[name] = NameRef(target)
+
+    def own(self, name: str, array: Indexed | Assoc) -> Indexed | Assoc:  # type: ignore[override]
+        """The array as one that we may write to."""
+        if array.owner is not self.token:
+            array = array.copy(self.token)
+            self.values[name] = array
+        return array
+
+    def indexed(self, name: str) -> Indexed:
+        """The variable as a writable indexed array; a plain value becomes its element 0."""
+        value = self.values.get(name)
+        if type(value) is Indexed:
+            if value.owner is not self.token:
+                value = value.copy(self.token)
+                self.values[name] = value
+            return value
+        old = self.get(name)
+        array = Indexed(() if old is None else (old,), self.token)
+        self.values[name] = array
+        return array
+
+    def set_element(self, name: str, subscript: str, value: str, append: bool = False) -> None:
+        """`name[subscript]=value`."""
+        name, _ = self.follow(name)
+        if self.is_assoc(name):
+            self.set_item(name, self.key_of(subscript), value, append)
+        else:
+            self.set_item(name, self.arith(subscript), value, append)
+
+    def set_item(self, name: str, key: int | str, value: str, append: bool = False) -> None:
+        """`name[key]=value` with the key evaluated."""
+        name, deeper = self.follow(name)
+        if deeper is not None:
+            raise Discard(f"`{name}[{deeper}]': not a valid identifier")
+        if name in self.attrs:
+            self.writable(name)
+        old = self.values.get(name)
+        if type(old) is Assoc:
+            assoc = self.own(name, old)
+            text = str(key)
+            if append:
+                value = self._appended(name, assoc.items.get(text, ""), value)  # type: ignore[call-overload]
+            assoc.set(text, self.transform(name, value))  # type: ignore[arg-type]
+            return
+        array = self.indexed(name)
+        index = int(key)
+        if index < 0:
+            index += array.top
+            if index < 0:
+                raise Discard(f"{name}[{key}]: bad array subscript")
+        if append:
+            value = self._appended(name, array.items.get(index, ""), value)
+        array.set(index, self.transform(name, value))
+
+    def set_list(self, name: str, items: Iterable[str]) -> None:
+        """Make an indexed array of these words (`read -a`, `mapfile`, `BASH_REMATCH`)."""
+        name, _ = self.follow(name)
+        self.writable(name)
+        self.values[name] = Indexed(items, self.token)
+
+    def unset(self, name: str) -> bool:
+        """Remove a variable as `unset` does; False when there was none."""
+        if name in self.attrs:
+            self.writable(name)
+        if name not in self.values:
+            return False
+        for depth in range(len(self.scopes) - 1, -1, -1):
+            scope = self.scopes[depth]
+            if name in scope:
+                if depth == len(self.scopes) - 1:
+                    self.values[name] = None
+                    self.attrs.pop(name, None)
+                else:
+                    self._restore(name, scope.pop(name))
+                return True
+        del self.values[name]
+        self.attrs.pop(name, None)
+        return True
+
+    def unset_item(self, name: str, key: int | str) -> None:
+        self.writable(name)
+        value = self.values.get(name)
+        if type(value) is Assoc:
+            self.own(name, value).unset(str(key))  # type: ignore[arg-type]
+        elif type(value) is Indexed:
+            array = self.indexed(name)
+            index = int(key)
+            if index < 0:
+                index += array.top
+                if index < 0:
+                    raise Discard(f"[{key}]: bad array subscript")
+            array.unset(index)
+
+    # ------------------------------------------------------------------------------------------------- scopes
+
+    def push(self) -> None:
+        self.scopes.append({})
+
+    def pop(self) -> None:
+        scope = self.scopes.pop()
+        for name, saved in scope.items():
+            self._restore(name, saved)
+
+    def _restore(self, name: str, saved: Saved) -> None:
+        value, flags = saved
+        if isinstance(value, _Missing):
+            self.values.pop(name, None)
+        else:
+            self.values[name] = value
+        if flags:
+            self.attrs[name] = flags
+        else:
+            self.attrs.pop(name, None)
+
+    def save(self, name: str) -> None:
+        """Remember what a name means outside, once per scope."""
+        scope = self.scopes[-1]
+        if name not in scope:
+            scope[name] = (self.values.get(name, MISSING), self.attrs.get(name, 0))
+
+    def local(self, name: str, inherit: bool = False) -> None:
+        """Give the running function its own variable of this name."""
+        if name in self.scopes[-1]:
+            return
+        flags = self.attrs.get(name, 0)
+        if flags & READONLY:
+            raise Readonly(name)
+        self.save(name)
+        if not inherit:
+            self.values[name] = None
+            if flags & EXPORT:
+                self.attrs[name] = EXPORT
+            else:
+                self.attrs.pop(name, None)
+
+    # ---------------------------------------------------------------------------------------- names, attributes
+
+    def flag(self, name: str, add: int = 0, remove: int = 0) -> None:
+        """Change attributes."""
+        flags = (self.attrs.get(name, 0) | add) & ~remove
+        if flags:
+            self.attrs[name] = flags
+        else:
+            self.attrs.pop(name, None)
+        if remove & NAMEREF:
+            value = self.values.get(name)
+            if type(value) is NameRef:
+                self.values[name] = value.target or None
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Variables that have a value, sorted."""
+        return sorted(name for name, value in self.values.items() if value is not None and name.startswith(prefix))
+
+    def exported(self) -> dict[str, str]:
+        """The environment of a command."""
+        env: dict[str, str] = {}
+        values = self.values
+        for name, flags in self.attrs.items():
+            if flags & EXPORT:
+                value = values.get(name)
+                if type(value) is str:
+                    env[name] = value
+                elif value is not None and not isinstance(value, Indexed | Assoc):
+                    text = self.get(name)
+                    if text is not None:
+                        env[name] = text
+        return env
+
+    def make_assoc(self, name: str) -> Assoc:
+        """Turn a variable into an associative array (a plain value becomes the element `0`)."""
+        value = self.values.get(name)
+        if type(value) is Assoc:
+            return self.own(name, value)  # type: ignore[return-value]
+        if type(value) is Indexed:
+            raise Discard(f"{name}: cannot convert indexed to associative array")
+        array = Assoc({} if not isinstance(value, str) else {"0": value}, self.token)
+        self.values[name] = array
+        return array
