@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.core.errors import LimitExceeded, RametError, reason
+from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import Exec, Proc
 from ramet.core.streams import Reader, Writer
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.traps import Leave
 
 BIN: Final = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 """Directories where the command table lives, as far as a script can tell."""
@@ -167,6 +169,12 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         sh.err(f"{argv[0]}: {where}{reason(error)}\n")
         return 1
+    except (TimeUp, Cancelled, Killed, Leave):
+        raise
+    except Exception as error:
+        # A defect in one command ends that command, not the session.
+        sh.err(f"{argv[0]}: internal error: {type(error).__name__}: {error}\n")
+        return 70
 
 
 def _runner(sh: Session) -> Any:
