@@ -17,6 +17,7 @@ from ramet.workspace.state import (
     RestoreReport,
     apply_state_dict,
     check_version,
+    finished_jobs,
     mounts_from,
     strict_or_report,
 )
@@ -60,6 +61,7 @@ def adopt_kernel(twin: Workspace, ws: Workspace) -> None:
     twin.commands.adopt(ws.commands)
     twin.history.adopt(ws.history)
     twin.cached_files.adopt(ws.cached_files)
+    twin.finished_jobs.extend(finished_jobs(ws))
     for session in ws.list_sessions():
         if session.session_id not in twin.sessions:
             twin.create_session(session.session_id)

@@ -51,7 +51,7 @@ def to_state_dict(ws: Workspace) -> dict[str, Any]:
         "dirty_inodes": [],
         "cache": {"entries": _cache_state(ws)},
         "history": {"records": [record.as_dict() for record in ws.history]},
-        "jobs": _job_states(ws),
+        "jobs": finished_jobs(ws),
         "left_out": left_out,
     }
 
@@ -101,9 +101,9 @@ def _cache_state(ws: Workspace) -> list[dict[str, Any]]:
     ]
 
 
-def _job_states(ws: Workspace) -> list[dict[str, Any]]:
+def finished_jobs(ws: Workspace) -> list[dict[str, Any]]:
     """Finished jobs; a running one cannot be carried."""
-    return [
+    return ws.finished_jobs + [
         {
             "session_id": session.session_id,
             "id": job.id,
@@ -202,10 +202,7 @@ def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> No
         ws.cached_files.put(Path(parse(plain["path"])), _entry(plain, opened))
     history = manifest.get("history") or {}
     ws.history.restore(ExecutionRecord.from_dict(plain) for plain in _list(history, "records"))
-    for plain in _list(manifest, "jobs"):
-        session_id = plain.get("session_id", "default")
-        if session_id in ws.sessions:
-            ws.get_session(session_id).state.jobs.restore(plain)
+    ws.finished_jobs.extend(_list(manifest, "jobs"))
 
 
 def _list(plain: Mapping[str, Any], key: str) -> list[dict[str, Any]]:

@@ -87,6 +87,8 @@ class Workspace:
         self.history = History()
         self.commands = CommandRegistry()
         self.closed = False
+        self.finished_jobs: list[dict[str, Any]] = []
+        """Jobs that had ended before this workspace was loaded or copied."""
         self.restored = RestoreReport()
         """What `load` could not bring back."""
         self._env = dict(env or {})
