@@ -112,6 +112,9 @@ class Parser(ConditionReader):
         options: Options = Options(),  # noqa: B008 - a frozen value
         start_line: int = 1,
     ) -> None:
+        if not text.endswith("\n") and not _continues(text, 0, len(text)):
+            # As bash does: then a missing word is an unexpected newline, not an unexpected end.
+            text += "\n"
         super().__init__(text, options, start_line)
         self.aliases: Mapping[str, str] = aliases if aliases is not None else {}
         self.warnings: list[tuple[int, str]] = []
@@ -266,7 +269,7 @@ class Parser(ConditionReader):
         if prefixed and self._no_command():
             return Pipeline((), negated, timed, (), line)
         first = self._command()
-        if not prefixed and (self.kind != OPERATOR or (self.raw != "|" and self.raw != "|&")):
+        if not negated and not timed and (self.kind != OPERATOR or (self.raw != "|" and self.raw != "|&")):
             return first
         stages, merge = [first], []
         while self.kind == OPERATOR and (self.raw == "|" or self.raw == "|&"):
@@ -691,9 +694,9 @@ class Parser(ConditionReader):
     def _assignment(self, raw: str) -> Assignment | None:
         """Reads the word in sight as an assignment; None, with nothing consumed, when it is none."""
         known = _assignments.get(raw) if raw else None
-        start = self.start
-        if known is not None and not self.text.startswith("(", self.stop):
-            self.pos = self.stop
+        start, stop = self.start, self.stop
+        if known is not None and not self.text.startswith("(", stop):
+            self.pos = stop
             return known
         m = _ASSIGNMENT(self.text, start, self.n)
         if m is None:
@@ -720,7 +723,7 @@ class Parser(ConditionReader):
         if self.text.startswith("(", self.pos) and self.pos < self.n:
             return Assignment(name, subscript, append, self._array(self.pos))
         found = Assignment(name, subscript, append, self.rest_of_word())
-        if raw and self.pos == self.stop and len(raw) < 80:
+        if raw and self.pos == stop and len(raw) < 80:
             if len(_assignments) >= _ASSIGNMENTS_KEPT:
                 _assignments.clear()
             _assignments[raw] = found
@@ -762,7 +765,11 @@ class Parser(ConditionReader):
             raise self.missing(")", self.start)
         text = self.text[self.start : end + 1]
         self.pos = end + 1
-        return Word((Literal(text), *self.rest_of_word().parts))
+        parts = self.rest_of_word().parts
+        if parts and isinstance(parts[0], Literal):
+            text += parts[0].text
+            parts = parts[1:]
+        return Word((Literal(text), *parts))
 
     # -------------------------------------------------------------- redirections
 
@@ -816,8 +823,8 @@ class Parser(ConditionReader):
                 word = Word((Literal(body),)) if body else EMPTY
             else:
                 line = self.line_at(self.pos)
-                inner = Parser(body, self.aliases, self.options, line - body.count("\n") - 1)
-                inner.depth = self.depth
+                inner = Parser("", self.aliases, self.options, line - body.count("\n") - 1)
+                inner.text, inner.n, inner.depth = body, len(body), self.depth
                 word = inner.document()
             here = HereDoc(word, one.delimiter, one.quoted)
             object.__setattr__(one.redirect, "here", here)

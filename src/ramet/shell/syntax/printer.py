@@ -116,11 +116,13 @@ class _Printer:
         self.pending: list[HereDoc] = []
         self.document = False  # a here-document was the last thing printed
         self.lead = False  # indentation is due before the next command
+        self.ended = False  # the last thing printed was the `&` of a background command
 
     # ------------------------------------------------------------------- basics
 
     def put(self, text: str) -> None:
         self.out.append(text)
+        self.ended = text == " &" or (self.ended and not text)
 
     def last(self) -> str:
         for text in reversed(self.out):
@@ -129,8 +131,9 @@ class _Printer:
         return ""
 
     def semicolon(self) -> None:
-        if self.last() not in ("&", "\n"):
-            self.put(";")
+        if self.last() == "\n" or self.ended or (self.bash and self.last() == "&"):
+            return
+        self.put(";")
 
     def newline(self, text: str) -> None:
         self.put("\n" + " " * self.indent + text)
@@ -144,7 +147,7 @@ class _Printer:
             self.put("\n")
             for here in documents:
                 self.put(self._body(here))
-            if separator and separator != ";":
+            if self.bash and separator and separator != ";":
                 self.put(" ")
             self.document = True
 
@@ -223,6 +226,8 @@ class _Printer:
             self.put(node.timed + " ")
         if node.negated:
             self.put("! ")
+        elif not node.stages and not node.timed:
+            self.put("! ! ")
         for place, stage in enumerate(node.stages):
             self.node(stage)
             if place == len(node.stages) - 1:

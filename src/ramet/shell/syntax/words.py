@@ -543,7 +543,7 @@ class WordReader(Scanner):
                 word = self._argument(_ARGUMENT)
                 args = () if not word.parts and op[0] in "^,~" else (word,)
                 return Param(name, subscript, form, op, args)
-        c = text[pos]
+        c = text[pos : pos + 1]
         if c == "/":
             return self._replacement(name, subscript, form)
         if c == ":":
@@ -579,8 +579,6 @@ class WordReader(Scanner):
 
     def _argument(self, mode: _Mode) -> Word:
         parts = self._parts(mode)
-        if self.pos >= self.n:
-            raise self.missing("}", self.pos)
         return Word(parts) if parts else EMPTY
 
 
