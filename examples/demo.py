@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from ramet import DiskResource, MountMode, RAMResource, Workspace
 
@@ -16,11 +17,11 @@ console = Console(highlight=False)
 
 async def show(ws: Workspace, command: str) -> None:
     """Run a command the way a person would see it in a terminal."""
-    console.print(f"[bold green]$[/] [bold]{command}[/]")
+    console.print(f"[bold green]$[/] [bold]{escape(command)}[/]", soft_wrap=True)
     result = await ws.execute(command)
     for text, style in ((result.text, ""), (result.error_text, "red")):
         if text:
-            console.print(text.rstrip("\n"), style=style, markup=False)
+            console.print(text.rstrip("\n"), style=style, markup=False, soft_wrap=True)
 
 
 async def main() -> None:
@@ -52,7 +53,7 @@ async def main() -> None:
         start = time.perf_counter()
         ws.snapshot(Path(folder) / "state.tar")
         again = Workspace.load(Path(folder) / "state.tar")
-        console.print(f"saved and loaded in {(time.perf_counter() - start) * 1000:.1f} ms: {again!r}")
+        console.print(f"saved and loaded in {(time.perf_counter() - start) * 1000:.1f} ms: {again!r}", markup=False)
         await show(again, 'echo "${#seen[@]} files were seen before"; cat /best.txt')
         await again.close()
         await ws.close()

@@ -22,6 +22,7 @@ class Channels:
     """Where an execution writes: into bounded memory, or through pipes to whoever iterates."""
 
     def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.captured_out, self.captured_err = Capture(limit), Capture(limit)
         self.stdout: Writer = self.captured_out
         self.stderr: Writer = self.captured_err

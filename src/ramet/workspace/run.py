@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ramet.core.errors import LimitExceeded, RametError
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
-from ramet.core.streams import Reader
+from ramet.core.streams import IteratorReader, Reader
 from ramet.shell.expand.values import EXPORT
 from ramet.workspace.execution import Channels
 from ramet.workspace.history import HEAD_BYTES, ExecutionRecord
@@ -61,6 +61,8 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             outcome.exit_code = 130
             raise
         finally:
+            if isinstance(call.stdin, IteratorReader):
+                await call.stdin.close()
             result = _result(call, channels, outcome, clock() - started)
             ws.history.add(_record(ws, call, result, outcome, started, clock()))
         return result
@@ -159,7 +161,7 @@ def _result(call: Call, channels: Channels, outcome: _Outcome, duration: float) 
         stderr=channels.captured_err.getvalue(),
         exit_code=outcome.exit_code,
         timed_out=outcome.timed_out,
-        truncated=outcome.truncated,
+        truncated=outcome.truncated or max(len(channels.captured_out), len(channels.captured_err)) > channels.limit,
         bytes_read=dict(fs.bytes_read),
         bytes_written=dict(fs.bytes_written),
         duration=duration,

@@ -27,13 +27,13 @@ Missing = Callable[[str], None]
 def save_resource(resource: Resource, missing: Missing) -> Plain:
     """The state of a resource: its type, whether loading needs another one, and content or redacted config."""
     bare = _innermost(resource)
+    if isinstance(bare, Described):
+        kind, config, redacted, needs_override = bare.describe()
+        return {"type": kind, "needs_override": needs_override, "redacted_fields": list(redacted), "config": config}
     if isinstance(bare, RAMResource):
         return _save_ram(bare)
     if isinstance(bare, DiskResource):
         return _save_disk(bare, missing)
-    if isinstance(bare, Described):
-        kind, config, redacted, needs_override = bare.describe()
-        return {"type": kind, "needs_override": needs_override, "redacted_fields": list(redacted), "config": config}
     return {"type": "custom", "needs_override": True, "redacted_fields": [], "config": {"class": type(bare).__name__}}
 
 

@@ -98,6 +98,7 @@ class Jobs:
         self.shell.processes[process.pid] = process
         process.task = asyncio.create_task(_contained(process, work))
         process.task.add_done_callback(lambda task: self._ended(process))
+        process.task.add_done_callback(lambda task: work.close())  # cancelled before its first step, it never began
         return process
 
     def _ended(self, process: Process) -> None:
@@ -116,6 +117,10 @@ class Jobs:
         job = Job(number, process, text)
         self.jobs.append(job)
         return job
+
+    def finished(self) -> list[Job]:
+        """Jobs that have ended."""
+        return [job for job in self.jobs if not job.running]
 
     # ------------------------------------------------------------------------------------------------- finding
 
