@@ -9,13 +9,18 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from ramet.shell.syntax.nodes import Literal, Part, Word
+from ramet.shell.expand.errors import Discard
+from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
+from ramet.shell.syntax.printer import word_text
 
 _NUMBERS = re.compile(r"([-+]?[0-9]{1,18})\.\.([-+]?[0-9]{1,18})(?:\.\.([-+]?[0-9]{1,18}))?", re.ASCII).fullmatch
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.([-+]?[0-9]{1,18}))?", re.ASCII).fullmatch
 
 _Unit = str | Part
 """One active character or one opaque part."""
+
+
+_BACKTICK = Escaped("`")
 
 
 class TooManyWords(Exception):
@@ -53,15 +58,23 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
     for count, found in enumerate(_expand(units)):
         if limit is not None and count >= limit:
             raise TooManyWords(limit)
+        if len(found) > 1 and _BACKTICK in found and _BACKTICK not in units:
+            raise Discard(
+                f'bad substitution: no closing "`" in `{word_text(_word(found[found.index(_BACKTICK) + 1 :]))}'
+            )
         yield _word(found)
 
 
 def _word(units: Sequence[_Unit]) -> Word:
+    """A word of its units. As in bash, where this happens to text, a name may grow: ``{$a,b}_c`` holds ``$a_c``."""
     parts: list[Part] = []
     text: list[str] = []
     for unit in units:
         if isinstance(unit, str):
-            text.append(unit)
+            if not text and parts and isinstance(last := parts[-1], Param) and _grows(last, unit):
+                parts[-1] = Param(last.name + unit, braced=False)
+            else:
+                text.append(unit)
         else:
             if text:
                 parts.append(Literal("".join(text)))
@@ -70,6 +83,10 @@ def _word(units: Sequence[_Unit]) -> Word:
     if text:
         parts.append(Literal("".join(text)))
     return Word(tuple(parts))
+
+
+def _grows(param: Param, unit: str) -> bool:
+    return not param.braced and (unit.isalnum() or unit == "_") and unit.isascii() and param.name.isidentifier()
 
 
 def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
@@ -156,8 +173,14 @@ def _sequence(units: Sequence[_Unit]) -> Iterator[list[_Unit]] | None:
                 width = max(len(one) for one in m.group(1, 2))
         return _range(int(m[1]), int(m[2]), int(m[3] or 0), lambda n: list(_padded(n, width)))
     if m := _LETTERS(text):
-        return _range(ord(m[1]), ord(m[2]), int(m[3] or 0), lambda n: [chr(n)])
+        return _range(ord(m[1]), ord(m[2]), int(m[3] or 0), _letter)
     return None
+
+
+def _letter(code: int) -> list[_Unit]:
+    """A character between the letters; a backslash quotes nothing and vanishes, a backtick is itself."""
+    char = chr(code)
+    return [SingleQuoted("")] if char == "\\" else [Escaped(char)] if char == "`" else [char]
 
 
 def _padded(number: int, width: int) -> str:

@@ -571,7 +571,16 @@ class WordReader(Scanner):
         if following and following in "/#%":
             op += following
             self.pos += 1
-        pattern = self._argument(_PATTERN)
+        if op == "//" and self.text.startswith("/", self.pos):
+            # The first character of a pattern that replaces everywhere cannot end it.
+            self.pos += 1
+            parts = self._parts(_PATTERN)
+            if parts and isinstance(parts[0], Literal):
+                pattern = Word((Literal("/" + parts[0].text), *parts[1:]))
+            else:
+                pattern = Word((Literal("/"), *parts))
+        else:
+            pattern = self._argument(_PATTERN)
         if self.text.startswith("/", self.pos) and self.pos < self.n:
             self.pos += 1
             return Param(name, subscript, form, op, (pattern, self._argument(_ARGUMENT)))
