@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ramet.shell.expand import transform
-from ramet.shell.expand.errors import Fatal
+from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef
 from ramet.shell.syntax.nodes import Param
@@ -101,10 +101,7 @@ def element(host: Any, name: str, subscript: str) -> str | None:
     if store.is_assoc(name):
         found: str | None = store.item(name, subscript)
         return found
-    try:
-        return store.item(name, host.evaluate(subscript))  # type: ignore[no-any-return]
-    except Fatal:
-        raise
+    return store.item(name, host.evaluate(subscript))  # type: ignore[no-any-return]
 
 
 def _indirect(node: Param) -> Base:
@@ -120,7 +117,7 @@ def _indirect(node: Param) -> Base:
         if found is None or isinstance(found, list):
             if isinstance(found, list) and len(found) == 1:
                 return parameter(host, found[0])
-            raise Fatal(f"{shown(node)}: invalid indirect expansion")
+            raise Discard(f"{shown(node)}: invalid indirect expansion")
         return parameter(host, found)
 
     return get
@@ -150,7 +147,7 @@ def parameter(host: Any, text: str) -> Found:
         if subscript == "*":
             return Star(host.store.elements(name))
         return host.store.element(name, subscript)  # type: ignore[no-any-return]
-    raise Fatal(f"{text}: invalid variable name")
+    raise Discard(f"{text}: invalid variable name")
 
 
 def target_of(host: Any, node: Param) -> str:
@@ -210,7 +207,7 @@ def _strip(op: str) -> Apply:
 
 def _replace(op: str) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
-        if not args[0]:
+        if not args[0] and op in ("/", "//"):
             return found
         pattern = compile_pattern(args[0], host.shopt("extglob"), host.shopt("nocasematch"))
         replacement = args[1] if len(args) > 1 else ""
@@ -241,12 +238,6 @@ def _slice(node: Param) -> Apply:
             return transform.substring(found, offset, length)
         kind = type(found)
         if node.name in ("@", "*") and node.form == "value":
-            if offset < 0:
-                values = [*found]
-                offset += len(values) + 1
-                if offset <= 0:
-                    return kind()
-                return kind(transform.slice_list(["", *values], offset, length))
             return kind(transform.slice_list([host.special("0") or "", *found], offset, length))
         name, _ = host.store.follow(node.name)
         array = host.store.array(name) or Indexed(found)

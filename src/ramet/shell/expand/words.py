@@ -82,7 +82,16 @@ def text(word: Word, quoted: bool = False, quote: Quote = None, assign: bool = F
         return _concat(_with_tildes(parts, assign, quote))
     if assign and len(parts) > 1 and any(type(p) is Literal and ":~" in p.text for p in parts):
         return _concat(_with_tildes(parts, assign, quote))
+    if assign:
+        return _concat([_assigned_part(part, quote) for part in parts])
     return _concat([_part_text(part, quoted, quote) for part in parts])
+
+
+def _assigned_part(part: Part, quote: Quote) -> Text:
+    """A part of an assignment's value: the words of its operators have the tildes of an assignment too."""
+    if isinstance(part, Param) and part.bad is None and part.op in CHOOSING:
+        return _choice_text(part, False, quote, assign=True)
+    return _part_text(part, False, quote)
 
 
 def document(word: Word) -> Text:
@@ -237,7 +246,7 @@ def _with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote) -> list[Te
     out: list[Text] = []
     for number, part in enumerate(parts):
         if type(part) is not Literal:
-            out.append(_part_text(part, False, quote))
+            out.append(_assigned_part(part, quote) if assign else _part_text(part, False, quote))
             continue
         last = number == len(parts) - 1
         rest, at_start = part.text, number == 0
@@ -284,9 +293,16 @@ def getter(node: Param) -> tuple[bool, Callable[[Any], Any]]:
         message = f"${{{node.bad}}}: bad substitution"
 
         def bad(host: Any) -> Found:
-            raise Fatal(message)
+            raise Discard(message)
 
         return False, bad
+    if node.op == ":" and len(node.args) == 1 and not node.args[0].parts:
+        empty = f"${{{node.name}{'' if node.subscript is None else f'[{node.subscript}]'}:}}: bad substitution"
+
+        def missing(host: Any) -> Found:
+            raise Discard(empty)
+
+        return False, missing
     choosing = node.op in CHOOSING
     base, apply = base_of(node), None if choosing else apply_of(node)
     if not choosing and apply is None and node.subscript is None and node.form == "value" and _plain(node.name):
@@ -384,7 +400,8 @@ class Choice(NamedTuple):
     word: Word
 
     def takes_word(self, found: Found) -> bool:
-        null = is_null(found, self.node.op[0] == ":")
+        colon = self.node.op[0] == ":" and not (self.node.form == "indirect" and isinstance(found, list))
+        null = is_null(found, colon)
         return not null if self.node.op[-1] == "+" else null
 
 
@@ -393,9 +410,11 @@ def _choice(node: Param) -> Choice:
     return Choice(node, wait, get, node.args[0] if node.args else Word(()))
 
 
-def _argument_text(choice: Choice, quoted: bool, quote: Quote) -> Text:
+def _argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = False) -> Text:
     if choice.node.op[-1] in "=?" and not quoted:
         return text(choice.word, quote=None, assign=choice.node.op[-1] == "=")
+    if assign and not quoted:
+        return text(choice.word, quote=quote, assign=True)
     return text(choice.word, quoted=quoted, quote=quote)
 
 
@@ -434,9 +453,9 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     return Text(False, run)
 
 
-def _choice_text(node: Param, quoted: bool, quote: Quote) -> Text:
+def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
     choice = _choice(node)
-    argument = _argument_text(choice, quoted, quote)
+    argument = _argument_text(choice, quoted, quote, assign)
     key = _key_text(node) if node.op[-1] == "=" else None
     escaped = quote if quoted else None
     get = choice.get
@@ -783,7 +802,7 @@ _SMALL: Final = 512
 def _braced(source: Word) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
     if not has_braces(source):
         return [_plan(source)]
-    found = list(itertools.islice(expand_braces(source), _SMALL + 1))
+    found = [_rejoined(word) for word in itertools.islice(expand_braces(source), _SMALL + 1)]
     plain = _plan(source)
     if len(found) == 1:
         return [_plan(found[0])]
@@ -808,6 +827,32 @@ def _braced(source: Word) -> list[tuple[bool, str | None, Callable[[Any], Any] |
                     await pending
 
     return [(True, None, None, run)]
+
+
+def _rejoined(word: Word) -> Word:
+    """Braces are text: `$x` before one takes the letters that end up behind it into its name."""
+    parts = word.parts
+    if not any(isinstance(part, Param) and not part.braced for part in parts[:-1]):
+        return word
+    out: list[Part] = []
+    for part in parts:
+        before = out[-1] if out else None
+        if (
+            type(part) is Literal
+            and isinstance(before, Param)
+            and not before.braced
+            and _plain(before.name)
+            and (more := _NAME_REST.match(part.text)) is not None
+        ):
+            out[-1] = Param(before.name + more[0], braced=False)
+            if more.end() < len(part.text):
+                out.append(Literal(part.text[more.end() :]))
+        else:
+            out.append(part)
+    return Word(tuple(out))
+
+
+_NAME_REST: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
 async def _many_words(host: Any, source: Word, out: list[str]) -> None:

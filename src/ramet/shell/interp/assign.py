@@ -10,6 +10,7 @@ from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, Assoc, Indexed
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Word
+from ramet.shell.syntax.printer import assignment_text
 
 
 class Item(NamedTuple):
@@ -39,6 +40,8 @@ class Assign(NamedTuple):
     word: Callable[[Session], Any]
     name: str
     shown: Callable[[Session], str]
+    literal: str | None = None
+    """An array as text: what stands in the environment of a command it is put before."""
 
 
 def compile_assign(node: Assignment) -> Assign:
@@ -192,7 +195,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     def shown(sh: Session) -> str:
         return f"{name}="
 
-    return Assign(True, run, word, name, shown)
+    return Assign(True, run, word, name, shown, assignment_text(node).partition("=")[2])
 
 
 def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> None:
@@ -216,6 +219,7 @@ def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> Non
         store.values[name] = array
     else:
         index = array.top
+        store.values[name] = array
         for item in items:
             if item.key is not None:
                 index = sh.evaluate(item.key) if item.key.strip() else 0
@@ -229,7 +233,6 @@ def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> Non
                 value = store._appended(name, array.items.get(index, ""), value)
             array.set(index, value if plain else store.transform(name, value))
             index += 1
-        store.values[name] = array
     if sh.allexport:
         store.flag(name, EXPORT)
 
@@ -243,7 +246,7 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: list[Item], append:
         if item.key is not None and not loose:
             value = item.value
             if item.append:
-                value = store._appended(name, array.items.get(item.key, old.items.get(item.key, "")), value)
+                value = store._appended(name, (array if append else old).items.get(item.key, ""), value)
             array.set(item.key, store.transform(name, value))
         elif loose:
             if pending is None:

@@ -13,9 +13,10 @@ from ramet.shell.expand import words
 from ramet.shell.expand.arith import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.cond import compile_cond
 from ramet.shell.interp.descriptors import Description
-from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.drive import EXIT, Result, Run, drive
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.pipeline import compile_pipeline
 from ramet.shell.interp.redirect import compile_redirects, run_redirected
@@ -335,6 +336,15 @@ def _function(node: nodes.Function) -> Run:
         nonlocal body
         if body is None:
             body = compile_function_body(node)
+        if any(char in node.name for char in "$`'\"\\"):
+            sh.complain(f"`{node.name}': not a valid identifier")
+            sh.status = 1
+            return 1
+        if sh.posix and node.name in SPECIAL:
+            sh.line = node.line
+            sh.complain(f"`{node.name}': is a special builtin")
+            sh.flow_status = sh.status = 2
+            return EXIT
         old = sh.functions.get(node.name)
         if old is not None and node.name in sh.shell.readonly_functions(sh):
             sh.complain(f"{node.name}: readonly function")

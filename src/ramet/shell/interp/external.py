@@ -16,18 +16,20 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave
 
-BIN: Final = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
+BIN: Final = ("/usr/bin", "/bin")
 """Directories where the command table lives, as far as a script can tell."""
 SHELLS: Final = frozenset(("sh", "bash", "dash"))
 
 
 def in_table(sh: Session, name: str) -> bool:
-    return name in sh.shell.commands or name in SHELLS
+    return name in sh.shell.commands or name in SHELLS or name in AS_PROGRAMS
 
 
-async def run_external(sh: Session, argv: list[str]) -> int:
-    """Run a program by name or path."""
+async def run_external(sh: Session, argv: list[str], called: str | None = None) -> int:
+    """Run a program by name or path; `called` is what it is to take for its own name."""
     name = argv[0]
+    if called is not None:
+        argv = [called, *argv[1:]]
     if "/" in name:
         return await _by_path(sh, argv, name)
     found = await search(sh, name)
@@ -125,6 +127,11 @@ async def _script_file(sh: Session, path: Path, shown: str, argv: list[str]) -> 
 
 async def _table(sh: Session, name: str, argv: list[str]) -> int:
     command = sh.shell.commands.get(name)
+    if command is None and name in AS_PROGRAMS:
+        from ramet.shell.interp.builtins import BUILTINS
+        from ramet.shell.interp.simple import run_builtin
+
+        return await run_builtin(sh, BUILTINS[name], [name, *argv[1:]])
     if command is None:
         return await sh.shell.run_bash(sh, argv)
     return await run_exec(sh, command, argv)
@@ -225,14 +232,10 @@ def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
 
 async def _run_child(child: Session, argv: list[str]) -> int:
     """A program started by a program: functions and aliases do not exist for it, builtins do as programs."""
-    from ramet.shell.interp.builtins import BUILTINS
-    from ramet.shell.interp.simple import run_builtin
     from ramet.shell.interp.subshell import run_shell
 
     async def body(sh: Session) -> int:
         name = argv[0] if argv else ""
-        if "/" not in name and await search(sh, name) is None and name in BUILTINS and name in _AS_PROGRAMS:
-            return await run_builtin(sh, BUILTINS[name], argv)
         if "/" not in name and sh.hashed.get(name) is None and await search(sh, name) is None:
             raise _missing(name)
         return await run_external(sh, argv)
@@ -243,7 +246,7 @@ async def _run_child(child: Session, argv: list[str]) -> int:
         return 128 + killed.signal
 
 
-_AS_PROGRAMS: Final = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
+AS_PROGRAMS: Final = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
 
 
 def _missing(name: str) -> OSError:

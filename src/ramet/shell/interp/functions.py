@@ -9,6 +9,7 @@ from typing import Final
 from ramet.shell.expand.errors import Discard
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Frame, FunctionDef, Session
+from ramet.shell.interp.variables import Scope
 
 HOP: Final = 48
 """Calls that nest on one stack before the next one gets a task, and with it a stack, of its own."""
@@ -58,7 +59,11 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
     sh.params = argv[1:]
     sh.loops = 0
     if not scoped:
-        sh.store.scopes.append({})
+        sh.store.scopes.append(Scope())
+    else:
+        scope = sh.store.scopes[-1]
+        scope.temporary = False
+        scope.temps = set(scope)
     try:
         if sh.watch and "DEBUG" in sh.traps:
             return drive(_debugged(sh, function, frame))

@@ -27,7 +27,10 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     child.parent, child.process = sh, sh.process
     child.name = child.arg0 = argv[0]
     adopt_environment(child, sh.environment())
-    child.vars["PWD"] = sh.pwd
+    if "PWD" not in sh.store.exported():
+        child.cwd = await shell.fs.resolve(sh.cwd, missing_ok=True)
+    child.vars["PWD"] = str(child.cwd)
+    child.ulimits = dict(sh.ulimits)
     for name, body in sh.functions.items():
         if sh.store.attrs.get("\1" + name):
             child.functions[name] = body

@@ -47,9 +47,9 @@ def _is_prompt(stage: Any) -> bool:
 
 
 def _negated(body: Run) -> Run:
-    async def waiting(sh: Session, pending: Awaitable[int]) -> int:
+    async def waiting(sh: Session, pending: Awaitable[int], ignored: bool) -> int:
         result = await pending
-        sh.ignore -= 1
+        sh.ignore -= ignored
         return finish(sh, result)
 
     def finish(sh: Session, result: int) -> int:
@@ -59,11 +59,13 @@ def _negated(body: Run) -> Run:
         return sh.status
 
     def run(sh: Session) -> Result:
-        sh.ignore += 1
+        # bash decides by what holds now: `set -e` that comes inside a negated function still counts there.
+        ignored = sh.errexit or "ERR" in sh.traps
+        sh.ignore += ignored
         result = body(sh)
         if type(result) is not int:
-            return waiting(sh, result)  # type: ignore[arg-type]
-        sh.ignore -= 1
+            return waiting(sh, result, ignored)  # type: ignore[arg-type]
+        sh.ignore -= ignored
         return finish(sh, result)
 
     return run
@@ -115,6 +117,9 @@ async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: 
                 source = Description(reader)
             if ending:
                 last = child
+                if len(tasks) > sum(isinstance(task, int) for task in tasks):
+                    # The stages before get their first turn, as processes that are already running would.
+                    await asyncio.sleep(0)
                 status = await run_shell(child, stage)
                 tasks.append(status)
             elif prompt[number]:

@@ -93,6 +93,19 @@ def expand_text(sh: Session, text: str) -> str:
     return str(compiled.run(sh))
 
 
+def parse_subscript(text: str) -> Word | None:
+    """A text as the subscript of an array; None when it does not parse."""
+    from ramet.shell.syntax.errors import SyntaxFailure
+    from ramet.shell.syntax.parser import Parser
+
+    try:
+        script = Parser(f"_[{text}]=").next()
+    except SyntaxFailure:
+        return None
+    node = script.statements[0].node if script is not None else None
+    return node.assigns[0].subscript if isinstance(node, Simple) and node.assigns else None
+
+
 def parse_quoted(text: str) -> Word | None:
     """A text as the inside of double quotes; None when it does not parse."""
     from ramet.shell.syntax.errors import SyntaxFailure

@@ -18,6 +18,7 @@ from ramet.shell.expand import words
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
 from ramet.shell.interp.session import Session
+from ramet.shell.interp.traps import failed
 from ramet.shell.syntax.nodes import Redirect
 from ramet.shell.syntax.printer import word_text
 
@@ -167,6 +168,9 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
             raise RedirectError(f"{word}: Network is unreachable")
     if len(sh.fds) >= sh.budget.limits.open_files:
         raise sh.budget.exceeded("open_files", word)
+    lowered = sh.ulimits.get("n")
+    if lowered is not None and lowered[0].isdigit() and len(sh.fds) >= int(lowered[0]):
+        raise RedirectError(f"{word}: Too many open files")
     how = _HOW[op]
     try:
         path = paths.parse(word, sh.cwd)
@@ -234,15 +238,23 @@ async def keep(sh: Session, undo: Undo) -> None:
 async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session], Result]) -> int:
     """Run something under redirections."""
     undo: Undo = []
+    mark = len(sh.substitutions)
     try:
         if not await apply(sh, plans, undo):
             sh.status = 1
-            return 1
-        result: Any = run(sh)
+            result: Any = 1
+            if not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                result = failed(sh, 1)
+                if type(result) is not int:
+                    result = await result
+            return int(result)
+        result = run(sh)
         if type(result) is not int:
             result = await result
     finally:
         good = True if not undo else await restore(sh, undo)
+        if len(sh.substitutions) > mark:
+            await sh.shell.end_substitutions(sh, mark)
     if not good and result == 0:
         sh.status = result = 1
     return int(result)

@@ -15,11 +15,11 @@ from ramet.core.errors import LimitExceeded, reason
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
-from ramet.shell.expand import arith
+from ramet.shell.expand import arith, words
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import DEFAULT_IFS
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
-from ramet.shell.interp.drive import Result, Run
+from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
 from ramet.shell.interp.specials import install
 from ramet.shell.interp.variables import Variables
@@ -70,7 +70,7 @@ class Session:
         "pid", "pipefail", "pipes", "posix", "process", "random", "seconds_base", "shell", "shopts",
         "source", "status", "store", "sub_level", "substitution_status", "substitutions", "trap_depth", "traps",
         "traps_shown", "umask", "vars", "watch", "xtrace", "top_pid", "in_trap", 
-        "coprocs", "completions", "origin", "trace_level",
+        "coprocs", "completions", "origin", "trace_level", "trap_line", "ulimits",
     )  # fmt: skip
 
     def __init__(self, shell: Shell) -> None:
@@ -98,7 +98,7 @@ class Session:
         self.disabled: set[str] = set()
         self.hashed: dict[str, tuple[str, int]] = {}
         self.status = 0
-        self.pipes: list[int] | None = None
+        self.pipes: list[int] | None = []
         self.last_arg = ""
         self.getopts: tuple[int, int] = (1, 0)
         self.random = random.Random(0)
@@ -131,6 +131,8 @@ class Session:
         self.origin = "main"
         self.watch = False
         self.trace_level = 0
+        self.trap_line: tuple[int, int] | None = None
+        self.ulimits: dict[str, tuple[str, str]] = {}
         self.command_text_now: Any = None
         self.jobs: Jobs = shell.new_jobs()
         self._wire()
@@ -139,7 +141,7 @@ class Session:
 
     def _wire(self) -> None:
         store = self.store
-        store.host, store.arith, store.warn = self, self.evaluate, self.complain
+        store.host, store.arith, store.warn = self, self.evaluate_key, self.complain
         store.key_of = self.expand_key
 
     # ------------------------------------------------------------------------------------------------- forking
@@ -187,6 +189,7 @@ class Session:
         twin.parent, twin.process = self, self.process
         twin.substitution_status, twin.substitutions = None, []
         twin.coprocs, twin.origin = {}, self.origin
+        twin.trap_line, twin.ulimits = None, dict(self.ulimits)
         twin.trace_level, twin.command_text_now = self.trace_level, self.command_text_now
         twin.jobs = self.jobs.fork()
         twin._wire()
@@ -219,7 +222,7 @@ class Session:
     def flags(self) -> str:
         """`$-`."""
         letters = "".join(letter for letter, name in LETTERS.items() if name in self.options)
-        return letters + self.shell.invocation
+        return letters + ("c" if self.origin == "environment" else "" if self.source else "s")
 
     def syntax_options(self) -> Options:
         shopts = self.shopts
@@ -253,8 +256,24 @@ class Session:
             raise Discard(str(error)) from None
 
     def expand_key(self, text: str) -> str:
-        """The text of a subscript that comes from a value at run time, as a key."""
-        return text
+        """The text of a subscript that is read at run time (`unset 'a[$k]'`), as a key."""
+        if not any(char in text for char in "$`'\"\\"):
+            return text
+        from ramet.shell.interp.prompt import parse_subscript
+
+        word = parse_subscript(text)
+        if word is None:
+            return text
+        compiled = words.text(word)
+        found = drive(compiled.run(self)) if compiled.wait else compiled.run(self)
+        if not isinstance(found, str):
+            found.close()
+            raise Discard(f"{text}: a substitution in a subscript that is read at run time must not wait")
+        return found
+
+    def evaluate_key(self, text: str) -> int:
+        """A subscript that is read at run time, as a number."""
+        return self.evaluate(self.expand_key(text) if "$" in text or "`" in text else text)
 
     def home(self, user: str) -> str | None:
         if not user:
@@ -296,8 +315,7 @@ class Session:
 
     @property
     def pwd(self) -> str:
-        found = self.vars.get("PWD")
-        return found if type(found) is str and found else str(self.cwd)
+        return str(self.cwd)
 
     def own_pid(self) -> int:
         """`$BASHPID`."""

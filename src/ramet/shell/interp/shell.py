@@ -80,7 +80,6 @@ class Shell:
         self.hook = hook
         self.name = name
         self.services = dict(services or {})
-        self.invocation = "s"
         self.processes: dict[int, Process] = {}
         self._pids = itertools.count(1001)
 

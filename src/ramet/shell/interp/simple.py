@@ -11,8 +11,9 @@ from typing import Any
 from ramet.shell.expand import quote, words
 from ramet.shell.expand.errors import Readonly
 from ramet.shell.expand.values import EXPORT
-from ramet.shell.interp.assign import Assign, compile_assign
+from ramet.shell.interp.assign import Assign, AssignWord, compile_assign
 from ramet.shell.interp.builtins import BUILTINS
+from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
@@ -89,6 +90,7 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
                 for one in runs:
                     one(sh)
             sh.pipes = None
+            sh.last_arg = ""
             sh.status = 0
             return 0
 
@@ -105,6 +107,7 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
             else:
                 assign.run(sh)
         sh.pipes = None
+        sh.last_arg = ""
         status = sh.substitution_status or 0
         sh.status = status
         return status
@@ -139,15 +142,14 @@ def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan])
     async def run(sh: Session) -> int:
         sh.line = node.line
         sh.substitution_status = None
+        for assign in assigns:
+            if assign.wait:
+                await assign.run(sh)
+            else:
+                assign.run(sh)
         undo: Undo = []
         try:
             good = await apply(sh, redirects, undo)
-            if good:
-                for assign in assigns:
-                    if assign.wait:
-                        await assign.run(sh)
-                    else:
-                        assign.run(sh)
         finally:
             await restore(sh, undo)
         sh.pipes = None
@@ -171,7 +173,7 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[.
             return drive(slow(sh, argv))
         name = argv[0]
         function = sh.functions.get(name)
-        if function is not None:
+        if function is not None and not (sh.posix and name in SPECIAL):
             sh.last_arg = argv[-1]
             return call_function(sh, function, argv)
         builtin = builtins.get(name)
@@ -179,7 +181,7 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[.
             return drive(_external(sh, argv))
         result = builtin(sh, argv)
         if type(result) is int:
-            sh.last_arg = argv[-1]
+            sh.last_arg = argv[-1] if type(argv[-1]) is str else shown_argument(argv[-1])
             sh.pipes = None
             if result < 256:
                 sh.status = result
@@ -189,9 +191,14 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[.
     return run
 
 
+def shown_argument(word: str) -> str:
+    """What `$_` becomes: an array assignment counts by its name."""
+    return word.name if isinstance(word, AssignWord) and word.items is not None else str(word)
+
+
 async def _settle(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
     result = await pending
-    sh.last_arg = argv[-1]
+    sh.last_arg = shown_argument(argv[-1])
     sh.pipes = None
     if result < 256:
         sh.status = result
@@ -263,7 +270,7 @@ async def _with_assignments(
 ) -> int:
     """`x=1 command`: the variables exist, exported, while the command runs."""
     store = sh.store
-    store.push()
+    store.push(temporary=True)
     depth = len(store.scopes)
     try:
         for assign in assigns:
@@ -276,7 +283,9 @@ async def _with_assignments(
                     return 1
                 continue
             store.save(assign.name)
-            if assign.wait:
+            if assign.literal is not None:
+                store.set(assign.name, assign.literal)
+            elif assign.wait:
                 await assign.run(sh)
             else:
                 assign.run(sh)
@@ -321,7 +330,7 @@ async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: 
     name = argv[0]
     if functions:
         function = sh.functions.get(name)
-        if function is not None:
+        if function is not None and not (sh.posix and name in SPECIAL):
             sh.last_arg = argv[-1]
             result: Any = call_function(sh, function, argv, scoped)
             if type(result) is not int:
@@ -339,7 +348,7 @@ async def run_builtin(sh: Session, builtin: Builtin, argv: list[str]) -> int:
     result: Any = builtin(sh, argv)
     if type(result) is not int:
         result = await result
-    sh.last_arg = str(argv[-1])
+    sh.last_arg = shown_argument(argv[-1])
     sh.pipes = None
     if result < 256:
         sh.status = result

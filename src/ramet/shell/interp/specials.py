@@ -52,6 +52,8 @@ def _pipe_status(sh: Session) -> list[str]:
 
 
 def _line(sh: Session) -> str:
+    if sh.trap_line is not None and sh.trap_line[1] == len(sh.frames):
+        return str(sh.trap_line[0])
     return str(sh.line)
 
 
@@ -128,6 +130,9 @@ def adopt_environment(sh: Session, env: dict[str, str]) -> None:
                 continue
             sh.vars[name] = value
             sh.store.attrs[name] = EXPORT
+    for option in env.get("SHELLOPTS", "").split(":"):
+        if option in OPTIONS:
+            sh.set_option(option, True)
     level = sh.store.get("SHLVL") or "0"
     sh.vars["SHLVL"] = str(int(level) + 1 if level.isdigit() else 1)
     sh.store.attrs["SHLVL"] = EXPORT

@@ -28,9 +28,9 @@ def report(sh: Session, error: Exception) -> int:
         sh.complain("maximum recursion depth reached")
         return 1
     sh.complain(str(error))
-    if isinstance(error, Unbound):
-        return 127
-    return error.status if isinstance(error, ShellError) else 1
+    status = error.status if isinstance(error, ShellError) else 127 if isinstance(error, Unbound) else 1
+    # An unset variable ends `bash -c` with 127, any other shell with 1.
+    return 1 if status == 127 and (sh.origin != "environment" or sh.sub_level) else status
 
 
 def settle(sh: Session, result: int) -> int:
@@ -50,8 +50,6 @@ async def run_shell(sh: Session, run: Run) -> int:
             sh.status = settle(sh, result)
         except ERRORS as error:
             sh.status = report(sh, error)
-            if sh.status == 127:
-                sh.status = 1
         except Leave as leave:
             sh.status = settle(sh, leave.result)
         if sh.traps:

@@ -23,11 +23,14 @@ async def run_trap(sh: Session, name: str) -> int:
     if not action:
         return 0
     status, pipes, line, last = sh.status, sh.pipes, sh.line, sh.last_arg
+    outer = sh.trap_line
+    sh.trap_line = (line, len(sh.frames))
     sh.in_trap += 1
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True)
     finally:
         sh.in_trap -= 1
+        sh.trap_line = outer
     if result == EXIT:
         return EXIT
     if result == RETURN:
@@ -135,17 +138,14 @@ async def _err(sh: Session, status: int) -> int:
 async def _run_action(sh: Session, action: str) -> int:
     if not action:
         return 0
-    line = sh.line
+    line, outer = sh.line, sh.trap_line
+    sh.trap_line = (line, len(sh.frames))
     sh.in_trap += 1
-    errexit = sh.errexit
-    sh.errexit = False
     try:
         return await sh.shell.run_text(sh, action, keep_line=True)
     finally:
         sh.in_trap -= 1
-        sh.line = line
-        if errexit and "errexit" in sh.options:
-            sh.errexit = True
+        sh.line, sh.trap_line = line, outer
 
 
 async def exit_trap(sh: Session) -> None:

@@ -51,13 +51,31 @@ def is_name(text: str) -> bool:
     return text.isascii() and text.isidentifier()
 
 
+class Scope(dict[str, Saved]):
+    """What the names that a function (or the assignments before a command) took over meant outside."""
+
+    __slots__ = ("temporary", "temps")
+
+    def __init__(self, temporary: bool = False) -> None:
+        super().__init__()
+        self.temporary = temporary
+        self.temps: set[str] = set()
+        """Names that came with the call (`x=1 f`): unsetting one shows the outer value again."""
+
+    def twin(self) -> Scope:
+        copy = Scope(self.temporary)
+        copy.update(self)
+        copy.temps = set(self.temps)
+        return copy
+
+
 class Variables:
     __slots__ = ("arith", "attrs", "host", "key_of", "scopes", "token", "values", "warn")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
         self.attrs: dict[str, int] = {}
-        self.scopes: list[dict[str, Saved]] = []
+        self.scopes: list[Scope] = []
         self.token: object = object()
         self.host: object = None
         self.arith: Callable[[str], int] = int
@@ -69,7 +87,7 @@ class Variables:
         twin = Variables()
         twin.values = dict(self.values)
         twin.attrs = dict(self.attrs)
-        twin.scopes = [dict(scope) for scope in self.scopes]
+        twin.scopes = [scope.twin() for scope in self.scopes]
         if not borrow:
             values, token = twin.values, twin.token
             for name, value in values.items():
@@ -167,7 +185,8 @@ class Variables:
             if index < 0:
                 index += array.top
                 if index < 0:
-                    raise Discard(f"{name}: bad array subscript")
+                    self.warn(f"{name}: bad array subscript")
+                    return None
             return array.items.get(index)
         return self.get(name) if index in (0, -1) else None
 
@@ -308,7 +327,7 @@ class Variables:
         for depth in range(len(self.scopes) - 1, -1, -1):
             scope = self.scopes[depth]
             if name in scope:
-                if depth == len(self.scopes) - 1:
+                if not scope.temporary and name not in scope.temps and depth == self._own_depth():
                     self.values[name] = None
                     self.attrs.pop(name, None)
                 else:
@@ -334,8 +353,15 @@ class Variables:
 
     # ------------------------------------------------------------------------------------------------- scopes
 
-    def push(self) -> None:
-        self.scopes.append({})
+    def push(self, temporary: bool = False) -> None:
+        self.scopes.append(Scope(temporary))
+
+    def _own_depth(self) -> int:
+        """The place of the running function's scope."""
+        depth = len(self.scopes) - 1
+        while depth >= 0 and self.scopes[depth].temporary:
+            depth -= 1
+        return depth
 
     def pop(self) -> None:
         scope = self.scopes.pop()
@@ -357,16 +383,24 @@ class Variables:
         """Remember what a name means outside, once per scope."""
         scope = self.scopes[-1]
         if name not in scope:
-            scope[name] = (self.values.get(name, MISSING), self.attrs.get(name, 0))
+            value = self.values.get(name, MISSING)
+            scope[name] = (value, self.attrs.get(name, 0))
+            if isinstance(value, Indexed | Assoc):
+                self.values[name] = value.copy(self.token)
 
     def local(self, name: str, inherit: bool = False) -> None:
         """Give the running function its own variable of this name."""
-        if name in self.scopes[-1]:
+        scope = self.scopes[self._own_depth()]
+        if name in scope:
+            scope.temps.discard(name)
             return
         flags = self.attrs.get(name, 0)
         if flags & READONLY:
             raise Readonly(name)
-        self.save(name)
+        scope[name] = (self.values.get(name, MISSING), flags)
+        value = self.values.get(name)
+        if inherit and isinstance(value, Indexed | Assoc):
+            self.values[name] = value.copy(self.token)
         if not inherit:
             self.values[name] = None
             if flags & EXPORT:

@@ -137,7 +137,7 @@ def local(sh: Session, argv: list[str]) -> Result:
             frame.options = (set(sh.options), set())
         return 0
     if not request.words:
-        scope = sh.store.scopes[-1]
+        scope = sh.store.scopes[sh.store._own_depth()]
         lines = [f"{line}\n" for name in sorted(scope) if (line := setting_line(sh, name)) is not None]
         return sh.out(encode("".join(lines)), "local")
     if request.show:
@@ -212,8 +212,6 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     reference = bool(request.add & NAMEREF) or bool(request.remove & NAMEREF)
     if local:
         inherit = request.inherit or "localvar_inherit" in sh.shopts
-        if assignment is not None and assignment.append and name not in store.scopes[-1] and not inherit:
-            inherit = False
         store.local(name, inherit)
     elif request.everywhere and store.scopes:
         return _apply_global(sh, request, name, assignment)
@@ -527,11 +525,9 @@ def _unset_element(sh: Session, name: str, subscript: str) -> int:
             store.unset(name)
         return 0
     if isinstance(value, Assoc):
-        if len(subscript) > 1 and subscript[0] == subscript[-1] and subscript[0] in "'\"":
-            subscript = subscript[1:-1]
-        store.unset_item(name, subscript)
+        store.unset_item(name, subscript if subscript in value.items else sh.expand_key(subscript))
     else:
-        store.unset_item(name, sh.evaluate(subscript))
+        store.unset_item(name, sh.evaluate_key(subscript))
     return 0
 
 

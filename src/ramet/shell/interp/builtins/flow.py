@@ -69,7 +69,7 @@ def return_(sh: Session, argv: list[str]) -> Result:
             status = found & 255
     if not sh.frames:
         sh.complain("return: can only `return' from a function or sourced script")
-        return status if words and status else 1 if not words else 2
+        return 2
     sh.flow_status = status
     return RETURN
 

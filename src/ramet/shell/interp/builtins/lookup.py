@@ -17,7 +17,7 @@ from ramet.shell.syntax.printer import function_text
 KEYWORDS: Final = (
     "if then else elif fi case esac for select while until do done in function time { } ! [[ ]] coproc".split()
 )
-_SPECIAL: Final = frozenset(
+SPECIAL: Final = frozenset(
     ". : break continue eval exec exit export readonly return set shift source times trap unset".split()
 )
 
@@ -102,10 +102,12 @@ async def _describe(sh: Session, name: str, flags: str) -> list[str]:
         if name in sh.functions and "f" not in flags:
             lines.append("function" if kind else f"{name} is a function\n{function_text(sh.functions[name].node)}")
         if name in _table() and name not in sh.disabled:
-            special = "special " if sh.posix and name in _SPECIAL else ""
+            special = "special " if sh.posix and name in SPECIAL else ""
             lines.append("builtin" if kind else f"{name} is a {special}shell builtin")
         if "p" in flags and lines and not every:
             return _QUIET
+        if "p" in flags and lines:
+            lines = _Quiet()
     if lines and not every:
         return lines[:1]
     if every and "/" not in name:
@@ -119,7 +121,7 @@ async def _describe(sh: Session, name: str, flags: str) -> list[str]:
     if kind:
         lines += ["file"] * len(files)
     elif set("pP") & set(flags):
-        lines = [line for line in lines if line.startswith("/")] + files
+        return _Quiet(files) if lines or files else []
     else:
         lines += [f"{name} is {file}" for file in files]
     return lines if every else lines[:1]
@@ -138,6 +140,7 @@ _QUIET: Final = _Quiet()
 def command(sh: Session, argv: list[str]) -> Result:
     i = 1
     mode = ""
+    standard = False
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
         word = argv[i]
         i += 1
@@ -149,6 +152,7 @@ def command(sh: Session, argv: list[str]) -> Result:
                 sh.err("command: usage: command [-pVv] command [arg ...]\n")
                 return 2
             mode = letter if letter in "vV" else mode
+            standard = standard or letter == "p"
     words = argv[i:]
     if not words:
         return 0
@@ -156,7 +160,17 @@ def command(sh: Session, argv: list[str]) -> Result:
         return drive(_command_verbose(sh, [str(word) for word in words]))
     if mode == "v":
         return drive(_command_v(sh, [str(word) for word in words]))
+    if standard and words[0] not in _table():
+        return drive(_standard(sh, words))
     return drive(sh.shell.invoke(sh, words, functions=False))
+
+
+async def _standard(sh: Session, words: list[str]) -> int:
+    """`command -p`: the program where programs live, whatever PATH says."""
+    from ramet.shell.interp.external import BIN, run_external
+
+    found = await search_path(sh, words[0], ":".join(BIN))
+    return await run_external(sh, words if found is None else [_shown(found), *words[1:]])
 
 
 async def _command_verbose(sh: Session, names: list[str]) -> int:

@@ -184,8 +184,8 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
     if clean:
         for variable in list(sh.store.exported()):
             sh.store.flag(variable, remove=1)
-    status = await run_external(sh, argv)
     sh.traps.pop("EXIT", None)
+    status = await run_external(sh, argv, name)
     sh.flow_status = status
     return EXIT
 
@@ -233,7 +233,16 @@ def history(sh: Session, argv: list[str]) -> Result:
     if "-c" in argv[1:]:
         sh.history.clear()
         return 0
-    count = int(argv[1]) if len(argv) > 1 and argv[1].isdigit() else len(sh.history)
+    words = argv[1:]
+    if words and words[0].startswith("-") and words[0][1:2].isdigit():
+        sh.complain(f"history: {words[0][:2]}: invalid option")
+        sh.err("history: usage: history [-c] [-d offset] [n] or history -anrw [filename] or history -ps arg [arg...]\n")
+        return 2
+    if len(words) > 1:
+        return sh.error("history: too many arguments")
+    if words and not words[0].lstrip("+").isdigit():
+        return sh.error(f"history: {words[0]}: numeric argument required")
+    count = int(words[0]) if words else len(sh.history)
     start = max(0, len(sh.history) - count)
     lines = "".join(f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, len(sh.history)))
     return sh.out(encode(lines), "history")
@@ -320,27 +329,46 @@ _ULIMITS: Final = {
 
 
 def ulimit(sh: Session, argv: list[str]) -> Result:
-    """A report of our own limits; setting one is accepted and has no effect beyond them."""
-    letters = "".join(word[1:] for word in argv[1:] if word.startswith("-")) or "f"
-    values = [word for word in argv[1:] if not word.startswith("-")]
-    wanted = [letter for letter in letters if letter not in "SHa"]
-    if values:
-        return 0 if values[0] in ("unlimited", "hard", "soft") or values[0].isdigit() else sh.error(
-            f"ulimit: {values[0]}: invalid number"
-        )
+    """Limits as a script sees them; what is set here is remembered and reported, our own bounds stay what they are."""
+    soft = hard = everything = False
+    letter = "f"
+    words: list[str] = []
+    for word in argv[1:]:
+        if not word.startswith("-") or len(word) < 2:
+            words.append(word)
+            continue
+        for one in word[1:]:
+            soft, hard, everything = soft or one == "S", hard or one == "H", everything or one == "a"
+            if one in _ULIMITS:
+                letter = one
+            elif one not in "SHa":
+                sh.complain(f"ulimit: -{one}: invalid option")
+                sh.err("ulimit: usage: ulimit [-SHabcdefiklmnpqrstuvxPRT] [limit]\n")
+                return 2
+    if everything:
+        lines = [f"{name:<25}{'(' + unit + ')':>14} {_limit(sh, key)[0]}" for key, (name, unit, _) in _ULIMITS.items()]
+        return sh.out(encode("\n".join(lines) + "\n"), "ulimit")
+    now, most = _limit(sh, letter)
+    if not words:
+        return sh.out(encode(f"{most if hard and not soft else now}\n"), "ulimit")
+    value = words[0]
+    if value in ("hard", "soft"):
+        value = most if value == "hard" else now
+    if value != "unlimited" and not value.isdigit():
+        return sh.error(f"ulimit: {value}: invalid number")
+    if most != "unlimited" and (value == "unlimited" or int(value) > int(most)):
+        what = _ULIMITS[letter][0]
+        return sh.error(f"ulimit: {what}: cannot modify limit: Operation not permitted")
+    both = soft is hard
+    sh.ulimits[letter] = (value if soft or both else now, value if hard or both else most)
+    return 0
+
+
+def _limit(sh: Session, letter: str) -> tuple[str, str]:
     limits = sh.budget.limits
     own = {"n": str(limits.open_files), "u": str(limits.processes)}
-    if "a" in letters:
-        lines = [f"{name:<25}{'(' + unit + ')':>14} {own.get(key, value)}" for key, (name, unit, value) in _ULIMITS.items()]
-        return sh.out(encode("\n".join(lines) + "\n"), "ulimit")
-    shown: list[str] = []
-    for letter in wanted or ["f"]:
-        if letter not in _ULIMITS:
-            sh.complain(f"ulimit: -{letter}: invalid option")
-            sh.err("ulimit: usage: ulimit [-SHabcdefiklmnpqrstuvxPRT] [limit]\n")
-            return 2
-        shown.append(own.get(letter, _ULIMITS[letter][2]))
-    return sh.out(encode("\n".join(shown) + "\n"), "ulimit")
+    default = own.get(letter, _ULIMITS[letter][2])
+    return sh.ulimits.get(letter, (default, default))
 
 
 TABLE: Final[dict[str, Builtin]] = {

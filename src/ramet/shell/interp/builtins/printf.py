@@ -17,7 +17,7 @@ from ramet.shell.interp.drive import Result
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 
-_SPEC: Final = re.compile(rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L|q)?(?:\(([^)]*)\)(?=T))?(.)", re.DOTALL)
+_SPEC: Final = re.compile(rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(([^)]*)\)(?=T))?(.)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[ \t\n]*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _FLOAT: Final = re.compile(r"[ \t\n]*[-+]?(?:[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|inf(?:inity)?|nan)", re.I)
 
@@ -100,7 +100,7 @@ class _Printer:
         if self.size > limit:
             raise self.sh.budget.exceeded("string_bytes", "printf")
 
-    def integer(self, text: str | None) -> int:
+    def integer(self, text: str | None, unsigned: bool = False) -> int:
         if not text:
             if text is not None:
                 self._wrong(text)
@@ -123,12 +123,12 @@ class _Printer:
         else:
             value = int(digits) if len(digits) < 40 else 1 << 130
         value = -value if match[1] == "-" else value
-        if text[match.end() :].strip(" \t\n"):
+        if match.end() < len(text):
             self._wrong(text)
-        elif not -(1 << 63) <= value < (1 << 64):
+        low, high = (-(1 << 64) + 1, (1 << 64) - 1) if unsigned else (-(1 << 63), (1 << 63) - 1)
+        if not low <= value <= high:
             self.sh.complain(f"printf: warning: {text}: Numerical result out of range")
-            self.status = 1
-            value = (1 << 63) - 1 if value > 0 else -(1 << 63)
+            return high if unsigned or value > 0 else low
         return value
 
     def real(self, text: str | None) -> float:
@@ -183,7 +183,7 @@ class _Printer:
         if spec.kind in "di":
             self._integer(self.integer(self.next()), "d", flags, width, precision)
         elif spec.kind in "ouxX":
-            self._integer(self.integer(self.next()) & ((1 << 64) - 1), spec.kind, flags, width, precision)
+            self._integer(self.integer(self.next(), True) & ((1 << 64) - 1), spec.kind, flags, width, precision)
         elif spec.kind in "fFeEgGaA":
             self._real(self.real(self.next()), spec.kind, flags, width, precision)
         elif spec.kind == "c":

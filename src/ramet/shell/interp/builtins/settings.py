@@ -30,6 +30,9 @@ def set_(sh: Session, argv: list[str]) -> Result:
             if i + 1 < len(argv):
                 sh.params = [str(found) for found in argv[i + 1 :]]
             return 0
+        if word == "+":
+            i += 1
+            continue
         if len(word) < 2 or word[0] not in "-+":
             break
         i += 1

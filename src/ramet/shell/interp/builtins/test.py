@@ -136,6 +136,9 @@ class _Parser:
         if word is None:
             raise Usage("argument expected")
         following = self.peek(1)
+        if word == "(" and self.peek(2) == ")" and following is not None:
+            self.pos += 3
+            return following != ""
         if following in BINARY and self.peek(2) is not None:
             right = self.args[self.pos + 2]
             self.pos += 3
