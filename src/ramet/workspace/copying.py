@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ramet.backends.disk import DiskResource
+from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.session_data import dump, load
 from ramet.workspace.mounts import Mount, MountForm
@@ -36,12 +37,27 @@ def load_workspace(
 ) -> Workspace:
     check_version(opened.manifest)
     report = RestoreReport()
-    mounts: dict[str, MountForm] = dict(mounts_from(opened, resources, report))
-    ws = kind(mounts, secrets=secrets, settings=settings)
-    apply_state_dict(ws, opened, report)
-    strict_or_report(report, strict)
+    mounts: dict[str, Mount] = {}
+    try:
+        mounts_from(opened, resources, report, mounts)
+        ws = kind(mounts, secrets=secrets, settings=settings)
+        apply_state_dict(ws, opened, report)
+        strict_or_report(report, strict)
+    except BaseException as error:
+        _discard(mounts, resources or {})
+        # What the data made impossible (a path that cannot be, a name that is refused) is the data's fault.
+        if isinstance(error, OSError) or (isinstance(error, RametError) and error.code != "snapshot_invalid"):
+            raise ValueError(f"the snapshot cannot be loaded: {error}") from None
+        raise
     ws.restored = report
     return ws
+
+
+def _discard(mounts: Mapping[str, Mount], given: Mapping[str, Resource]) -> None:
+    """Remove the directories that a failed load has made."""
+    for mount in mounts.values():
+        if isinstance(mount.resource, DiskResource) and not any(mount.resource is own for own in given.values()):
+            shutil.rmtree(mount.resource.root, ignore_errors=True)
 
 
 def copy_workspace(ws: Workspace) -> Workspace:

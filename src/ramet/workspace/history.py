@@ -51,10 +51,28 @@ class ExecutionRecord:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> ExecutionRecord:
-        known = {name: plain[name] for name in cls.__dataclass_fields__ if name in plain}
-        for name in ("stdout", "stderr"):
-            known[name] = str(known.get(name, "")).encode("utf-8", "surrogateescape")
+        """A record from untrusted data: a ValueError when it does not fit."""
+        known: dict[str, Any] = {}
+        for name, kind in _FIELDS.items():
+            if name in plain:
+                value = plain[name]
+                if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
+                    raise ValueError(f"{name!r} of a history record is malformed")
+                known[name] = value.encode("utf-8", "surrogateescape") if name in ("stdout", "stderr") else value
+            elif name in _REQUIRED:
+                raise ValueError(f"a history record has no {name!r}")
         return cls(**known)
+
+
+_NUMBER: Final = (int, float)
+_REQUIRED: Final[dict[str, Any]] = {
+    "number": int, "session_id": str, "agent_id": str, "command": str, "started_at": _NUMBER, "ended_at": _NUMBER,
+    "exit_code": int,
+}  # fmt: skip
+_FIELDS: Final[dict[str, Any]] = {
+    **_REQUIRED, "stdout": str, "stderr": str, "stdout_bytes": int, "stderr_bytes": int, "timed_out": bool,
+    "cancelled": bool, "cwd": str, "bytes_read": dict, "bytes_written": dict, "cache_hits": int,
+}  # fmt: skip
 
 
 class OperationRecord(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ramet.backends.disk import DiskResource
 from ramet.core.errors import RametError
-from ramet.core.paths import Path, parse
+from ramet.core.paths import parse
 from ramet.core.resource import Resource
 from ramet.layers.cache import Entry
 from ramet.workspace.history import ExecutionRecord
@@ -125,8 +125,10 @@ def check_version(manifest: Mapping[str, Any]) -> None:
         raise ValueError(f"this snapshot has version {version!r}; only version {VERSION} can be loaded")
 
 
-def mounts_from(opened: Opened, resources: Mapping[str, Resource] | None, report: RestoreReport) -> dict[str, Mount]:
-    """The mounts of a snapshot, with what the caller gave in place of what could not be saved."""
+def mounts_from(
+    opened: Opened, resources: Mapping[str, Resource] | None, report: RestoreReport, mounts: dict[str, Mount]
+) -> None:
+    """Fill `mounts` from a snapshot, with what the caller gave in place of what could not be saved."""
     states = opened.manifest.get("mounts")
     if not isinstance(states, list) or not all(isinstance(state, dict) for state in states):
         raise ValueError("the manifest has no list of mounts")
@@ -147,15 +149,14 @@ def mounts_from(opened: Opened, resources: Mapping[str, Resource] | None, report
     unknown = sorted(set(given) - set(prefixes))
     if unknown:
         report.add(f"resources= names prefixes that the snapshot does not mount: {unknown}")
-    mounts: dict[str, Mount] = {}
     for prefix, state in zip(prefixes, states, strict=True):
         resource = _resource_for(state, given.get(prefix), opened)
         mounts[prefix] = Mount(
             parse(prefix), resource, as_mode(state.get("mode", "write")), scratch=bool(state.get("scratch"))
         )
-    for problem in opened.manifest.get("left_out", []):
+    left_out = opened.manifest.get("left_out", [])
+    for problem in left_out if isinstance(left_out, list) else ():
         report.add(f"not in the snapshot: {problem}")
-    return mounts
 
 
 def _prefix(state: Mapping[str, Any]) -> str:
@@ -186,23 +187,29 @@ def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> No
         if session_id not in ws.sessions:
             ws.create_session(session_id)
         session = ws.get_session(session_id)
-        for problem in load(session.state, plain.get("shell") or {}):
+        for problem in load(session.state, _object(plain, "shell")):
             report.add(f"session {session_id}: {problem}")
         cwd = plain.get("cwd", "/")
         session.state.cwd = parse(cwd if isinstance(cwd, str) and cwd.startswith("/") else "/")
         for name, value in ws.secrets.env().items():
             session.state.store.set(name, value)
         redacted = [
-            name for name, value in (plain.get("env") or {}).items() if value == REDACTED and name not in ws.secrets
+            name for name, value in _object(plain, "env").items() if value == REDACTED and name not in ws.secrets
         ]
         if redacted:
             report.add(f"session {session_id}: secret variables were not saved: {', '.join(sorted(redacted))}")
-    cache = manifest.get("cache") or {}
-    for plain in _list(cache, "entries"):
-        ws.cached_files.put(Path(parse(plain["path"])), _entry(plain, opened))
-    history = manifest.get("history") or {}
-    ws.history.restore(ExecutionRecord.from_dict(plain) for plain in _list(history, "records"))
+    for plain in _list(_object(manifest, "cache"), "entries"):
+        ws.cached_files.put(parse(_path(plain)), _entry(plain, opened))
+    records = _list(_object(manifest, "history"), "records")
+    ws.history.restore(ExecutionRecord.from_dict(plain) for plain in records)
     ws.finished_jobs.extend(_list(manifest, "jobs"))
+
+
+def _object(plain: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = plain.get(key, {})
+    if not isinstance(found, dict):
+        raise ValueError(f"{key!r} of the manifest is not an object")
+    return found
 
 
 def _list(plain: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
@@ -210,6 +217,13 @@ def _list(plain: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise ValueError(f"{key!r} of the manifest is not a list of objects")
     return found
+
+
+def _path(plain: Mapping[str, Any]) -> str:
+    path = plain.get("path")
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise ValueError("a cache entry of the manifest has no path")
+    return path
 
 
 def _entry(plain: Mapping[str, Any], opened: Opened) -> Entry:

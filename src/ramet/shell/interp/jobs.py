@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from collections import deque
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,10 @@ class Job:
 
     def shown_state(self) -> str:
         if self.state is JobState.KILLED:
-            return signals.DESCRIPTIONS.get(self.status - 128, f"Signal {self.status - 128}")
+            return signals.DESCRIPTIONS.get(self.status - 128) or f"Signal {self.status - 128}"
         if self.state is JobState.COMPLETED and self.status:
             return f"Exit {self.status}"
-        return self.state.value
+        return str(self.state.value)
 
 
 class Jobs:
@@ -82,6 +83,7 @@ class Jobs:
         self.jobs: list[Job] = []
         self.reaped: dict[int, int] = {}
         """Statuses of processes that ended, by pid, for a later `wait`."""
+        self.ended: deque[Job] = deque(maxlen=1000)
 
     def fork(self) -> Jobs:
         return Jobs(self.shell)
@@ -111,6 +113,7 @@ class Jobs:
             if job.process is process:
                 job.status = status
                 job.state = JobState.KILLED if process.killed else JobState.COMPLETED
+                self.ended.append(job)
 
     def add(self, process: Process, text: str) -> Job:
         number = max((job.id for job in self.jobs), default=0) + 1
@@ -119,8 +122,8 @@ class Jobs:
         return job
 
     def finished(self) -> list[Job]:
-        """Jobs that have ended."""
-        return [job for job in self.jobs if not job.running]
+        """The last jobs that ended, also those that `wait` or `jobs` have already reported."""
+        return list(self.ended)
 
     # ------------------------------------------------------------------------------------------------- finding
 
