@@ -16,6 +16,7 @@ from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Capture, Reader, Writer, pipe
+from ramet.vfs.dev import DevResource
 from ramet.vfs.table import VFS
 
 CWD = Path("/tmp/case")
@@ -27,7 +28,7 @@ class World:
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self.ram = RAMResource()
-        self.fs = VFS({ROOT: self.ram})
+        self.fs = VFS({ROOT: self.ram, Path("/dev"): DevResource()})
         self.env = {**ENV, **(env or {})}
         self.out, self.err = Capture(), Capture()
         self.budget = Budget()
@@ -63,7 +64,9 @@ class World:
             env: Mapping[str, str] | None = None,
             cwd: Path | None = None,
         ) -> int:
-            return await self.call(argv, stdin or proc.stdin, stdout or out, stderr or err, env or proc.env, cwd or proc.cwd)
+            return await self.call(
+                argv, stdin or proc.stdin, stdout or out, stderr or err, env or proc.env, cwd or proc.cwd
+            )
 
         proc = Proc(
             argv=list(argv), fs=self.fs, cwd=cwd or CWD, env=env or self.env, stdin=stdin or BytesReader(), stdout=out, stderr=err,
@@ -99,11 +102,15 @@ class World:
             following: Reader | None = None
             if i < len(stages) - 1 and out is None:
                 following, out = pipe()
-            tasks.append(asyncio.create_task(self.stage(argv, opened_in or source, out, opened_err, i < len(stages) - 1)))
+            tasks.append(
+                asyncio.create_task(self.stage(argv, opened_in or source, out, opened_err, i < len(stages) - 1))
+            )
             source = following
         return (await asyncio.gather(*tasks))[-1]
 
-    async def stage(self, argv: list[str], stdin: Reader | None, out: Writer | None, err: Writer | None, piped: bool) -> int:
+    async def stage(
+        self, argv: list[str], stdin: Reader | None, out: Writer | None, err: Writer | None, piped: bool
+    ) -> int:
         try:
             return await self.call(argv, stdin, out, err)
         finally:
@@ -112,7 +119,9 @@ class World:
             if stdin is not None:
                 await stdin.close()
 
-    async def redirections(self, words: list[tuple[str, bool]]) -> tuple[list[str], Reader | None, Writer | None, Writer | None]:
+    async def redirections(
+        self, words: list[tuple[str, bool]]
+    ) -> tuple[list[str], Reader | None, Writer | None, Writer | None]:
         argv: list[str] = []
         source: Reader | None = None
         out: Writer | None = None
@@ -143,7 +152,8 @@ class World:
 
 
 _TOKEN = re.compile(
-    r"""\s+|(?P<op>2>&1|2>|>>|[<>])(?=\s|/|\w|$)|(?P<word>(?:'[^']*'|"(?:[^"\\]|\\.)*"|\$'(?:[^'\\]|\\.)*'|\\.|[^\s'"\\<>])+)""", re.S
+    r"""\s+|(?P<op>2>&1|2>|>>|[<>])(?=\s|/|\w|$)|(?P<word>(?:'[^']*'|"(?:[^"\\]|\\.)*"|\$'(?:[^'\\]|\\.)*'|\\.|[^\s'"\\<>])+)""",
+    re.S,
 )
 _PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\$'((?:[^'\\]|\\.)*)'|\\(.)|([^\s'"\\]+)""", re.S)
 
@@ -198,13 +208,17 @@ def _split(text: str, mark: str) -> list[str]:
     return out
 
 
-async def run_script(text: str, files: Mapping[str, bytes] | None = None, env: Mapping[str, str] | None = None) -> tuple[bytes, bytes, int]:
+async def run_script(
+    text: str, files: Mapping[str, bytes] | None = None, env: Mapping[str, str] | None = None
+) -> tuple[bytes, bytes, int]:
     world = World(env)
     await world.prepare(files or {})
     status = await world.script(text)
     return world.out.getvalue(), world.err.getvalue(), status
 
 
-def run(text: str, files: Mapping[str, bytes] | None = None, env: Mapping[str, str] | None = None) -> tuple[bytes, bytes, int]:
+def run(
+    text: str, files: Mapping[str, bytes] | None = None, env: Mapping[str, str] | None = None
+) -> tuple[bytes, bytes, int]:
     """stdout, stderr and status of a script in a fresh world."""
     return asyncio.run(run_script(text, files, env))

@@ -346,7 +346,7 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
     counts = [0, 0, 0]
     lead2 = b"" if o.hide1 else sep
     lead3 = (b"" if o.hide1 else sep) + (b"" if o.hide2 else sep)
-    warned = [False, False]
+    warned, suspect = [False, False], [False, False]
     unpaired = False
     a, b = await left.advance(), await right.advance()
     out: list[bytes] = []
@@ -355,9 +355,13 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
     async def step(side: Sorted, index: int) -> bytes | None:
         before = side.line
         after = await side.advance()
-        if after is not None and before is not None and after < before and o.check != "no" and not warned[index]:
-            if o.check == "yes" or unpaired:
-                warned[index] = True
+        if o.check == "no" or before is None:
+            return after
+        if after is not None:
+            suspect[index] = after < before
+        # The last two lines are looked at once more when the file ends.
+        if suspect[index] and (o.check == "yes" or unpaired):
+            warned[index] = True
         return after
 
     while a is not None or b is not None:

@@ -15,7 +15,13 @@ from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
-_ISO = {"date": "%Y-%m-%d", "hours": "%Y-%m-%dT%H%:z", "minutes": "%Y-%m-%dT%H:%M%:z", "seconds": "%Y-%m-%dT%H:%M:%S%:z", "ns": "%Y-%m-%dT%H:%M:%S,%N%:z"}
+_ISO = {
+    "date": "%Y-%m-%d",
+    "hours": "%Y-%m-%dT%H%:z",
+    "minutes": "%Y-%m-%dT%H:%M%:z",
+    "seconds": "%Y-%m-%dT%H:%M:%S%:z",
+    "ns": "%Y-%m-%dT%H:%M:%S,%N%:z",
+}
 _RFC = {"date": "%Y-%m-%d", "seconds": "%Y-%m-%d %H:%M:%S%:z", "ns": "%Y-%m-%d %H:%M:%S.%N%:z"}
 
 
@@ -25,13 +31,26 @@ class DateOptions:
     debug: bool = flag("--debug", help="annotate the parsed date, and warn about questionable usage to stderr")
     file: str | None = value("-f", "--file", metavar="DATEFILE", help="like --date; once for each line of DATEFILE")
     format: tuple[str, str] | None = mixed(
-        optional("-I", "--iso-8601", metavar="FMT", const="iso:date", help="output date/time in ISO 8601 format: date, hours, minutes, seconds or ns"),
+        optional(
+            "-I",
+            "--iso-8601",
+            metavar="FMT",
+            const="iso:date",
+            help="output date/time in ISO 8601 format: date, hours, minutes, seconds or ns",
+        ),
         choose({"-R --rfc-email --rfc-822 --rfc-2822": "rfc-email"}, help="output date and time in RFC 5322 format"),
-        value("--rfc-3339", metavar="FMT", convert=lambda t: f"rfc:{t}", help="output date/time in RFC 3339 format: date, seconds or ns"),
+        value(
+            "--rfc-3339",
+            metavar="FMT",
+            convert=lambda t: f"rfc:{t}",
+            help="output date/time in RFC 3339 format: date, seconds or ns",
+        ),
         default=None,
     )
     resolution: bool = flag("--resolution", help="output the available resolution of timestamps")
-    reference: str | None = value("-r", "--reference", metavar="FILE", help="display the last modification time of FILE")
+    reference: str | None = value(
+        "-r", "--reference", metavar="FILE", help="display the last modification time of FILE"
+    )
     utc: bool = flag("-u", "--utc", "--universal", help="print Coordinated Universal Time (UTC)")
 
 
@@ -79,7 +98,9 @@ def _pattern(o: DateOptions, operands: list[str]) -> str:
             names = [n for n in table if n.startswith(detail)] if detail else []
             if len(names) != 1:
                 option = "--rfc-3339" if kind == "rfc" else "--iso-8601"
-                listed = "\n".join(f"  - '{n}'" for n in (("hours", "minutes", "date", "seconds", "ns") if table is _ISO else table))
+                listed = "\n".join(
+                    f"  - '{n}'" for n in (("hours", "minutes", "date", "seconds", "ns") if table is _ISO else table)
+                )
                 raise UsageError(f"invalid argument {quote(detail)} for '{option}'\nValid arguments are:\n{listed}")
             pattern = table[names[0]]
     for word in operands:
@@ -93,7 +114,9 @@ def _pattern(o: DateOptions, operands: list[str]) -> str:
             if re.fullmatch(r"\d{8,12}(\.\d\d)?", word) and o.date is None:
                 raise UsageError("cannot set date: Operation not permitted", hint=False)
             if o.date is not None or o.reference is not None:
-                raise UsageError(f"the argument {quote(word)} lacks a leading '+';\nwhen using an option to specify date(s), any non-option\nargument must be a format string beginning with '+'")
+                raise UsageError(
+                    f"the argument {quote(word)} lacks a leading '+';\nwhen using an option to specify date(s), any non-option\nargument must be a format string beginning with '+'"
+                )
             raise UsageError(f"invalid date {quote(word)}", hint=False)
     return "%a %b %e %H:%M:%S %Z %Y" if pattern is None else pattern
 

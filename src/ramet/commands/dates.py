@@ -130,6 +130,8 @@ def parse_date(text: str, now_ns: int, tz: tzinfo) -> int:
     if text.startswith("@"):
         return _epoch(text[1:])
     parts = _Parts()
+    if not text:
+        parts.time = (0, 0, 0, 0)
     _scan(text, parts)
     try:
         return _assemble(parts, now_ns, tz)

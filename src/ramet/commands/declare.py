@@ -374,6 +374,8 @@ class _Parse:
             letter = letters[at]
             at += 1
             spec = self.table.short.get(letter)
+            if spec is None and letter.isdigit() and self.table.digits is not None:
+                return self._digits("-" + letters[at - 1 :], words, i)
             if spec is None:
                 raise UsageError(f"invalid option -- '{letter}'")
             if spec.takes == "none":

@@ -197,7 +197,16 @@ def _negated(a: Node) -> Node:
     return Node(None, later, a.acts)
 
 
-_KINDS = {"f": Kind.FILE, "d": Kind.DIR, "l": Kind.LINK, "p": Kind.FIFO, "s": Kind.SOCKET, "c": Kind.DEVICE, "b": None, "D": None}
+_KINDS = {
+    "f": Kind.FILE,
+    "d": Kind.DIR,
+    "l": Kind.LINK,
+    "p": Kind.FIFO,
+    "s": Kind.SOCKET,
+    "c": Kind.DEVICE,
+    "b": None,
+    "D": None,
+}
 _SIZES = {"": 512, "b": 512, "c": 1, "w": 2, "k": 1024, "M": 1024**2, "G": 1024**3}
 _TIMES = {"atime": 86400, "ctime": 86400, "mtime": 86400, "amin": 60, "cmin": 60, "mmin": 60}
 
@@ -251,8 +260,11 @@ class _Parser:
 
     def _operand(self, operator: str) -> None:
         if self.peek() in (None, ")", "-o", "-or", "-a", "-and", ","):
-            raise UsageError(f"invalid expression; you have used a binary operator '{operator}' with nothing before it." if False else
-                             f"expected an expression after `{operator}'")
+            raise UsageError(
+                f"invalid expression; you have used a binary operator '{operator}' with nothing before it."
+                if False
+                else f"expected an expression after `{operator}'"
+            )
 
     async def negation(self) -> Node:
         word = self.peek()
@@ -386,7 +398,11 @@ class _Parser:
         kinds: set[Kind] = set()
         for i, letter in enumerate(text.split(",")):
             if not letter:
-                raise UsageError(f"Last file type in list argument to {option} is missing, i.e., list is ending on: ','" if i else f"Arguments to {option} should contain at least one letter")
+                raise UsageError(
+                    f"Last file type in list argument to {option} is missing, i.e., list is ending on: ','"
+                    if i
+                    else f"Arguments to {option} should contain at least one letter"
+                )
             if len(letter) > 1:
                 raise UsageError(f"Must separate multiple arguments to {option} using: ','")
             if letter not in _KINDS:
@@ -421,11 +437,21 @@ class _Parser:
         text = self.argument("-size")
         found = re.fullmatch(r"([+-]?)(\d+)([bcwkMG]?)", text)
         if found is None:
-            raise UsageError(f"Invalid argument `{text}' to -size" if not re.fullmatch(r"[+-]?\d+.", text) else f"invalid -size type `{text[-1]}'")
+            raise UsageError(
+                f"Invalid argument `{text}' to -size"
+                if not re.fullmatch(r"[+-]?\d+.", text)
+                else f"invalid -size type `{text[-1]}'"
+            )
         unit, wanted, sign = _SIZES[found[3]], int(found[2]), found[1]
 
         def units(f: Found) -> int:
-            size = 4096 if f.stat.kind is Kind.DIR else len(encode(f.stat.target or "")) if f.stat.kind is Kind.LINK else f.stat.size or 0
+            size = (
+                4096
+                if f.stat.kind is Kind.DIR
+                else len(encode(f.stat.target or ""))
+                if f.stat.kind is Kind.LINK
+                else f.stat.size or 0
+            )
             return -(-size // unit)
 
         if sign == "+":
@@ -807,5 +833,3 @@ def _from_emacs(pattern: str) -> str:
         out.append("\\" + c if c in "(|){}" else c)
         i += 1
     return "".join(out)
-
-

@@ -64,7 +64,11 @@ def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:
         for i, part in enumerate(parts):
             if i in waits:
                 size = waits[i]
-                out.append(kind.ljust(int(size.lstrip("-") or 0)) if size.startswith("-") else kind.rjust(int(size.lstrip("0") or 0)))
+                out.append(
+                    kind.ljust(int(size.lstrip("-") or 0))
+                    if size.startswith("-")
+                    else kind.rjust(int(size.lstrip("0") or 0))
+                )
             else:
                 out.append(part if isinstance(part, str) else part(file))
         return encode("".join(out))

@@ -20,15 +20,31 @@ class EnvOptions:
     zero: bool = flag("-0", "--null", help="end each output line with NUL, not newline")
     unset: tuple[str, ...] = several("-u", "--unset", metavar="NAME", help="remove variable from the environment")
     chdir: str | None = value("-C", "--chdir", metavar="DIR", help="change working directory to DIR")
-    split: tuple[str, ...] = several("-S", "--split-string", metavar="S", help="process and split S into separate arguments")
+    split: tuple[str, ...] = several(
+        "-S", "--split-string", metavar="S", help="process and split S into separate arguments"
+    )
     verbose: bool = flag("-v", "--debug", help="print verbose information for each processing step")
     default_signal: str | None = optional("--default-signal", metavar="SIG", const="", help="reset handling of SIG")
-    ignore_signal: str | None = optional("--ignore-signal", metavar="SIG", const="", help="set handling of SIG to do nothing")
+    ignore_signal: str | None = optional(
+        "--ignore-signal", metavar="SIG", const="", help="set handling of SIG to do nothing"
+    )
     block_signal: str | None = optional("--block-signal", metavar="SIG", const="", help="block delivery of SIG")
     list_signals: bool = flag("--list-signal-handling", help="list non default signal handling to stderr")
 
 
-_ENV_ESCAPES = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", '"': '"', "'": "'", "#": "#", "$": "$", "_": " "}
+_ENV_ESCAPES = {
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+    "#": "#",
+    "$": "$",
+    "_": " ",
+}
 
 
 def split_string(text: str, env: object) -> list[str]:
@@ -76,7 +92,9 @@ def split_string(text: str, env: object) -> list[str]:
         elif c == "$":
             found = re.match(r"\{([A-Za-z_]\w*)\}", text[i:])
             if found is None:
-                raise UsageError(f"only ${{VARNAME}} expansion is supported, error at: {text[i - 1 :]}", hint=False, status=125)
+                raise UsageError(
+                    f"only ${{VARNAME}} expansion is supported, error at: {text[i - 1 :]}", hint=False, status=125
+                )
             word = (word or "") + get(found[1], "")
             i += found.end()
         else:
@@ -102,7 +120,10 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         inner, operands = parse(_ENV, operands)
         if inner is not None:
             o = EnvOptions(
-                clear=o.clear or inner.clear, zero=o.zero or inner.zero, unset=o.unset + inner.unset, chdir=inner.chdir or o.chdir
+                clear=o.clear or inner.clear,
+                zero=o.zero or inner.zero,
+                unset=o.unset + inner.unset,
+                chdir=inner.chdir or o.chdir,
             )
     variables = {} if o.clear else dict(proc.env)
     for name in o.unset:
@@ -142,7 +163,9 @@ async def nohup(proc: Proc, o: object, operands: list[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NiceOptions:
-    adjustment: str = value("-n", "--adjustment", metavar="N", default="10", digits=True, help="add integer N to the niceness")
+    adjustment: str = value(
+        "-n", "--adjustment", metavar="N", default="10", digits=True, help="add integer N to the niceness"
+    )
 
 
 async def nice(proc: Proc, o: NiceOptions, operands: list[str]) -> int:
@@ -157,7 +180,9 @@ async def nice(proc: Proc, o: NiceOptions, operands: list[str]) -> int:
 @dataclass(frozen=True, slots=True)
 class IoniceOptions:
     klass: str | None = value("-c", "--class", metavar="CLASS", help="name or number of scheduling class")
-    level: str | None = value("-n", "--classdata", metavar="NUM", help="priority (0..7) in the specified scheduling class")
+    level: str | None = value(
+        "-n", "--classdata", metavar="NUM", help="priority (0..7) in the specified scheduling class"
+    )
     pid: str | None = value("-p", "--pid", metavar="PID", help="act on these already running processes")
     ignore: bool = flag("-t", "--ignore", help="ignore failures")
 
@@ -228,9 +253,18 @@ def signal_number(text: str) -> int | None:
 @dataclass(frozen=True, slots=True)
 class TimeoutOptions:
     foreground: bool = flag("-f", "--foreground", help="do not put the command in the background")
-    kill_after: str | None = value("-k", "--kill-after", metavar="DURATION", help="also send a KILL signal if COMMAND is still running this long after")
-    preserve: bool = flag("-p", "--preserve-status", help="exit with the same status as COMMAND, even when it times out")
-    signal: str = value("-s", "--signal", metavar="SIGNAL", default="TERM", help="specify the signal to be sent on timeout")
+    kill_after: str | None = value(
+        "-k",
+        "--kill-after",
+        metavar="DURATION",
+        help="also send a KILL signal if COMMAND is still running this long after",
+    )
+    preserve: bool = flag(
+        "-p", "--preserve-status", help="exit with the same status as COMMAND, even when it times out"
+    )
+    signal: str = value(
+        "-s", "--signal", metavar="SIGNAL", default="TERM", help="specify the signal to be sent on timeout"
+    )
     verbose: bool = flag("-v", "--verbose", help="diagnose to stderr any signal sent upon timeout")
 
 
@@ -241,7 +275,8 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     if o.kill_after is not None:
         duration(o.kill_after)
     if len(operands) < 2:
-        raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
+        proc.stderr.write(encode(f"Try '{proc.argv[0]} --help' for more information.\n"))
+        return 125
     limit = duration(operands[0])
     if limit == 0:
         return await proc.run(operands[1:])
@@ -311,8 +346,20 @@ async def time(proc: Proc, o: TimeOptions, operands: list[str]) -> int:
         text = f"real {real:.2f}\nuser {real:.2f}\nsys 0.00\n"
     else:
         minutes = f"{int(real // 60)}:{real % 60:05.2f}"
-        shape = o.format or "%Uuser %Ssystem %Eelapsed %PCPU (%Xavgtext+%Davgdata %Mmaxresident)k\n%Iinputs+%Ooutputs (%Fmajor+%Rminor)pagefaults %Wswaps"
-        table = {"e": f"{real:.2f}", "E": minutes, "U": f"{real:.2f}", "S": "0.00", "P": "99%", "x": str(status), "C": " ".join(operands), "%": "%"}
+        shape = (
+            o.format
+            or "%Uuser %Ssystem %Eelapsed %PCPU (%Xavgtext+%Davgdata %Mmaxresident)k\n%Iinputs+%Ooutputs (%Fmajor+%Rminor)pagefaults %Wswaps"
+        )
+        table = {
+            "e": f"{real:.2f}",
+            "E": minutes,
+            "U": f"{real:.2f}",
+            "S": "0.00",
+            "P": "99%",
+            "x": str(status),
+            "C": " ".join(operands),
+            "%": "%",
+        }
         text = re.sub(r"%(.)", lambda m: table.get(m[1], "0"), shape).replace("\\n", "\n").replace("\\t", "\t") + "\n"
     out = await proc.create(o.output, append=o.append) if o.output is not None else proc.stderr
     out.write(encode(text))
@@ -326,11 +373,15 @@ async def time(proc: Proc, o: TimeOptions, operands: list[str]) -> int:
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
     beep: bool = flag("-b", "--beep", help="beep if command has a non-zero exit")
-    differences: str | None = optional("-d", "--differences", metavar="permanent", const="", help="highlight changes between updates")
+    differences: str | None = optional(
+        "-d", "--differences", metavar="permanent", const="", help="highlight changes between updates"
+    )
     errexit: bool = flag("-e", "--errexit", help="exit if command has a non-zero exit")
     change: bool = flag("-g", "--chgexit", help="exit when output from command changes")
     interval: str = value("-n", "--interval", metavar="SECS", default="2", help="seconds to wait between updates")
-    equal: str | None = value("-q", "--equexit", metavar="CYCLES", help="exit when output from command does not change in CYCLES")
+    equal: str | None = value(
+        "-q", "--equexit", metavar="CYCLES", help="exit when output from command does not change in CYCLES"
+    )
     no_title: bool = flag("-t", "--no-title", help="turn off header")
     exec: bool = flag("-x", "--exec", help='pass command to exec instead of "sh -c"')
     color: bool = flag("-c", "--color", help="interpret ANSI color and style sequences")
@@ -377,13 +428,73 @@ _ENV = Command(
 
 COMMANDS = [
     _ENV,
-    Command("nohup", nohup, summary="Run COMMAND, ignoring hangup signals.", usage="COMMAND [ARG]...", operands_first=True, bad_usage=125, min_operands=1),
-    Command("nice", nice, NiceOptions, summary="Run COMMAND with an adjusted niceness, which has no effect here.", usage="[OPTION] [COMMAND [ARG]...]", operands_first=True, bad_usage=125),
-    Command("ionice", ionice, IoniceOptions, summary="Run COMMAND with an I/O class, which has no effect here.", usage="[OPTION]... [COMMAND [ARG]...]", operands_first=True),
-    Command("stdbuf", stdbuf, StdbufOptions, summary="Run COMMAND with modified buffering, which has no effect here.", usage="OPTION... COMMAND", operands_first=True, bad_usage=125),
-    Command("setsid", setsid, SetsidOptions, summary="Run a program in a new session.", usage="[OPTION]... COMMAND [ARG]...", operands_first=True),
-    Command("timeout", timeout, TimeoutOptions, summary="Start COMMAND, and kill it if still running after DURATION.", usage="[OPTION] DURATION COMMAND [ARG]...", operands_first=True, bad_usage=125),
+    Command(
+        "nohup",
+        nohup,
+        summary="Run COMMAND, ignoring hangup signals.",
+        usage="COMMAND [ARG]...",
+        operands_first=True,
+        bad_usage=125,
+        min_operands=1,
+    ),
+    Command(
+        "nice",
+        nice,
+        NiceOptions,
+        summary="Run COMMAND with an adjusted niceness, which has no effect here.",
+        usage="[OPTION] [COMMAND [ARG]...]",
+        operands_first=True,
+        bad_usage=125,
+    ),
+    Command(
+        "ionice",
+        ionice,
+        IoniceOptions,
+        summary="Run COMMAND with an I/O class, which has no effect here.",
+        usage="[OPTION]... [COMMAND [ARG]...]",
+        operands_first=True,
+    ),
+    Command(
+        "stdbuf",
+        stdbuf,
+        StdbufOptions,
+        summary="Run COMMAND with modified buffering, which has no effect here.",
+        usage="OPTION... COMMAND",
+        operands_first=True,
+        bad_usage=125,
+    ),
+    Command(
+        "setsid",
+        setsid,
+        SetsidOptions,
+        summary="Run a program in a new session.",
+        usage="[OPTION]... COMMAND [ARG]...",
+        operands_first=True,
+    ),
+    Command(
+        "timeout",
+        timeout,
+        TimeoutOptions,
+        summary="Start COMMAND, and kill it if still running after DURATION.",
+        usage="[OPTION] DURATION COMMAND [ARG]...",
+        operands_first=True,
+        bad_usage=125,
+    ),
     Command("sleep", sleep, summary="Pause for NUMBER seconds (s, m, h, d).", usage="NUMBER[SUFFIX]..."),
-    Command("time", time, TimeOptions, summary="Run COMMAND and report the time it took.", usage="[OPTION]... COMMAND [ARG]...", operands_first=True),
-    Command("watch", watch, WatchOptions, summary="Execute a program periodically, printing its output when it changes.", usage="[OPTION]... COMMAND", operands_first=True),
+    Command(
+        "time",
+        time,
+        TimeOptions,
+        summary="Run COMMAND and report the time it took.",
+        usage="[OPTION]... COMMAND [ARG]...",
+        operands_first=True,
+    ),
+    Command(
+        "watch",
+        watch,
+        WatchOptions,
+        summary="Execute a program periodically, printing its output when it changes.",
+        usage="[OPTION]... COMMAND",
+        operands_first=True,
+    ),
 ]

@@ -182,7 +182,11 @@ async def uptime(proc: Proc, o: UptimeOptions, operands: list[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FreeOptions:
-    unit: int = choose({"-b --bytes": 1, "-k --kibi": 1024, "-m --mebi": 1024**2, "-g --gibi": 1024**3}, default=1024, help="show output in that unit")
+    unit: int = choose(
+        {"-b --bytes": 1, "-k --kibi": 1024, "-m --mebi": 1024**2, "-g --gibi": 1024**3},
+        default=1024,
+        help="show output in that unit",
+    )
     human: bool = flag("-h", "--human", help="show human-readable output")
     total: bool = flag("-t", "--total", help="show total for RAM + swap")
     wide: bool = flag("-w", "--wide", help="wide output")
@@ -230,10 +234,14 @@ class PsOptions:
     all: bool = flag("-e", "-A", help="select all processes")
     full: bool = flag("-f", help="full-format listing")
     long: bool = flag("-l", help="long format")
-    format: tuple[str, ...] = several("-o", "--format", metavar="FORMAT", help="user-defined format: pid,ppid,user,comm,args,etime,stat,...")
+    format: tuple[str, ...] = several(
+        "-o", "--format", metavar="FORMAT", help="user-defined format: pid,ppid,user,comm,args,etime,stat,..."
+    )
     pids: tuple[str, ...] = several("-p", "--pid", metavar="PIDLIST", help="select by process ID")
     user: tuple[str, ...] = several("-u", "-U", "--user", metavar="USERLIST", help="select by user")
-    headers: bool = choose({"--no-headers --noheader --noheaders": False, "--headers": True}, default=True, help="print headings, or not")
+    headers: bool = choose(
+        {"--no-headers --noheader --noheaders": False, "--headers": True}, default=True, help="print headings, or not"
+    )
     terminal: bool = flag("-a", "-x", help="processes with, or without, a terminal")
     threads: bool = flag("-L", "-T", help="show threads")
     wide: bool = flag("-w", help="wide output")
@@ -260,7 +268,13 @@ async def ps(proc: Proc, o: PsOptions, operands: list[str]) -> int:
         names = {n for text in o.command for n in text.split(",")}
         rows = [row for row in rows if row[2].split(" ")[0] in names]
     user = proc.user.name
-    columns = ",".join(o.format).split(",") if o.format else ["user", "pid", "ppid", "c", "stime", "tty", "time", "args"] if o.full else ["pid", "tty", "time", "comm"]
+    columns = (
+        ",".join(o.format).split(",")
+        if o.format
+        else ["user", "pid", "ppid", "c", "stime", "tty", "time", "args"]
+        if o.full
+        else ["pid", "tty", "time", "comm"]
+    )
     headings = {"user": "USER", "pid": "PID", "ppid": "PPID", "c": "C", "stime": "STIME", "tty": "TTY", "time": "TIME", "args": "COMMAND",
                 "comm": "COMMAND", "cmd": "CMD", "etime": "ELAPSED", "stat": "STAT", "pcpu": "%CPU", "%cpu": "%CPU", "pmem": "%MEM", "%mem": "%MEM", "uid": "UID",
                 "rss": "RSS", "vsz": "VSZ", "etimes": "ELAPSED", "command": "COMMAND", "state": "S", "s": "S", "nlwp": "NLWP", "ni": "NI", "pgid": "PGID",
@@ -284,7 +298,12 @@ async def ps(proc: Proc, o: PsOptions, operands: list[str]) -> int:
         table.insert(0, titles)
     left = {"user", "args", "comm", "cmd", "command", "tty", "stat", "state", "s", "uid"}
     widths = [max((len(line[i]) for line in table), default=0) for i in range(len(names_))]
-    widths = [max(w, {"pid": 7, "ppid": 7, "user": 8, "time": 8, "tty": 8}.get(n, 0)) if len(names_) > 1 or n in ("pid", "ppid") else w for w, n in zip(widths, names_, strict=True)]
+    widths = [
+        max(w, {"pid": 7, "ppid": 7, "user": 8, "time": 8, "tty": 8}.get(n, 0))
+        if len(names_) > 1 or n in ("pid", "ppid")
+        else w
+        for w, n in zip(widths, names_, strict=True)
+    ]
     out = []
     for line in table:
         cells = [c.ljust(w) if n in left else c.rjust(w) for c, w, n in zip(line, widths, names_, strict=True)]
@@ -307,7 +326,15 @@ def _field(name: str, row: tuple[int, int, str, float], user: str, proc: Proc) -
 @dataclass(frozen=True, slots=True)
 class KillOptions:
     signal: str = value("-s", "--signal", metavar="SIGNAL", default="TERM", help="specify the signal to be sent")
-    list: str | None = optional("-l", "-L", "--list", "--table", metavar="SIGNAL", const="", help="list signal names, or convert to/from a number")
+    list: str | None = optional(
+        "-l",
+        "-L",
+        "--list",
+        "--table",
+        metavar="SIGNAL",
+        const="",
+        help="list signal names, or convert to/from a number",
+    )
 
 
 def _kill_words(words: list[str]) -> list[str]:
@@ -430,25 +457,80 @@ async def sync(proc: Proc, o: SyncOptions, operands: list[str]) -> int:
     return status
 
 
-
 COMMANDS = [
     Command("whoami", whoami, summary="Print the user name.", usage="", max_operands=0),
     Command("logname", whoami, summary="Print the user's login name.", usage="", max_operands=0),
-    Command("id", id_, IdOptions, summary="Print user and group information.", usage="[OPTION]... [USER]...", ignored=("-a",)),
+    Command(
+        "id",
+        id_,
+        IdOptions,
+        summary="Print user and group information.",
+        usage="[OPTION]... [USER]...",
+        ignored=("-a",),
+    ),
     Command("groups", groups, summary="Print group memberships.", usage="[USERNAME]..."),
     Command("users", users, summary="Output who is currently logged in: nobody.", usage="[FILE]"),
-    Command("who", who, WhoOptions, summary="Print who is currently logged in: nobody.", usage="[OPTION]... [FILE | ARG1 ARG2]", ignored=("-b", "-d", "-l", "-p", "-r", "-s", "-t", "-T -w", "-u")),
-    Command("uname", uname, UnameOptions, summary="Print certain system information.", usage="[OPTION]...", max_operands=0),
+    Command(
+        "who",
+        who,
+        WhoOptions,
+        summary="Print who is currently logged in: nobody.",
+        usage="[OPTION]... [FILE | ARG1 ARG2]",
+        ignored=("-b", "-d", "-l", "-p", "-r", "-s", "-t", "-T -w", "-u"),
+    ),
+    Command(
+        "uname", uname, UnameOptions, summary="Print certain system information.", usage="[OPTION]...", max_operands=0
+    ),
     Command("arch", arch, summary="Print machine architecture.", usage="", max_operands=0),
     Command("hostname", hostname, HostnameOptions, summary="Show the host name.", usage="[OPTION]..."),
-    Command("nproc", nproc, NprocOptions, summary="Print the number of processing units available.", usage="[OPTION]..."),
+    Command(
+        "nproc", nproc, NprocOptions, summary="Print the number of processing units available.", usage="[OPTION]..."
+    ),
     Command("uptime", uptime, UptimeOptions, summary="Tell how long the system has been running.", usage="[OPTION]..."),
-    Command("free", free, FreeOptions, summary="Display the memory that the limits of the workspace allow.", usage="[OPTION]..."),
+    Command(
+        "free",
+        free,
+        FreeOptions,
+        summary="Display the memory that the limits of the workspace allow.",
+        usage="[OPTION]...",
+    ),
     Command("ps", ps, PsOptions, summary="Report the processes of the workspace.", usage="[OPTION]...", rewrite=_bsd),
-    Command("kill", kill, KillOptions, summary="Send a signal to a process of the workspace.", usage="[-s SIGNAL | -SIGNAL] PID...", rewrite=_kill_words),
-    Command("tty", tty, TtyOptions, summary="Print the file name of the terminal connected to standard input.", usage="[OPTION]..."),
-    Command("stty", stty, SttyOptions, summary="Change or print terminal line settings; there is no terminal.", usage="[SETTING]..."),
+    Command(
+        "kill",
+        kill,
+        KillOptions,
+        summary="Send a signal to a process of the workspace.",
+        usage="[-s SIGNAL | -SIGNAL] PID...",
+        rewrite=_kill_words,
+    ),
+    Command(
+        "tty",
+        tty,
+        TtyOptions,
+        summary="Print the file name of the terminal connected to standard input.",
+        usage="[OPTION]...",
+    ),
+    Command(
+        "stty",
+        stty,
+        SttyOptions,
+        summary="Change or print terminal line settings; there is no terminal.",
+        usage="[SETTING]...",
+    ),
     Command("getconf", getconf, GetconfOptions, summary="Query system configuration variables.", usage="NAME [PATH]"),
-    Command("printenv", printenv, PrintenvOptions, summary="Print the values of the specified environment VARIABLE(s).", usage="[OPTION]... [VARIABLE]...", bad_usage=2),
-    Command("sync", sync, SyncOptions, summary="Everything acknowledged is durable already; checks its operands only.", usage="[OPTION] [FILE]..."),
+    Command(
+        "printenv",
+        printenv,
+        PrintenvOptions,
+        summary="Print the values of the specified environment VARIABLE(s).",
+        usage="[OPTION]... [VARIABLE]...",
+        bad_usage=2,
+    ),
+    Command(
+        "sync",
+        sync,
+        SyncOptions,
+        summary="Everything acknowledged is durable already; checks its operands only.",
+        usage="[OPTION] [FILE]...",
+    ),
 ]

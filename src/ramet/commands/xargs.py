@@ -19,7 +19,9 @@ LIMIT = 128 * 1024
 @dataclass(frozen=True, slots=True)
 class XargsOptions:
     null: bool = flag("-0", "--null", help="items are separated by a null, not whitespace")
-    arg_file: str | None = value("-a", "--arg-file", metavar="FILE", help="read arguments from FILE, not standard input")
+    arg_file: str | None = value(
+        "-a", "--arg-file", metavar="FILE", help="read arguments from FILE, not standard input"
+    )
     delimiter: str | None = value("-d", "--delimiter", metavar="CHARACTER", help="items are separated by CHARACTER")
     eof: str | None = mixed(
         value("-E", metavar="END", help="set logical EOF string"),
@@ -36,13 +38,21 @@ class XargsOptions:
         optional("-l", "--max-lines", metavar="MAX-LINES", const="1", help="like -L, default 1"),
         default=None,
     )
-    max_args: str | None = value("-n", "--max-args", metavar="MAX-ARGS", help="use at most MAX-ARGS arguments per command line")
+    max_args: str | None = value(
+        "-n", "--max-args", metavar="MAX-ARGS", help="use at most MAX-ARGS arguments per command line"
+    )
     open_tty: bool = flag("-o", "--open-tty", help="reopen stdin as /dev/tty in the child process")
-    procs: str = value("-P", "--max-procs", metavar="MAX-PROCS", default="1", help="run at most MAX-PROCS processes at a time")
+    procs: str = value(
+        "-P", "--max-procs", metavar="MAX-PROCS", default="1", help="run at most MAX-PROCS processes at a time"
+    )
     interactive: bool = flag("-p", "--interactive", help="prompt before running commands")
-    slot_var: str | None = value("--process-slot-var", metavar="VAR", help="set environment variable VAR in child processes")
+    slot_var: str | None = value(
+        "--process-slot-var", metavar="VAR", help="set environment variable VAR in child processes"
+    )
     no_run: bool = flag("-r", "--no-run-if-empty", help="if there are no arguments, then do not run COMMAND")
-    max_chars: str | None = value("-s", "--max-chars", metavar="MAX-CHARS", help="limit length of command line to MAX-CHARS")
+    max_chars: str | None = value(
+        "-s", "--max-chars", metavar="MAX-CHARS", help="limit length of command line to MAX-CHARS"
+    )
     limits: bool = flag("--show-limits", help="show limits on command-line length")
     verbose: bool = flag("-t", "--verbose", help="print commands before executing them")
     exit: bool = flag("-x", "--exit", help="exit if the size (see -s) is exceeded")
@@ -52,7 +62,7 @@ def _number(text: str | None, option: str, low: int) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d+", text):
-        raise UsageError(f"invalid number \"{text}\" for -{option} option")
+        raise UsageError(f'invalid number "{text}" for -{option} option')
     if int(text) < low:
         raise UsageError(f"value {text} for -{option} option should be >= {low}")
     return int(text)
@@ -93,10 +103,14 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
         # The last of -I, -L and -n wins; -n 1 after -I is no conflict.
         if order and order[-1] == "-n" and max_args != 1:
             replace = None
-            proc.complain("warning: options --replace and --max-args/-n are mutually exclusive, ignoring previous --replace value")
+            proc.complain(
+                "warning: options --replace and --max-args/-n are mutually exclusive, ignoring previous --replace value"
+            )
         elif max_args is not None:
             if max_args != 1:
-                proc.complain("warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous --max-args value")
+                proc.complain(
+                    "warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous --max-args value"
+                )
             max_args = None
     if replace is not None and max_lines is not None:
         max_lines = None
@@ -134,7 +148,9 @@ async def _gather(
     base = sum(len(encode(w)) + 1 for w in command)
     words: list[str] = []
     size, line_count, any_run = base, 0, False
-    async for item, line_end in _items(proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None):
+    async for item, line_end in _items(
+        proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None
+    ):
         cost = len(encode(item)) + 1
         if base + cost > limit:
             proc.complain("argument line too long")
@@ -156,7 +172,13 @@ async def _gather(
 
 
 async def _items(
-    proc: Proc, reader: Reader, delimiter: bytes | None, eof: str | None, *, whole_lines: bool, lines_matter: bool = False
+    proc: Proc,
+    reader: Reader,
+    delimiter: bytes | None,
+    eof: str | None,
+    *,
+    whole_lines: bool,
+    lines_matter: bool = False,
 ) -> AsyncIterator[tuple[str, bool]]:
     """The items of the input, each with whether it ends its line."""
     if delimiter is not None:

@@ -1,0 +1,224 @@
+"""base64, base32 and basenc: whole blocks that are multiples of the encoding's group."""
+
+from __future__ import annotations
+
+import base64 as codec
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, value
+from ramet.commands.inputs import parse_count
+from ramet.core.errors import reason
+from ramet.core.proc import Proc
+from ramet.core.streams import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class EncodeOptions:
+    decode: bool = flag("-d", "-D", "--decode", help="decode data")
+    ignore: bool = flag("-i", "--ignore-garbage", help="when decoding, ignore non-alphabet characters")
+    wrap: str = value(
+        "-w",
+        "--wrap",
+        metavar="COLS",
+        default="76",
+        help="wrap encoded lines after COLS characters; 0 disables wrapping",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BasencOptions:
+    decode: bool = flag("-d", "-D", "--decode", help="decode data")
+    ignore: bool = flag("-i", "--ignore-garbage", help="when decoding, ignore non-alphabet characters")
+    wrap: str = value(
+        "-w",
+        "--wrap",
+        metavar="COLS",
+        default="76",
+        help="wrap encoded lines after COLS characters; 0 disables wrapping",
+    )
+    kind: str | None = choose(
+        {
+            "--base64": "base64",
+            "--base64url": "base64url",
+            "--base32": "base32",
+            "--base32hex": "base32hex",
+            "--base16": "base16",
+            "--base2msbf": "base2msbf",
+            "--base2lsbf": "base2lsbf",
+            "--z85": "z85",
+        },
+        help="which encoding",
+    )
+
+
+_B64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_Z85 = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+
+
+def _to_z85(data: bytes) -> bytes:
+    if len(data) % 4:
+        raise UsageError("invalid input (length must be multiple of 4 characters)", hint=False)
+    return codec.b85encode(data).translate(bytes.maketrans(codec._b85alphabet, _Z85))  # type: ignore[attr-defined]
+
+
+def _from_z85(data: bytes) -> bytes:
+    return codec.b85decode(data.translate(bytes.maketrans(_Z85, codec._b85alphabet)))  # type: ignore[attr-defined]
+
+
+def _bits(data: bytes, low_first: bool) -> bytes:
+    return "".join(f"{b:08b}"[::-1] if low_first else f"{b:08b}" for b in data).encode()
+
+
+def _from_bits(data: bytes, low_first: bool) -> bytes:
+    if len(data) % 8:
+        raise ValueError
+    return bytes(int(data[i : i + 8][::-1] if low_first else data[i : i + 8], 2) for i in range(0, len(data), 8))
+
+
+@dataclass(frozen=True, slots=True)
+class _Codec:
+    encode: Callable[[bytes], bytes]
+    decode: Callable[[bytes], bytes]
+    group: int
+    """Bytes that encode without padding."""
+    text: int
+    """Characters such a group becomes."""
+    alphabet: bytes
+
+
+CODECS = {
+    "base64": _Codec(binascii.b2a_base64, lambda d: binascii.a2b_base64(d, strict_mode=True), 3, 4, _B64 + b"+/="),
+    "base64url": _Codec(
+        codec.urlsafe_b64encode,
+        lambda d: binascii.a2b_base64(d.replace(b"-", b"+").replace(b"_", b"/"), strict_mode=True),
+        3,
+        4,
+        _B64 + b"-_=",
+    ),
+    "base32": _Codec(codec.b32encode, codec.b32decode, 5, 8, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567="),
+    "base32hex": _Codec(codec.b32hexencode, codec.b32hexdecode, 5, 8, b"0123456789ABCDEFGHIJKLMNOPQRSTUV="),
+    "base16": _Codec(codec.b16encode, codec.b16decode, 1, 2, b"0123456789ABCDEF"),
+    "base2msbf": _Codec(lambda d: _bits(d, False), lambda d: _from_bits(d, False), 1, 8, b"01"),
+    "base2lsbf": _Codec(lambda d: _bits(d, True), lambda d: _from_bits(d, True), 1, 8, b"01"),
+    "z85": _Codec(_to_z85, _from_z85, 4, 5, _Z85),
+}
+
+
+async def base64(proc: Proc, o: EncodeOptions, operands: list[str]) -> int:
+    return await _run(proc, o, operands, CODECS["base64"])
+
+
+async def base32(proc: Proc, o: EncodeOptions, operands: list[str]) -> int:
+    return await _run(proc, o, operands, CODECS["base32"])
+
+
+async def basenc(proc: Proc, o: BasencOptions, operands: list[str]) -> int:
+    if o.kind is None:
+        raise UsageError("missing encoding type")
+    return await _run(proc, o, operands, CODECS[o.kind])
+
+
+async def _run(proc: Proc, o: EncodeOptions | BasencOptions, operands: list[str], how: _Codec) -> int:
+    wrap = parse_count(o.wrap, "wrap size")
+    if len(operands) > 1:
+        raise UsageError(f"extra operand {quote(operands[1])}")
+    word = operands[0] if operands else "-"
+    try:
+        reader = await proc.open(word)
+    except OSError as error:
+        proc.complain(f"{shown(word)}: {reason(error)}")
+        return 1
+    try:
+        if o.decode:
+            return await _decode(proc, reader, how, o.ignore)
+        await _encode(proc, reader, how, wrap)
+    finally:
+        await proc.close(reader)
+    return 0
+
+
+async def _encode(proc: Proc, reader: Reader, how: _Codec, wrap: int) -> None:
+    rest, line = b"", b""
+    started = False
+    # A block that is whole lines of whole groups needs no carry.
+    while block := await reader.read():
+        data = rest + block
+        cut = len(data) - len(data) % how.group
+        data, rest = data[:cut], data[cut:]
+        text = line + how.encode(data).rstrip(b"\n")
+        started = started or bool(text)
+        if not wrap:
+            await proc.emit(text)
+            continue
+        whole = len(text) - len(text) % wrap
+        await proc.emit(b"".join([text[i : i + wrap] + b"\n" for i in range(0, whole, wrap)]))
+        line = text[whole:]
+        await proc.budget.breathe()
+    if rest:
+        line += how.encode(rest).rstrip(b"\n")
+    if not wrap:
+        await proc.emit(line)
+        return
+    await proc.emit(b"".join([line[i : i + wrap] + b"\n" for i in range(0, len(line), wrap)]))
+
+
+async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
+    """Decodes what is good and says so where the input goes wrong."""
+    drop = bytes(set(range(256)) - set(how.alphabet)) if ignore else b"\n"
+    rest = b""
+    while block := await reader.read():
+        data = rest + block.translate(None, drop)
+        cut = len(data) - len(data) % how.text
+        data, rest = data[:cut], data[cut:]
+        try:
+            if data:
+                await proc.emit(how.decode(data))
+        except (ValueError, binascii.Error):
+            await proc.emit(await _good_part(data, how))
+            proc.complain("invalid input")
+            return 1
+        await proc.budget.breathe()
+    if rest:
+        try:
+            padded = rest
+            if how.text == 4 and how.group == 3 and b"=" not in rest and len(rest) > 1:
+                # What is there is written, but an unpadded end is still an error.
+                await proc.emit(how.decode(rest + b"=" * (-len(rest) % 4)))
+                raise ValueError
+            await proc.emit(how.decode(padded))
+        except (ValueError, binascii.Error):
+            proc.complain("invalid input")
+            return 1
+    return 0
+
+
+async def _good_part(data: bytes, how: _Codec) -> bytes:
+    out: list[bytes] = []
+    for i in range(0, len(data), how.text):
+        try:
+            out.append(how.decode(data[i : i + how.text]))
+        except (ValueError, binascii.Error):
+            # Padding inside is legal: what follows is another encoding.
+            group = data[i : i + how.text]
+            good = bytes(c for c in group if c in how.alphabet and c != 61)
+            good = group[: next((k for k, c in enumerate(group) if c not in how.alphabet), len(group))]
+            if how.text == 4 and len(good) >= 2:
+                out.append(how.decode(good[: len(good)] + b"=" * (4 - len(good))))
+            break
+    return b"".join(out)
+
+
+_USAGE = "[OPTION]... [FILE]"
+COMMANDS = [
+    Command("base64", base64, EncodeOptions, summary="Base64 encode or decode FILE, or standard input.", usage=_USAGE),
+    Command("base32", base32, EncodeOptions, summary="Base32 encode or decode FILE, or standard input.", usage=_USAGE),
+    Command(
+        "basenc",
+        basenc,
+        BasencOptions,
+        summary="Encode or decode FILE, or standard input, in one of several bases.",
+        usage=_USAGE,
+    ),
+]

@@ -1,0 +1,717 @@
+"""Layout of text: fold, fmt, expand, unexpand, column, pr."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, value
+from ramet.commands.inputs import Inputs, filter_lines, parse_count, text_width
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+
+# --------------------------------------------------------------------------------------------------------- fold
+
+
+@dataclass(frozen=True, slots=True)
+class FoldOptions:
+    bytes: bool = flag("-b", "--bytes", help="count bytes rather than columns")
+    spaces: bool = flag("-s", "--spaces", help="break at spaces")
+    width: str = value(
+        "-w", "--width", metavar="WIDTH", default="80", digits=True, help="use WIDTH columns instead of 80"
+    )
+
+
+async def fold(proc: Proc, o: FoldOptions, operands: list[str]) -> int:
+    width = parse_count(o.width, "number of columns", 1)
+
+    def change(lines: list[bytes]) -> list[bytes]:
+        out: list[bytes] = []
+        for line in lines:
+            if len(line) <= width and (o.bytes or _PLAIN.fullmatch(line)):
+                out.append(line)
+            elif (o.bytes or _PLAIN.fullmatch(line)) and not o.spaces:
+                out += [line[i : i + width] for i in range(0, len(line), width)]
+            else:
+                out += _fold(line, width, o.bytes, o.spaces)
+        return out
+
+    return await filter_lines(proc, operands, change, complete=False)
+
+
+_PLAIN = re.compile(rb"[^\t\b\r]*")
+
+
+def _fold(line: bytes, width: int, by_bytes: bool, spaces: bool) -> list[bytes]:
+    out: list[bytes] = []
+    start, column, i = 0, 0, 0
+    while i < len(line):
+        byte = line[i]
+        after = _column(byte, column, by_bytes)
+        if after > width and i > start:
+            cut = i
+            if spaces:
+                blank = max(line.rfind(b" ", start, i), line.rfind(b"\t", start, i))
+                if blank >= start:
+                    cut = blank + 1
+            out.append(line[start:cut])
+            start = cut
+            column = 0
+            for byte in line[start:i]:
+                column = _column(byte, column, by_bytes)
+            continue
+        column = after
+        i += 1
+    out.append(line[start:])
+    return out
+
+
+def _column(byte: int, column: int, by_bytes: bool) -> int:
+    if by_bytes:
+        return column + 1
+    if byte == 8:
+        return max(0, column - 1)
+    if byte == 13:
+        return 0
+    return column + 8 - column % 8 if byte == 9 else column + 1
+
+
+# ------------------------------------------------------------------------------------------ expand and unexpand
+
+
+class Tabs:
+    """Tab stops: a fixed size, or a list with perhaps `/N` or `+N` behind it."""
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self.stops: list[int] = []
+        self.size, self.extend, self.increment = 0, 0, 0
+        for text in texts:
+            for piece in re.split(r"[ ,\t]+", text):
+                if not piece:
+                    continue
+                kind, digits = (piece[0], piece[1:]) if piece[0] in "/+" else ("", piece)
+                if not digits.isdigit():
+                    bad = re.sub(r"^\d+", "", digits)
+                    raise UsageError(f"tab size contains invalid character(s): {quote(bad or digits)}", hint=False)
+                if kind == "/":
+                    self.extend = int(digits)
+                elif kind == "+":
+                    self.increment = int(digits)
+                else:
+                    self.stops.append(int(digits))
+        if 0 in self.stops:
+            raise UsageError("tab size cannot be 0", hint=False)
+        if any(b <= a for a, b in zip(self.stops, self.stops[1:], strict=False)):
+            raise UsageError("tab sizes must be ascending", hint=False)
+        if len(self.stops) == 1 and not self.extend and not self.increment:
+            self.size = self.stops[0]
+        if not self.stops:
+            self.size = self.extend or self.increment or 8
+
+    def next(self, column: int) -> int | None:
+        """The first stop beyond `column`; None behind the last one."""
+        if self.size:
+            return column + self.size - column % self.size
+        for stop in self.stops:
+            if stop > column:
+                return stop
+        if self.extend:
+            return column + self.extend - column % self.extend
+        if self.increment:
+            last = self.stops[-1]
+            return column + self.increment - (column - last) % self.increment
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandOptions:
+    initial: bool = flag("-i", "--initial", help="do not convert tabs after non blanks")
+    tabs: tuple[str, ...] = several(
+        "-t", "--tabs", metavar="LIST", help="tab stops: N apart, or a comma separated list"
+    )
+
+
+def _old_tabs(words: list[str]) -> list[str]:
+    """`-4` and `-4,8`."""
+    return [f"-t{w[1:]}" if re.fullmatch(r"-\d[\d,]*", w) else w for w in words]
+
+
+async def expand(proc: Proc, o: ExpandOptions, operands: list[str]) -> int:
+    tabs = Tabs(o.tabs)
+
+    def change(lines: list[bytes]) -> list[bytes]:
+        if tabs.size and not o.initial:
+            size = tabs.size
+            return [
+                line.expandtabs(size)
+                if b"\t" in line and b"\b" not in line and b"\r" not in line
+                else _expand(line, tabs, False)
+                for line in lines
+            ]
+        return [_expand(line, tabs, o.initial) for line in lines]
+
+    return await filter_lines(proc, operands, change, complete=False)
+
+
+def _expand(line: bytes, tabs: Tabs, initial: bool) -> bytes:
+    if b"\t" not in line:
+        return line
+    out = bytearray()
+    column = 0
+    converting = True
+    for byte in line:
+        if byte == 9 and converting:
+            stop = tabs.next(column)
+            spaces = 1 if stop is None else stop - column
+            out += b" " * spaces
+            column += spaces
+            continue
+        if byte == 8:
+            column = max(0, column - 1)
+        else:
+            column += 1
+        out.append(byte)
+        if initial and byte not in (32, 9):
+            converting = False
+    return bytes(out)
+
+
+@dataclass(frozen=True, slots=True)
+class UnexpandOptions:
+    all: bool = flag("-a", "--all", help="convert all blanks, instead of just initial blanks")
+    first_only: bool = flag("--first-only", help="convert only leading sequences of blanks (overrides -a)")
+    tabs: tuple[str, ...] = several("-t", "--tabs", metavar="LIST", help="tab stops; enables -a")
+
+
+async def unexpand(proc: Proc, o: UnexpandOptions, operands: list[str]) -> int:
+    tabs = Tabs(o.tabs)
+    everything = (o.all or bool(o.tabs)) and not o.first_only
+    return await filter_lines(
+        proc, operands, lambda lines: [_unexpand(line, tabs, everything) for line in lines], complete=False
+    )
+
+
+def _unexpand(line: bytes, tabs: Tabs, everything: bool) -> bytes:
+    if b" " not in line and b"\t" not in line:
+        return line
+    out = bytearray()
+    column = 0
+    pending = bytearray()
+    start = 0
+    for i, byte in enumerate(line):
+        if byte in (32, 9):
+            stop = tabs.next(column)
+            if stop is None:
+                out += pending
+                out += line[i:]
+                return bytes(out)
+            if not pending:
+                start = column
+            if byte == 9:
+                column = stop
+                pending = bytearray(b"\t") if len(pending) != 0 or True else pending
+                out += pending if not out[len(out) :] else b""
+                pending = bytearray()
+                continue
+            column += 1
+            pending.append(32)
+            if column == stop:
+                # One blank that just reaches a stop stays a blank unless more follow.
+                following = line[i + 1 : i + 2]
+                if len(pending) > 1 or following in (b" ", b"\t"):
+                    out += b"\t"
+                else:
+                    out += b" "
+                pending = bytearray()
+            continue
+        out += pending
+        pending = bytearray()
+        if byte == 8:
+            column = max(0, column - 1)
+        else:
+            column += 1
+        out.append(byte)
+        if not everything:
+            return bytes(out) + line[i + 1 :]
+    out += pending
+    del start
+    return bytes(out)
+
+
+# ---------------------------------------------------------------------------------------------------------- fmt
+
+
+@dataclass(frozen=True, slots=True)
+class FmtOptions:
+    crown: bool = flag("-c", "--crown-margin", help="preserve indentation of first two lines")
+    prefix: str = value(
+        "-p", "--prefix", metavar="STRING", default="", help="reformat only lines beginning with STRING"
+    )
+    split: bool = flag("-s", "--split-only", help="split long lines, but do not refill")
+    tagged: bool = flag("-t", "--tagged-paragraph", help="indentation of first line different from second")
+    uniform: bool = flag("-u", "--uniform-spacing", help="one space between words, two after sentences")
+    width: str = value(
+        "-w", "--width", metavar="WIDTH", default="75", digits=True, help="maximum line width (default of 75 columns)"
+    )
+    goal: str | None = value("-g", "--goal", metavar="WIDTH", help="goal width (default of 93% of width)")
+
+
+async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
+    width = parse_count(o.width, "width", 1) if o.goal is None or o.width != "75" else int(o.goal) + 10
+    goal = parse_count(o.goal, "width", 0) if o.goal is not None else width * 187 // 200
+    inputs = Inputs(proc, operands, form="cannot open {} for reading: {}")
+    prefix = encode(o.prefix).strip(b" ")
+    lead = encode(o.prefix)[: len(encode(o.prefix)) - len(encode(o.prefix).lstrip(b" "))]
+    async for _, reader in inputs.each():
+        lines = (await reader.read_all()).split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        await proc.emit(_Paragraphs(o, width, goal, prefix, lead).format(lines))
+    return inputs.status
+
+
+class _Paragraphs:
+    """GNU's fmt: gathers a paragraph, then chooses breaks by least cost."""
+
+    def __init__(self, o: FmtOptions, width: int, goal: int, prefix: bytes, lead: bytes) -> None:
+        self.o, self.width, self.goal, self.prefix, self.lead = o, width, goal, prefix, lead
+
+    def format(self, lines: list[bytes]) -> bytes:
+        out: list[bytes] = []
+        i = 0
+        while i < len(lines):
+            indent, body, ok = self._parse(lines[i])
+            if not ok or not body:
+                out.append(lines[i].rstrip() if ok else lines[i])
+                i += 1
+                continue
+            group = [(indent, body)]
+            i += 1
+            other = indent
+            if not self.o.split:
+                while i < len(lines):
+                    following, text, good = self._parse(lines[i])
+                    if not good or not text:
+                        break
+                    if self.o.crown or self.o.tagged:
+                        if len(group) == 1:
+                            if self.o.tagged and following == indent:
+                                break
+                            other = following
+                        elif following != other:
+                            break
+                    elif following != indent:
+                        break
+                    group.append((following, text))
+                    i += 1
+            words = self._words([text for _, text in group])
+            out += self._fill(words, indent, other)
+        return b"".join(line + b"\n" for line in out)
+
+    def _parse(self, line: bytes) -> tuple[int, bytes, bool]:
+        line = line.expandtabs(8)
+        indent = len(line) - len(line.lstrip(b" "))
+        body = line.strip(b" ")
+        if self.prefix:
+            if not body.startswith(self.prefix):
+                return indent, body, False
+            rest = body[len(self.prefix) :]
+            inner = len(rest) - len(rest.lstrip(b" "))
+            return indent * 1000 + inner, rest.strip(b" "), True
+        return indent, body, True
+
+    def _words(self, lines: list[bytes]) -> list[tuple[bytes, int, bool, bool, bool]]:
+        """Words with the space behind them and what they are: paren, punct, final."""
+        out: list[tuple[bytes, int, bool, bool, bool]] = []
+        for n, line in enumerate(lines):
+            found = list(re.finditer(rb"(\S+)(\s*)", line))
+            for m, item in enumerate(found):
+                word = item[1]
+                paren = word[:1] in (b"(", b"[", b"'", b"`", b'"')
+                stripped = word.rstrip(b"])'\"")
+                period = stripped[-1:] in (b".", b"?", b"!")
+                punct = word[-1:] in b".,;:?!)'\"" and word[-1:] != b""
+                last = m == len(found) - 1
+                space = len(item[2])
+                final = period and (last or space > 1)
+                if last or self.o.uniform:
+                    space = 2 if final else 1
+                out.append((word, space, paren, punct, final or (period and n < 0)))
+        return out
+
+    def _fill(self, words: list[tuple[bytes, int, bool, bool, bool]], first: int, other: int) -> list[bytes]:
+        count = len(words)
+        best = [0.0] * (count + 1)
+        jump = [count] * (count + 1)
+        lengths = [0] * (count + 1)
+        first_in, other_in = self._indent_width(first), self._indent_width(other)
+        for start in range(count - 1, -1, -1):
+            indent = first_in if start == 0 else other_in
+            size = indent
+            best_cost = float("inf")
+            at_ = start
+            while True:
+                size += len(words[at_][0])
+                at_ += 1
+                cost = self._line_cost(at_, size, count, jump, lengths) + best[at_]
+                if cost < best_cost:
+                    best_cost, jump[start], lengths[start] = cost, at_, size
+                if at_ >= count:
+                    break
+                size += words[at_ - 1][1]
+                if size >= self.width:
+                    break
+            best[start] = best_cost + self._base_cost(start, words)
+        out: list[bytes] = []
+        at_ = 0
+        while at_ < count:
+            end = jump[at_]
+            text = b"".join(w[0] + b" " * (w[1] if k < end - at_ - 1 else 0) for k, w in enumerate(words[at_:end]))
+            out.append(self._indent_text(first if at_ == 0 else other) + text)
+            at_ = end
+        return out
+
+    def _indent_width(self, indent: int) -> int:
+        return indent if not self.prefix else indent // 1000 + len(self.prefix) + indent % 1000
+
+    def _indent_text(self, indent: int) -> bytes:
+        if not self.prefix:
+            return b" " * indent
+        return b" " * (indent // 1000) + self.prefix + b" " * (indent % 1000)
+
+    def _line_cost(self, following: int, size: int, count: int, jump: list[int], lengths: list[int]) -> float:
+        if following == count:
+            return 0
+        n = self.goal - size
+        cost = (n * n * 10) * (n * n * 10) / (n * n * 10) if n else 0
+        cost = float(n * n * 100)
+        if jump[following] != count:
+            n = (size - lengths[following]) // 2
+            cost += n * n * 100
+        return cost
+
+    def _base_cost(self, this: int, words: list[tuple[bytes, int, bool, bool, bool]]) -> float:
+        cost = 70.0 * 70
+        if this > 0:
+            word, _, _, punct, final = words[this - 1]
+            period = word.rstrip(b"])'\"")[-1:] in (b".", b"?", b"!")
+            if period:
+                cost = cost - 50 * 50 if final else cost + 600 * 600
+            elif punct:
+                cost -= 40 * 40
+            elif this > 1 and words[this - 2][4]:
+                cost += 200 * 200 / (len(word) + 2)
+        if words[this][2]:
+            cost -= 40 * 40
+        elif words[this][4]:
+            cost += 200 * 200 / (len(words[this][0]) + 2)
+        return cost
+
+
+# ------------------------------------------------------------------------------------------------------- column
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOptions:
+    table: bool = flag("-t", "--table", help="create a table")
+    names: str | None = value("-N", "--table-columns", metavar="NAMES", help="comma separated columns names")
+    no_headings: bool = flag("-d", "--table-noheadings", help="don't print header")
+    limit: str | None = value("-l", "--table-columns-limit", metavar="NUM", help="maximal number of input columns")
+    right: str | None = value("-R", "--table-right", metavar="COLUMNS", help="right align text in these columns")
+    hide: str | None = value("-H", "--table-hide", metavar="COLUMNS", help="don't print the columns")
+    order: str | None = value("-O", "--table-order", metavar="COLUMNS", help="specify order of output columns")
+    noextreme: str | None = value(
+        "-E", "--table-noextreme", metavar="COLUMNS", help="don't count long text from the columns to column width"
+    )
+    truncate: str | None = value(
+        "-T", "--table-truncate", metavar="COLUMNS", help="truncate text in the columns when necessary"
+    )
+    wrap: str | None = value("-W", "--table-wrap", metavar="COLUMNS", help="wrap text in the columns when necessary")
+    empty_lines: bool = flag("-L", "--table-empty-lines", "--keep-empty-lines", help="don't ignore empty lines")
+    header_repeat: bool = flag("-e", "--table-header-repeat", help="repeat header for each page")
+    json: bool = flag("-J", "--json", help="use JSON output format for table")
+    name: str = value("-n", "--table-name", metavar="NAME", default="table", help="table name for JSON output")
+    separator: str | None = value("-s", "--separator", metavar="STRING", help="possible table delimiters")
+    output: str = value(
+        "-o", "--output-separator", metavar="STRING", default="  ", help="columns separator for table output"
+    )
+    width: str | None = value(
+        "-c", "--output-width", "--columns", metavar="WIDTH", help="width of output in number of characters"
+    )
+    fill_rows: bool = flag("-x", "--fillrows", help="fill rows before columns")
+
+
+async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
+    inputs = Inputs(proc, operands)
+    lines: list[str] = []
+    async for block in inputs.joined_lines():
+        pieces = decode(block).split("\n")
+        if not pieces[-1]:
+            pieces.pop()
+        lines += pieces
+    if not (o.empty_lines and o.table):
+        lines = [line for line in lines if line.strip()]
+    if o.table or o.json:
+        return await _table(proc, o, lines) or inputs.status
+    width = int(o.width) if o.width and o.width.isdigit() else int(proc.env.get("COLUMNS", "") or 80)
+    cells = [line.expandtabs(8) if "\t" in line else line for line in lines]
+    if not cells:
+        return inputs.status
+    size = max(text_width(c) for c in cells)
+    if size >= width:
+        await proc.emit(encode("".join(c + "\n" for c in cells)))
+        return inputs.status
+    size = (size + 8) & ~7
+    per_row = max(1, width // size)
+    rows = -(-len(cells) // per_row)
+    out: list[str] = []
+    for row in range(rows):
+        picks = (
+            range(row * per_row, min((row + 1) * per_row, len(cells))) if o.fill_rows else range(row, len(cells), rows)
+        )
+        line = ""
+        at_ = 0
+        for n, i in enumerate(picks):
+            line += cells[i]
+            at_ += text_width(cells[i])
+            last = n == len(picks) - 1
+            if not last:
+                while (at_ & ~7) + 8 <= (n + 1) * size:
+                    line += "\t"
+                    at_ = (at_ & ~7) + 8
+        out.append(line + "\n")
+    await proc.emit(encode("".join(out)))
+    return inputs.status
+
+
+async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
+    limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
+    rows: list[list[str]] = []
+    for line in lines:
+        if o.separator is None:
+            parts = line.split(None, limit - 1) if limit else line.split()
+        else:
+            parts = (
+                re.split(f"[{re.escape(o.separator)}]", line, maxsplit=limit - 1 if limit else 0)
+                if o.separator
+                else [line]
+            )
+        rows.append(parts)
+    names = o.names.split(",") if o.names is not None else []
+    count = max([len(r) for r in rows] + [len(names)], default=0)
+    if o.json:
+        if not names:
+            proc.complain("option --table-columns required for --json")
+            return 1
+        await proc.emit(encode(_json_table(o.name, names, rows)))
+        return 0
+    if names and not o.no_headings:
+        rows.insert(0, names)
+    rows = [r + [""] * (count - len(r)) for r in rows]
+    order = list(range(count))
+    if o.order:
+        chosen = [i for i in _columns(o.order, names, count) if i < count]
+        order = chosen + [i for i in order if i not in chosen]
+    hidden = set(_columns(o.hide, names, count)) if o.hide else set()
+    order = [i for i in order if i not in hidden]
+    right = set(_columns(o.right, names, count)) if o.right else set()
+    widths = [max((text_width(r[i]) for r in rows), default=0) for i in range(count)]
+    out: list[str] = []
+    for row in rows:
+        if not any(row) and o.empty_lines:
+            out.append("\n")
+            continue
+        cells: list[str] = []
+        for n, i in enumerate(order):
+            pad = " " * (widths[i] - text_width(row[i]))
+            last = n == len(order) - 1
+            cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
+        out.append(o.output.join(cells) + "\n")
+    await proc.emit(encode("".join(out)))
+    return 0
+
+
+def _columns(text: str, names: list[str], count: int) -> list[int]:
+    out: list[int] = []
+    for piece in text.split(","):
+        if piece == "-":
+            out += [i for i in range(count) if i >= len(names)]
+        elif piece in names:
+            out.append(names.index(piece))
+        elif piece.lstrip("-").isdigit():
+            number = int(piece)
+            out.append(number - 1 if number > 0 else count + number)
+        elif piece == "0":
+            out += range(count)
+    return out
+
+
+def _json_table(name: str, names: list[str], rows: list[list[str]]) -> str:
+    import json
+
+    items: list[str] = []
+    for row in rows:
+        pairs = [
+            f"         {json.dumps(n.lower(), ensure_ascii=False)}: {json.dumps(row[i], ensure_ascii=False) if i < len(row) else 'null'}"
+            for i, n in enumerate(names)
+        ]
+        items.append("{\n" + ",\n".join(pairs) + "\n      }")
+    return f"{{\n   {json.dumps(name)}: [\n      " + ",".join(items) + "\n   ]\n}\n"
+
+
+# ----------------------------------------------------------------------------------------------------------- pr
+
+
+@dataclass(frozen=True, slots=True)
+class PrOptions:
+    columns: str = value(
+        "--columns", metavar="COLUMN", default="1", digits=True, help="output COLUMN columns and print columns down"
+    )
+    across: bool = flag("-a", "--across", help="print columns across rather than down")
+    double: bool = flag("-d", "--double-space", help="double space the output")
+    date: str = value(
+        "-D", "--date-format", metavar="FORMAT", default="%Y-%m-%d %H:%M", help="use FORMAT for the header date"
+    )
+    formfeed: bool = flag("-F", "-f", "--form-feed", help="use form feeds instead of newlines to separate pages")
+    header: str | None = value(
+        "-h", "--header", metavar="HEADER", help="use a centered HEADER instead of filename in page header"
+    )
+    length: str = value("-l", "--length", metavar="PAGE_LENGTH", default="66", help="set the page length in lines")
+    merge: bool = flag("-m", "--merge", help="print all files in parallel, one in each column")
+    number: str | None = optional("-n", "--number-lines", metavar="[SEP[DIGITS]]", const="", help="number lines")
+    first: str = value("-N", "--first-line-number", metavar="NUMBER", default="1", help="start counting with NUMBER")
+    indent: str = value("-o", "--indent", metavar="MARGIN", default="0", help="offset each line with MARGIN spaces")
+    quiet: bool = flag("-r", "--no-file-warnings", help="omit warning when a file cannot be opened")
+    separator: str | None = optional(
+        "-s", "--separator", metavar="CHAR", const="\t", help="separate columns by a single character"
+    )
+    sep_string: str | None = optional(
+        "-S", "--sep-string", metavar="STRING", const="", help="separate columns by STRING"
+    )
+    omit: bool = flag("-t", "--omit-header", help="omit page headers and trailers")
+    omit_all: bool = flag("-T", "--omit-pagination", help="omit page headers and trailers, eliminate any pagination")
+    width: str = value(
+        "-w", "--width", metavar="PAGE_WIDTH", default="72", help="set page width for multiple text-column output only"
+    )
+
+
+async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
+    columns = parse_count(o.columns, "number of columns", 1)
+    length, width = parse_count(o.length, "page length", 1), parse_count(o.width, "page width", 1)
+    omit = o.omit or o.omit_all or length <= 10
+    inputs = Inputs(proc, operands)
+    texts: list[tuple[str, list[str], int]] = []
+    async for word, reader in inputs.each():
+        lines = decode(await reader.read_all()).split("\n")
+        if not lines[-1]:
+            lines.pop()
+        moment = int(proc.now() * NANO)
+        if word != "-":
+            moment = (await proc.fs.stat(proc.path(word), follow=True)).mtime_ns or moment
+        texts.append(("" if word == "-" else word, lines, moment))
+    if o.merge and texts:
+        count = max(len(lines) for _, lines, _ in texts)
+        columns = len(texts)
+        rows = [[lines[i] if i < len(lines) else "" for _, lines, _ in texts] for i in range(count)]
+        await _pages(
+            proc, o, rows, texts[0][2] if len(texts) == 1 else int(proc.now() * NANO), "", columns, length, width, omit
+        )
+        return inputs.status
+    for name, lines, moment in texts:
+        lines = [line.expandtabs(8) if columns > 1 else line for line in lines]
+        body = length if omit else length - 10
+        if o.double:
+            body //= 2
+        rows = []
+        if columns == 1:
+            rows = [[line] for line in lines]
+        else:
+            per_page = body * columns
+            for start in range(0, len(lines), per_page):
+                chunk = lines[start : start + per_page]
+                height = -(-len(chunk) // columns) if o.omit_all or start + per_page >= len(lines) else body
+                if o.across:
+                    rows += [chunk[i : i + columns] for i in range(0, len(chunk), columns)]
+                else:
+                    rows += [chunk[i::height] for i in range(height)]
+        await _pages(proc, o, rows, moment, name, columns, length, width, omit)
+    return inputs.status
+
+
+async def _pages(
+    proc: Proc,
+    o: PrOptions,
+    rows: list[list[str]],
+    moment: int,
+    name: str,
+    columns: int,
+    length: int,
+    width: int,
+    omit: bool,
+) -> None:
+    separator = o.sep_string if o.sep_string is not None else o.separator
+    number = parse_count(o.first, "starting line number") if o.number is not None else None
+    sep, digits = "\t", 5
+    if o.number:
+        found = re.fullmatch(r"(\D?)(\d*)", o.number)
+        if found:
+            sep, digits = found[1] or "\t", int(found[2] or 5)
+    cell = (width - (columns - 1) * (len(separator) if separator else 1)) // columns if columns > 1 else width
+    margin = " " * int(o.indent)
+    out: list[str] = []
+    for row in rows:
+        text = ""
+        if columns == 1:
+            text = row[0]
+        elif separator is not None:
+            text = separator.join(row)
+        else:
+            text = "".join(c[:cell].ljust(cell + 1) if i < len(row) - 1 else c[:cell] for i, c in enumerate(row))
+        if columns > 1 and separator is None:
+            text = decode(_unexpand(encode(text), Tabs(()), True))
+        if number is not None:
+            text = f"{str(number).rjust(digits)[-digits:]}{sep}{text}"
+            number += 1
+        out.append(margin + text)
+        if o.double:
+            out.append("")
+    if omit:
+        await proc.emit(encode("".join(line + "\n" for line in out)))
+        return
+    body = length - 10
+    stamp = strftime(o.date, *at(moment, zone_of(proc)))
+    title = o.header if o.header is not None else name
+    for page, start in enumerate(range(0, max(len(out), 1), body), 1):
+        chunk = out[start : start + body]
+        if not chunk:
+            break
+        left, right = stamp, f"Page {page}"
+        room = width - len(left) - len(right) - len(title)
+        middle = " " * max(1, room // 2) + title + " " * max(1, room - room // 2)
+        head = f"\n\n{left}{middle}{right}\n\n\n"
+        filler = "\f" if o.formfeed else "\n" * (body - len(chunk)) + "\n" * 5
+        await proc.emit(encode(head + "".join(line + "\n" for line in chunk) + filler))
+
+
+COMMANDS = [
+    Command("fold", fold, FoldOptions, summary="Wrap input lines in each FILE, writing to standard output."),
+    Command("fmt", fmt, FmtOptions, summary="Reformat each paragraph in the FILE(s), writing to standard output."),
+    Command("expand", expand, ExpandOptions, summary="Convert tabs in each FILE to spaces.", rewrite=_old_tabs),
+    Command("unexpand", unexpand, UnexpandOptions, summary="Convert blanks in each FILE to tabs.", rewrite=_old_tabs),
+    Command("column", column, ColumnOptions, summary="Columnate lists."),
+    Command(
+        "pr",
+        pr,
+        PrOptions,
+        summary="Paginate or columnate FILE(s) for printing.",
+        ignored=(
+            "-c --show-control-chars",
+            "-e[= --expand-tabs[=",
+            "-i[= --output-tabs[=",
+            "-J --join-lines",
+            "-v --show-nonprinting",
+            "-W= --page-width=",
+        ),
+    ),
+]
