@@ -1,0 +1,505 @@
+"""split and csplit: one stream into many files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
+from ramet.commands.inputs import parse_count, parse_size
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.streams import Capture, FileStream, Reader, Writer, line_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOptions:
+    suffix_length: str | None = value(
+        "-a", "--suffix-length", metavar="N", help="generate suffixes of length N (default 2)"
+    )
+    extra_suffix: str = value(
+        "--additional-suffix", metavar="SUFFIX", default="", help="append an additional SUFFIX to file names"
+    )
+    how: tuple[str, str] | None = mixed(
+        value("-b", "--bytes", metavar="SIZE", convert=lambda t: ("bytes", t), help="put SIZE bytes per output file"),
+        value(
+            "-C",
+            "--line-bytes",
+            metavar="SIZE",
+            convert=lambda t: ("line-bytes", t),
+            help="put at most SIZE bytes of records per output file",
+        ),
+        value(
+            "-l",
+            "--lines",
+            metavar="NUMBER",
+            convert=lambda t: ("lines", t),
+            digits=True,
+            help="put NUMBER lines/records per output file",
+        ),
+        value(
+            "-n",
+            "--number",
+            metavar="CHUNKS",
+            convert=lambda t: ("number", t),
+            help="generate CHUNKS output files: N, K/N, l/N, l/K/N, r/N, r/K/N",
+        ),
+        default=("lines", "1000"),
+    )
+    numeric: tuple[str, str] | None = mixed(
+        flag("-d", const=("d", "0"), help="use numeric suffixes starting at 0, not alphabetic"),
+        flag("-x", const=("x", "0"), help="use hex suffixes starting at 0, not alphabetic"),
+        optional(
+            "--numeric-suffixes", metavar="FROM", const=("d", "0"), help="same as -d, but allow setting the start value"
+        ),
+        optional(
+            "--hex-suffixes", metavar="FROM", const=("x", "0"), help="same as -x, but allow setting the start value"
+        ),
+        default=None,
+    )
+    elide: bool = flag("-e", "--elide-empty-files", help="do not generate empty output files with '-n'")
+    filter: str | None = value("--filter", metavar="COMMAND", help="write to shell COMMAND; file name is $FILE")
+    separator: str | None = value(
+        "-t", "--separator", metavar="SEP", help="use SEP instead of newline as the record separator"
+    )
+    unbuffered: bool = flag("-u", "--unbuffered", help="immediately copy input to output with '-n r/...'")
+    verbose: bool = flag("--verbose", help="print a diagnostic just before each output file is opened")
+
+
+class _Output:
+    """The files being written: names in sequence, one open at a time."""
+
+    def __init__(self, proc: Proc, o: SplitOptions, prefix: str, chunks: int) -> None:
+        self.proc, self.o, self.prefix = proc, o, prefix
+        kind, start = (
+            ("a", "0")
+            if o.numeric is None
+            else o.numeric
+            if isinstance(o.numeric, tuple)
+            else ("d" if "--num" in " ".join(proc.argv) else "x", o.numeric)
+        )
+        if not re.fullmatch(r"[0-9a-fA-F]+" if kind == "x" else r"\d+", start):
+            raise UsageError(
+                f"{quote(start)}: invalid start value for {'numerical' if kind == 'd' else 'hexadecimal'} suffix",
+                hint=False,
+            )
+        self.alphabet = {"a": "abcdefghijklmnopqrstuvwxyz", "d": "0123456789", "x": "0123456789abcdef"}[kind]
+        self.index = int(start, 16 if kind == "x" else 10) if kind != "a" else 0
+        base = len(self.alphabet)
+        length = parse_count(o.suffix_length, "suffix length") if o.suffix_length is not None else 0
+        self.grows = length == 0 and start == "0" and not chunks
+        needed = 1
+        while chunks and base**needed < chunks + (self.index if kind != "a" else 0):
+            needed += 1
+        self.length = length or max(2, needed)
+        if length and chunks and base**length < chunks:
+            raise UsageError(f"the suffix length needs to be at least {needed}", hint=False)
+        self.lead = ""
+        self.writer: Writer | None = None
+        self.capture: Capture | None = None
+        self.name = ""
+
+    def _suffix(self) -> str:
+        base = len(self.alphabet)
+        number, text = self.index, ""
+        for _ in range(self.length):
+            number, digit = divmod(number, base)
+            text = self.alphabet[digit] + text
+        last = self.alphabet[-1]
+        if self.grows and self.index == base**self.length - base ** (self.length - 1):
+            # The last first letter is kept to mark names that grew: zaaa follows yz.
+            self.lead += last
+            self.length += 1
+            self.index = 0
+            return self._suffix()
+        if number:
+            raise UsageError("output file suffixes exhausted", hint=False)
+        return self.lead + text
+
+    async def next(self) -> Writer:
+        await self.close()
+        self.name = self.prefix + self._suffix() + self.o.extra_suffix
+        self.index += 1
+        if self.o.filter is not None:
+            self.capture = Capture(self.proc.budget.limits.string_bytes, "string_bytes")
+            self.writer = self.capture
+            if self.o.verbose:
+                await self.proc.emit(encode(f"executing with FILE={quote(self.name)}\n"))
+            return self.capture
+        if self.o.verbose:
+            await self.proc.emit(encode(f"creating file {quote(self.name)}\n"))
+        try:
+            self.writer = await self.proc.create(self.name)
+        except OSError as error:
+            raise UsageError(f"{shown(self.name)}: {reason(error)}", hint=False) from None
+        return self.writer
+
+    async def close(self) -> None:
+        if self.capture is not None:
+            from ramet.core.streams import BytesReader
+
+            env = {**self.proc.env, "FILE": self.name}
+            data, self.capture, self.writer = self.capture.getvalue(), None, None
+            status = await self.proc.run(["bash", "-c", self.o.filter or ""], stdin=BytesReader(data), env=env)
+            if status:
+                raise UsageError(f"with FILE={self.name}, exit {status} from command: {self.o.filter}", hint=False)
+        elif self.writer is not None:
+            await self.proc.close(self.writer)
+            self.writer = None
+
+
+async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
+    if len(operands) > 2:
+        raise UsageError(f"extra operand {quote(operands[2])}")
+    if "/" in o.extra_suffix:
+        raise UsageError(f"invalid suffix {quote(o.extra_suffix)}, contains directory separator")
+    word = operands[0] if operands else "-"
+    prefix = operands[1] if len(operands) > 1 else "x"
+    separator = b"\n"
+    if o.separator is not None:
+        raw = b"\0" if o.separator == "\\0" else encode(o.separator)
+        if not raw:
+            raise UsageError("empty record separator")
+        if len(raw) > 1:
+            raise UsageError(f"multi-character separator {quote(o.separator)}")
+        separator = raw
+    assert o.how is not None
+    kind, text = o.how
+    try:
+        reader = await proc.open(word)
+    except OSError as error:
+        proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
+        return 1
+    if kind == "number":
+        return await _chunks(proc, o, reader, text, prefix, separator)
+    what = {"bytes": "number of bytes", "line-bytes": "number of bytes", "lines": "number of lines"}[kind]
+    amount = parse_size(text, what)
+    if amount == 0:
+        raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+    output = _Output(proc, o, prefix, 0)
+    pieces = {
+        "bytes": _by_bytes(reader, amount),
+        "lines": _by_lines(reader, amount, separator),
+        "line-bytes": _by_line_bytes(reader, amount, separator),
+    }[kind]
+    writer: Writer | None = None
+    async for fresh, data in pieces:
+        if fresh or writer is None:
+            writer = await output.next()
+        writer.write(data)
+        if writer.full:
+            await writer.drain()
+        await proc.budget.breathe()
+    await output.close()
+    await proc.close(reader)
+    return 0
+
+
+Pieces = AsyncIterator[tuple[bool, bytes]]
+
+
+async def _by_bytes(reader: Reader, amount: int) -> Pieces:
+    left = 0
+    while block := await reader.read():
+        at = 0
+        while at < len(block):
+            fresh = left == 0
+            if fresh:
+                left = amount
+            part = block[at : at + left]
+            at += len(part)
+            left -= len(part)
+            yield fresh, part
+
+
+async def _by_lines(reader: Reader, amount: int, separator: bytes) -> Pieces:
+    left = 0
+    while block := await reader.read():
+        at = 0
+        while at < len(block):
+            fresh = left == 0
+            if fresh:
+                left = amount
+            have = block.count(separator, at)
+            if have < left:
+                left -= have
+                # An unfinished line keeps its file open.
+                yield fresh, block[at:]
+                break
+            end = at
+            for _ in range(left):
+                end = block.index(separator, end) + 1
+            yield fresh, block[at:end]
+            at, left = end, 0
+
+
+async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Pieces:
+    used = 0
+    async for block in line_blocks(reader, separator):
+        for line in block.split(separator)[: None if not block.endswith(separator) else -1]:
+            line += separator
+            if used and used + len(line) > amount:
+                used = 0
+            if len(line) > amount:
+                for at in range(0, len(line), amount):
+                    part = line[at : at + amount]
+                    yield True, part
+                    used = len(part)
+                continue
+            yield used == 0, line
+            used += len(line)
+
+
+async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix: str, separator: bytes) -> int:
+    found = re.fullmatch(r"(?:([lr])/)?(?:(\d+)/)?(\d+)", text)
+    if found is None or int(found[3]) == 0:
+        raise UsageError(f"invalid number of chunks: {quote(text.rpartition('/')[2])}", hint=False)
+    mode, only, count = found[1] or "", int(found[2]) if found[2] else 0, int(found[3])
+    if found[2] and not 1 <= only <= count:
+        raise UsageError(f"invalid chunk number: {quote(found[2])}", hint=False)
+    if mode == "r":
+        return await _round_robin(proc, o, reader, only, count, prefix, separator)
+    if isinstance(reader, FileStream) or True:
+        data = await reader.read_all()
+    size = len(data)
+    step = size // count
+    bounds = [i * size // count for i in range(count + 1)] if False else [i * step for i in range(count)] + [size]
+    if size % count and not mode:
+        extra = size % count
+        bounds = [i * step + min(i, extra) for i in range(count + 1)]
+        bounds[-1] = size
+    parts: list[bytes] = []
+    if mode == "l":
+        ends = [*_line_ends(data, bounds, separator)]
+        start = 0
+        for end in ends:
+            parts.append(data[start:end] if end > start else b"")
+            start = max(start, end)
+    else:
+        parts = [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    if only:
+        await proc.emit(parts[only - 1])
+        return 0
+    output = _Output(proc, o, prefix, count)
+    for part in parts:
+        if o.elide and not part:
+            continue
+        (await output.next()).write(part)
+    await output.close()
+    return 0
+
+
+def _line_ends(data: bytes, bounds: list[int], separator: bytes) -> list[int]:
+    out: list[int] = []
+    for bound in bounds[1:-1]:
+        if bound == 0:
+            out.append(0)
+            continue
+        end = data.find(separator, bound - 1)
+        out.append(len(data) if end < 0 else end + 1)
+    out.append(len(data))
+    return out
+
+
+async def _round_robin(
+    proc: Proc, o: SplitOptions, reader: Reader, only: int, count: int, prefix: str, separator: bytes
+) -> int:
+    buckets: list[list[bytes]] = [[] for _ in range(count)]
+    at = 0
+    async for block in line_blocks(reader, separator):
+        pieces = block.split(separator)
+        tail = pieces.pop()
+        lines = [p + separator for p in pieces] + ([tail] if tail else [])
+        for line in lines:
+            buckets[at % count].append(line)
+            at += 1
+    if only:
+        await proc.emit(b"".join(buckets[only - 1]))
+        return 0
+    output = _Output(proc, o, prefix, count)
+    for bucket in buckets:
+        if not o.elide or bucket:
+            (await output.next()).write(b"".join(bucket))
+    await output.close()
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------------- csplit
+
+
+@dataclass(frozen=True, slots=True)
+class CsplitOptions:
+    format: str = value(
+        "-b", "--suffix-format", metavar="FORMAT", default="%02d", help="use sprintf FORMAT instead of %02d"
+    )
+    prefix: str = value("-f", "--prefix", metavar="PREFIX", default="xx", help="use PREFIX instead of 'xx'")
+    keep: bool = flag("-k", "--keep-files", help="do not remove output files on errors")
+    suppress: bool = flag("--suppress-matched", help="suppress the lines matching PATTERN")
+    digits: str | None = value("-n", "--digits", metavar="DIGITS", help="use specified number of digits instead of 2")
+    quiet: bool = flag("-s", "-q", "--quiet", "--silent", help="do not print counts of output file sizes")
+    elide: bool = flag("-z", "--elide-empty-files", help="remove empty output files")
+
+
+@dataclass(frozen=True, slots=True)
+class _Control:
+    text: str
+    kind: str  # "/", "%", "n"
+    pattern: str
+    offset: int
+    repeat: int  # -1: as often as possible
+
+
+def _controls(words: list[str]) -> list[_Control]:
+    out: list[_Control] = []
+    for word in words:
+        repeat = re.fullmatch(r"\{(\d+|\*)\}", word)
+        if repeat is not None:
+            if not out:
+                raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
+            last = out.pop()
+            out.append(
+                _Control(last.text, last.kind, last.pattern, last.offset, -1 if repeat[1] == "*" else int(repeat[1]))
+            )
+            continue
+        if word[:1] in ("/", "%"):
+            end = word.rfind(word[0])
+            if end == 0:
+                raise UsageError(f"{word}: closing delimiter '{word[0]}' missing", hint=False)
+            offset = word[end + 1 :]
+            if offset and not re.fullmatch(r"[+-]?\d+", offset):
+                raise UsageError(f"{word}: integer expected after delimiter", hint=False)
+            out.append(_Control(word, word[0], word[1:end], int(offset or 0), 0))
+        elif word.isdigit():
+            if int(word) == 0:
+                raise UsageError(f"{word}: line number must be greater than zero", hint=False)
+            out.append(_Control(word, "n", word, 0, 0))
+        else:
+            raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
+    return out
+
+
+class _CsplitFailed(Exception):
+    pass
+
+
+async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
+    if len(operands) < 2:
+        raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
+    try:
+        reader = await proc.open(operands[0])
+        data = await reader.read_all()
+        await proc.close(reader)
+    except OSError as error:
+        proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
+        return 1
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    lines = [line + b"\n" for line in lines] + ([tail] if tail else [])
+    job = _Csplit(proc, o, lines)
+    status = 0
+    try:
+        for control in _controls(operands[1:]):
+            await job.apply(control)
+        await job.write(job.at, len(lines))
+    except _CsplitFailed as failed:
+        proc.complain(str(failed))
+        status = 1
+        await job.write(job.at, len(lines))
+        if not o.keep:
+            for name in job.names:
+                await proc.fs.remove(proc.path(name))
+    return status
+
+
+class _Csplit:
+    def __init__(self, proc: Proc, o: CsplitOptions, lines: list[bytes]) -> None:
+        self.proc, self.o, self.lines = proc, o, lines
+        self.at = 0
+        self.names: list[str] = []
+        self.number = 0
+
+    async def apply(self, control: _Control) -> None:
+        turn = 0
+        while control.repeat < 0 or turn <= control.repeat:
+            try:
+                await self._once(control, turn)
+            except _CsplitFailed:
+                if control.repeat < 0 and turn > 0:
+                    return
+                raise
+            turn += 1
+
+    async def _once(self, control: _Control, turn: int) -> None:
+        from ramet.commands.regexes import bre_bytes
+
+        if control.kind == "n":
+            line = int(control.pattern) * (turn + 1)
+            target = line - 1
+            if target > len(self.lines) or target < self.at:
+                where = f" on repetition {turn}" if turn else ""
+                raise _CsplitFailed(f"{quote(control.text)}: line number out of range{where}")
+            await self.write(self.at, target)
+            self.at = target + (1 if self.o.suppress and target < len(self.lines) else 0)
+            return
+        matcher = bre_bytes(control.pattern)
+        start = self.at + (1 if turn or (self.names and self.at > 0) or False else 0)
+        for index in range(max(start, 0), len(self.lines)):
+            if matcher.test(self.lines[index].rstrip(b"\n")) and (index > self.at or turn == 0 and not self._cut_here):
+                target = index + control.offset
+                if target < self.at or target > len(self.lines):
+                    raise _CsplitFailed(f"{quote(control.text)}: line number out of range")
+                if control.kind == "/":
+                    await self.write(self.at, target)
+                self.at = target + (1 if self.o.suppress else 0)
+                self._cut_here = True
+                return
+        where = f" on repetition {turn}" if turn else ""
+        raise _CsplitFailed(f"{quote(control.text)}: match not found{where}")
+
+    _cut_here = False
+
+    async def write(self, start: int, end: int) -> None:
+        data = b"".join(self.lines[start:end])
+        if self.o.elide and not data:
+            return
+        shape = f"%0{self.o.digits}d" if self.o.digits else self.o.format
+        found = re.search(r"%([-0-9#' +]*)([diuoxX])", shape)
+        if found is None:
+            raise UsageError("missing % conversion specification in suffix", hint=False)
+        suffix = (
+            shape[: found.start()]
+            + f"%{found[1]}{'d' if found[2] in 'iu' else found[2]}" % self.number
+            + shape[found.end() :]
+        )
+        name = self.o.prefix + suffix
+        self.number += 1
+        writer = await self.proc.create(name)
+        writer.write(data)
+        await self.proc.close(writer)
+        self.names.append(name)
+        if not self.o.quiet:
+            await self.proc.emit(f"{len(data)}\n".encode())
+
+
+COMMANDS = [
+    Command(
+        "split",
+        split,
+        SplitOptions,
+        summary="Output pieces of FILE to PREFIXaa, PREFIXab, ...",
+        usage="[OPTION]... [FILE [PREFIX]]",
+        examples=[
+            ("split -l 100 FILE part-", "a hundred lines each"),
+            ("split -n 4 FILE", "four pieces of equal size"),
+        ],
+    ),
+    Command(
+        "csplit",
+        csplit,
+        CsplitOptions,
+        summary="Output pieces of FILE separated by PATTERN(s).",
+        usage="[OPTION]... FILE PATTERN...",
+    ),
+]
