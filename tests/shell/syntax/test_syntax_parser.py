@@ -281,7 +281,7 @@ def test_here_documents() -> None:
 def test_here_document_without_end_warns() -> None:
     parser = Parser("cat <<E\nx\n")
     assert parser.next() is not None
-    assert parser.warnings == [(2, "here-document at line 1 delimited by end-of-file (wanted `E')")]
+    assert parser.warnings == [(2, "warning: here-document at line 1 delimited by end-of-file (wanted `E')")]
     parser = Parser("cat <<E")
     assert parser.next() is not None
     assert len(parser.warnings) == 1
@@ -296,7 +296,7 @@ def test_aliases() -> None:
         return " / ".join(out)
 
     assert read("ll x", ll="ls -l") == "ls -l x"
-    assert read("'ll' x; \\ll; x=1 ll", ll="ls -l") == "'ll' x; \\ll; x=1 ls -l".replace("ls -l", "ll")
+    assert read("'ll' x; \\ll; x=1 ll", ll="ls -l") == "'ll' x; \\ll; x=1 ls -l"
     assert read("ls x", ls="ls -l") == "ls -l x"
     assert read("a x", a="b", b="a y") == "a y x"
     assert read("sudo ll ll", sudo="echo ", ll="list") == "echo list ll"

@@ -62,7 +62,9 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
             raise Discard(
                 f'bad substitution: no closing "`" in `{word_text(_word(found[found.index(_BACKTICK) + 1 :]))}'
             )
-        yield _word(found)
+        if found:
+            # An empty word that nothing quotes is no word: `{,a}` is `a`.
+            yield _word(found)
 
 
 def _word(units: Sequence[_Unit]) -> Word:

@@ -103,7 +103,11 @@ class ConditionReader(WordReader):
             return CondWord(left)
         if self.kind in (WORD, COMPLEX):
             raise self._cond_failure("conditional binary operator expected")
-        raise self._cond_failure(f"unexpected token `{self._shown()}', conditional binary operator expected")
+        failure = self._cond_failure(f"unexpected token `{self._shown()}', conditional binary operator expected")
+        if not self.text[self.start :].strip("\n"):
+            # The text ends here as well, and that is an ordinary syntax error.
+            failure.status = 2
+        raise failure
 
     def _cond_unary(self) -> CondExpr:
         op = self.raw

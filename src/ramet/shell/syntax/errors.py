@@ -1,5 +1,4 @@
-"""What goes wrong while reading shell text, worded as bash words it; the caller adds the ``bash: line N: ``
-prefix."""
+"""What goes wrong while reading shell text, worded as bash words it; the caller adds the prefix ``bash: line N: ``."""
 
 from __future__ import annotations
 
@@ -7,23 +6,21 @@ from __future__ import annotations
 class SyntaxFailure(Exception):
     """The text is not shell.
 
-    ``message`` is what bash prints after its prefix; ``source``, when not None, is the offending line, which bash
-    prints in a second
-    message, between a backtick and a quote, under the same prefix. ``line`` is the line to name.
-    ``status`` is the status of the failed command; None means that ``$?`` stays what it was (an error inside ``[[
-    ]]`` outside eval).
-    ``fatal`` is False where bash goes on with the next line (an error inside ``a=(...)``); otherwise a
-    non-interactive shell
-    stops.
+    ``message`` is what bash prints after its prefix, ``second`` what it prints after the same prefix in a second line
+    (mostly the offending line between a backtick and a quote), or None. ``line`` is the number to name.
+
+    ``status`` is that of the failed command; None means that ``$?`` stays what it was, which is what bash does for an
+    error inside ``[[ ]]`` (``eval`` makes it 2). ``fatal`` is False where bash goes on with the next line: an error
+    inside ``a=(...)``. Otherwise a shell that is not interactive stops.
     """
 
     def __init__(
-        self, message: str, line: int, source: str | None = None, status: int | None = 2, fatal: bool = True
+        self, message: str, line: int, second: str | None = None, status: int | None = 2, fatal: bool = True
     ) -> None:
         super().__init__(message)
         self.message = message
         self.line = line
-        self.source = source
+        self.second = second
         self.status = status
         self.fatal = fatal
 
@@ -32,10 +29,7 @@ class SyntaxFailure(Exception):
         if not self.message:
             return []
         head = f"{prefix}line {self.line}: "
-        shown = [head + self.message]
-        if self.source is not None:
-            shown.append(f"{head}`{self.source}'")
-        return shown
+        return [head + self.message, *([] if self.second is None else [head + self.second])]
 
 
 class TooDeep(SyntaxFailure):

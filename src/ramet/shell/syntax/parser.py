@@ -294,7 +294,7 @@ class Parser(ConditionReader):
                 raw = self.raw
                 if raw in RESERVED:
                     return self._reserved(raw)
-                if self.options.expand_aliases and raw in self.aliases and self._alias(raw):
+                if self._alias_here(raw):
                     continue
                 return self._simple()
             if self.kind == OPERATOR:
@@ -608,6 +608,8 @@ class Parser(ConditionReader):
                 raw = self.raw
                 if self._alias_next >= 0 and words and self._alias_follows(raw):
                     continue
+                if assigns and not words and self._alias_here(raw):
+                    continue
                 following = self.text[self.stop : self.stop + 1] if self.stop < self.n else ""
                 if following and following in "<>" and self._descriptor(raw):
                     redirects.append(self._redirect(*self._prefix(raw)))
@@ -655,12 +657,15 @@ class Parser(ConditionReader):
             self.unexpected()
         return Simple(tuple(assigns), tuple(words), tuple(redirects), line)
 
+    def _alias_here(self, raw: str) -> bool:
+        return self.options.expand_aliases and raw in self.aliases and self._alias(raw)
+
     def _alias_follows(self, raw: str) -> bool:
         """After an alias that ends in a blank the next word is looked up as well."""
         if len(self.text) - self.start > self._alias_next:
             return False
         self._alias_next = -1
-        return self.options.expand_aliases and raw in self.aliases and self._alias(raw)
+        return self._alias_here(raw)
 
     def _function(self, assigns: list[Assignment], redirects: list[Redirect], line: int) -> Command | None:
         """A definition, when the first word in sight is followed by ``()``."""
@@ -745,7 +750,7 @@ class Parser(ConditionReader):
                 return ArrayLiteral(tuple(elements))
             else:
                 failure = self.missing(")", opened) if self.kind == EOF else self.failure()
-                raise SyntaxFailure(failure.message, failure.line, failure.source, status=1, fatal=False)
+                raise SyntaxFailure(failure.message, failure.line, failure.second, status=1, fatal=False)
 
     def _element(self) -> ArrayElement:
         if self.text.startswith("[", self.start):
@@ -853,7 +858,7 @@ class Parser(ConditionReader):
                 break
             pos = stop + 1
         self.pos = end
-        wanted = f"here-document at line {one.line} delimited by end-of-file (wanted `{delimiter}')"
+        wanted = f"warning: here-document at line {one.line} delimited by end-of-file (wanted `{delimiter}')"
         self.warnings.append((self.last_line() - 1, wanted))
         return self._stripped(text[begin:end], one)
 

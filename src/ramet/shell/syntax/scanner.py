@@ -140,7 +140,7 @@ class Scanner:
             return SyntaxFailure("syntax error: unexpected end of file", self.last_line())
         token = self.token_text()
         line = self.line_at(self.start)
-        return SyntaxFailure(f"syntax error near unexpected token `{token}'", line, self.source_line(self.start))
+        return SyntaxFailure(f"syntax error near unexpected token `{token}'", line, f"`{self.source_line(self.start)}'")
 
     def token_text(self) -> str:
         """The token in sight as error messages show it."""
