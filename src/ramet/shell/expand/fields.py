@@ -9,7 +9,7 @@ from typing import Final
 DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
 """None for text that default splitting and globbing leave as one unchanged field."""
-ACTIVE: Final = re.compile(r"[*?\[]|[@!+]\(").search
+ACTIVE: Final = re.compile(r"[*?]|\[.+\]|[@!+]\(", re.DOTALL).search
 """Finds what makes an unquoted text a pattern."""
 _QUOTE: Final = re.compile(r"[\\*?\[\]()|!@+^\-:]")
 

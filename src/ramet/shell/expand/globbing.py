@@ -15,6 +15,7 @@ from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fields import ACTIVE, GlobWord
 from ramet.shell.expand.patterns import compile_pattern
 
+_PLAIN_ACTIVE: Final = re.compile(r"[*?]|\[.+\]", re.DOTALL).search
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -32,7 +33,7 @@ async def expand(
         if not isinstance(field, GlobWord):
             out.append(field)
             continue
-        if not ACTIVE(field.pattern) or ("extglob" not in shopts and not re.search(r"[*?\[]", field.pattern)):
+        if not ACTIVE(field.pattern) or ("extglob" not in shopts and not _PLAIN_ACTIVE(field.pattern)):
             out.append(str(field))
             continue
         found = await _matches(fs, cwd, field.pattern, shopts, ignore is not None and ignore != "", budget)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from ramet.shell.expand import arith
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
 from ramet.shell.expand.fields import PLAIN, Fields, escape
 from ramet.shell.expand.params import (
     Found,
@@ -131,10 +132,7 @@ def _concat(pieces: list[Text]) -> Text:
 
 def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
     async def run(host: Any) -> str:
-        found = []
-        for piece in pieces:
-            found.append(await piece.run(host) if piece.wait else piece.run(host))
-        return "".join(found)
+        return "".join([await piece.run(host) if piece.wait else piece.run(host) for piece in pieces])
 
     return run
 
@@ -284,7 +282,7 @@ def label_of(node: Param) -> str:
     if isinstance(node.subscript, Word):
         inner = "".join(part.text for part in node.subscript.parts if isinstance(part, Literal))
         return f"{node.name}[{inner}]"
-    return f"${node.name}" if node.name.isdigit() or not node.name[0].isalnum() and node.name[0] != "_" else node.name
+    return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
 
 
 def getter(node: Param) -> tuple[bool, Callable[[Any], Any]]:
@@ -685,12 +683,19 @@ class Words(NamedTuple):
 
 def one_field(parts: tuple[Part, ...]) -> bool:
     """Whether a word always gives exactly one field that needs no globbing."""
-    return all(
-        isinstance(part, Escaped | SingleQuoted | AnsiQuoted)
-        or (isinstance(part, DoubleQuoted) and not any(_many(inner) for inner in part.parts))
-        or (type(part) is Literal and not PLAIN(part.text) and part.text[:1] != "~" and "=~" not in part.text)
-        for part in parts
-    )
+    bare: list[str] = []
+    for part in parts:
+        if type(part) is Literal:
+            if part.text[0] == "~" or "=~" in part.text or ":~" in part.text:
+                return False
+            bare.append(part.text)
+        elif isinstance(part, Escaped | SingleQuoted | AnsiQuoted) or (
+            isinstance(part, DoubleQuoted) and not any(_many(inner) for inner in part.parts)
+        ):
+            bare.append("x")
+        else:
+            return False
+    return IS_PATTERN(bare[0] if len(bare) == 1 else "".join(bare)) is None
 
 
 def _single_variable(parts: tuple[Part, ...]) -> str | None:
@@ -762,8 +767,7 @@ def _emit_tildes(parts: tuple[Part, ...], assign: bool) -> list[Emit]:
         pieces = _with_tildes(cut if last else (*cut, Literal("")), assign, None)
         if number and not assign:
             pieces = [const(part.text)]
-        for piece in pieces:
-            out.append(_emit_text(piece, Fields.literal if piece.const is not None else Fields.quoted))
+        out += [_emit_text(piece, Fields.literal if piece.const is not None else Fields.quoted) for piece in pieces]
     return out
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ramet.shell.expand import words
-from ramet.shell.expand.arith import ArithFailure
+from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -50,26 +50,24 @@ def _sequence(runs: list[Run]) -> Run:
     async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
         if result > 255:
-            return result  # type: ignore[no-any-return]
+            return int(result)
         for run in runs[number + 1 :]:
             result = run(sh)
             if type(result) is not int:
                 result = await result
             if result > 255:
-                return result
+                return int(result)
         return int(result)
 
     def all_of(sh: Session) -> Result:
-        number = 0
-        result: Any = 0
-        for run in runs:
+        result: Result = 0
+        for number, run in enumerate(runs):
             result = run(sh)
             if type(result) is not int:
-                return rest(sh, number, result)
+                return rest(sh, number, result)  # type: ignore[arg-type]
             if result > 255:
-                return result  # type: ignore[no-any-return]
-            number += 1
-        return result  # type: ignore[no-any-return]
+                return result
+        return result
 
     return all_of
 
@@ -225,8 +223,7 @@ def _if(node: nodes.If) -> Run:
         return int(result if type(result) is int else await result)
 
     def run(sh: Session) -> Result:
-        number = 0
-        for condition, body in clauses:
+        for number, (condition, body) in enumerate(clauses):
             sh.ignore += 1
             result = condition(sh)
             if type(result) is not int:
@@ -236,7 +233,6 @@ def _if(node: nodes.If) -> Run:
                 return body(sh)
             if result > 255:
                 return result
-            number += 1
         return orelse(sh)
 
     return run
@@ -244,11 +240,16 @@ def _if(node: nodes.If) -> Run:
 
 def _case(node: nodes.Case) -> Run:
     subject = words.text(node.word)
-    items = [([words.pattern(word) for word in item.patterns], compile_script(item.body), item.end) for item in node.items]
+    items = [
+        ([words.pattern(word) for word in item.patterns], compile_script(item.body), item.end) for item in node.items
+    ]
     line = node.line
     waits = subject.wait or any(pattern.wait for patterns, _, _ in items for pattern in patterns)
     fixed = [
-        [pattern.const if pattern.const is not None and not any(c in pattern.const for c in "*?[\\(") else None for pattern in row]
+        [
+            pattern.const if pattern.const is not None and not any(c in pattern.const for c in "*?[\\(") else None
+            for pattern in row
+        ]
         for row, _, _ in items
     ]
     chained = any(end != ";;" for _, _, end in items)

@@ -26,7 +26,30 @@ from ramet.shell.syntax.nodes import (
     CondWord,
 )
 
-FILE_TESTS: Final = frozenset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -L -N -S -O -G".split())
+FILE_TESTS: Final = frozenset(
+    [
+        "-a",
+        "-b",
+        "-c",
+        "-d",
+        "-e",
+        "-f",
+        "-g",
+        "-h",
+        "-k",
+        "-p",
+        "-r",
+        "-s",
+        "-u",
+        "-w",
+        "-x",
+        "-L",
+        "-N",
+        "-S",
+        "-O",
+        "-G",
+    ]
+)
 UNARY: Final = FILE_TESTS | {"-z", "-n", "-v", "-o", "-R", "-t"}
 NUMERIC: Final[dict[str, Callable[[int, int], bool]]] = {
     "-eq": int.__eq__,
@@ -109,7 +132,9 @@ async def compare_files(sh: Session, op: str, left: str, right: str) -> bool:
         a = await sh.shell.fs.resolve(paths.parse(left, sh.cwd))
         b = await sh.shell.fs.resolve(paths.parse(right, sh.cwd))
         return a == b or (
-            first.inode is not None and first.inode == second.inode and sh.shell.fs.mount_of(a) == sh.shell.fs.mount_of(b)
+            first.inode is not None
+            and first.inode == second.inode
+            and sh.shell.fs.mount_of(a) == sh.shell.fs.mount_of(b)
         )
     if op == "-ot":
         first, second = second, first
@@ -336,5 +361,3 @@ def _regex_match(sh: Session, value: str, pattern: str) -> bool:
         return False
     sh.store.set_list("BASH_REMATCH", [paths.decode(data[a:b]) if a >= 0 else "" for a, b in spans])
     return True
-
-

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 Result = int | Awaitable[int]
 Run = Callable[[Any], Result]
 
@@ -17,12 +18,12 @@ BREAK, CONTINUE, RETURN, EXIT = 256, 257, 258, 259
 """Statuses above 255 are control flow travelling up; how far and with what status stands in the session."""
 
 
-def drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
+def drive(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
     """The result of a coroutine if it is there at once, else an awaitable for the rest of it."""
     try:
         first = coroutine.send(None)
     except StopIteration as stop:
-        return stop.value
+        return stop.value  # type: ignore[no-any-return]
     return _resume(coroutine, first)
 
 
@@ -40,4 +41,4 @@ def _resume(coroutine: Coroutine[Any, Any, Any], first: Any) -> Generator[Any, A
             except StopIteration as stop:
                 return stop.value
             continue
-        return (yield from coroutine)  # type: ignore[misc]
+        return (yield from coroutine)

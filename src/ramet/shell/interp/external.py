@@ -139,9 +139,7 @@ async def _table(sh: Session, name: str, argv: list[str]) -> int:
 
 async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     """Call a command of the table with the descriptors and environment of this shell."""
-    fds = {
-        number: description.stream for number, description in sh.fds.items() if number > 2
-    }
+    fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
     shell = sh.shell
     proc = Proc(
         argv=[str(word) for word in argv],

@@ -33,7 +33,7 @@ async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bo
         sh.depth -= 1
         raise
     result = _call(sh, function, argv, scoped)
-    return result if type(result) is int else await result  # type: ignore[misc,return-value]
+    return result if type(result) is int else await result  # type: ignore[misc]
 
 
 async def _hop(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
@@ -47,7 +47,7 @@ async def _hop(sh: Session, function: FunctionDef, argv: list[str], scoped: bool
 
     async def below() -> int:
         result = _call(sh, function, argv, scoped)
-        return result if type(result) is int else await result  # type: ignore[misc,return-value]
+        return result if type(result) is int else await result  # type: ignore[misc]
 
     await sh.budget.breathe()
     return await asyncio.create_task(below())
@@ -141,4 +141,4 @@ async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
             await sh.shell.return_trap(sh)
     finally:
         _leave(sh, frame)
-    return result  # type: ignore[return-value]
+    return result

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.shell.expand import words
-from ramet.shell.expand.arith import ArithFailure
+from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
@@ -264,9 +264,6 @@ def menu(sh: Session, items: list[str]) -> str:
         rows, columns = len(items), 1
     lines: list[str] = []
     for row in range(rows):
-        cells = [
-            f"{index + 1:>{width}}) {items[index]}"
-            for index in range(row, len(items), rows)
-        ]
+        cells = [f"{index + 1:>{width}}) {items[index]}" for index in range(row, len(items), rows)]
         lines.append("".join(text.ljust(cell) for text in cells[:-1]) + cells[-1] if columns > 1 else cells[0])
     return "\n".join(lines) + "\n"

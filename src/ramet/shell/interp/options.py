@@ -28,25 +28,102 @@ LETTERS: Final = {
 LETTER_OF: Final = {name: letter for letter, name in LETTERS.items()}
 
 OPTIONS: Final = tuple(
-    sorted((*LETTERS.values(), "emacs", "history", "ignoreeof", "interactive-comments", "nolog", "pipefail", "posix", "vi"))
+    sorted(
+        (*LETTERS.values(), "emacs", "history", "ignoreeof", "interactive-comments", "nolog", "pipefail", "posix", "vi")
+    )
 )
 OPTIONS_ON: Final = frozenset(("braceexpand", "hashall", "interactive-comments"))
 
 HOT_OPTIONS: Final = frozenset(
-    ("allexport", "errexit", "noglob", "noexec", "nounset", "xtrace", "noclobber", "errtrace", "functrace", "pipefail", "posix")
+    (
+        "allexport",
+        "errexit",
+        "noglob",
+        "noexec",
+        "nounset",
+        "xtrace",
+        "noclobber",
+        "errtrace",
+        "functrace",
+        "pipefail",
+        "posix",
+    )
 )
 """Options that are also attributes of the session, because they are asked for at every command."""
 
-SHOPTS: Final = (
-    "assoc_expand_once autocd cdable_vars cdspell checkhash checkjobs checkwinsize cmdhist compat31 compat32 compat40 "
-    "compat41 compat42 compat43 compat44 complete_fullquote direxpand dirspell dotglob execfail expand_aliases extdebug "
-    "extglob extquote failglob force_fignore globasciiranges globskipdots globstar gnu_errfmt histappend histreedit "
-    "histverify hostcomplete huponexit inherit_errexit interactive_comments lastpipe lithist localvar_inherit "
-    "localvar_unset login_shell mailwarn no_empty_cmd_completion nocaseglob nocasematch noexpand_translation nullglob "
-    "patsub_replacement progcomp progcomp_alias promptvars restricted_shell shift_verbose sourcepath "
-    "varredir_close xpg_echo"
-).split()
+SHOPTS: Final = [
+    "assoc_expand_once",
+    "autocd",
+    "cdable_vars",
+    "cdspell",
+    "checkhash",
+    "checkjobs",
+    "checkwinsize",
+    "cmdhist",
+    "compat31",
+    "compat32",
+    "compat40",
+    "compat41",
+    "compat42",
+    "compat43",
+    "compat44",
+    "complete_fullquote",
+    "direxpand",
+    "dirspell",
+    "dotglob",
+    "execfail",
+    "expand_aliases",
+    "extdebug",
+    "extglob",
+    "extquote",
+    "failglob",
+    "force_fignore",
+    "globasciiranges",
+    "globskipdots",
+    "globstar",
+    "gnu_errfmt",
+    "histappend",
+    "histreedit",
+    "histverify",
+    "hostcomplete",
+    "huponexit",
+    "inherit_errexit",
+    "interactive_comments",
+    "lastpipe",
+    "lithist",
+    "localvar_inherit",
+    "localvar_unset",
+    "login_shell",
+    "mailwarn",
+    "no_empty_cmd_completion",
+    "nocaseglob",
+    "nocasematch",
+    "noexpand_translation",
+    "nullglob",
+    "patsub_replacement",
+    "progcomp",
+    "progcomp_alias",
+    "promptvars",
+    "restricted_shell",
+    "shift_verbose",
+    "sourcepath",
+    "varredir_close",
+    "xpg_echo",
+]
 SHOPTS_ON: Final = frozenset(
-    "checkwinsize cmdhist complete_fullquote extquote force_fignore globasciiranges globskipdots hostcomplete "
-    "interactive_comments patsub_replacement progcomp promptvars sourcepath".split()
+    [
+        "checkwinsize",
+        "cmdhist",
+        "complete_fullquote",
+        "extquote",
+        "force_fignore",
+        "globasciiranges",
+        "globskipdots",
+        "hostcomplete",
+        "interactive_comments",
+        "patsub_replacement",
+        "progcomp",
+        "promptvars",
+        "sourcepath",
+    ]
 )

@@ -18,20 +18,25 @@ from ramet.shell.syntax.printer import word_text
 
 
 def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
+    body: Run
     if len(stages) > 1:
         prompt = [_is_prompt(stage) for stage in node.stages]
         merge = node.merge or (False,) * len(stages)
 
-        def body(sh: Session) -> Result:
+        def several(sh: Session) -> Result:
             return drive(_run(sh, stages, merge, prompt, node.line))
+
+        body = several
 
     elif stages:
         body = stages[0]
     else:
 
-        def body(sh: Session) -> Result:
+        def nothing(sh: Session) -> Result:
             sh.status = 0
             return 0
+
+        body = nothing
 
     if node.timed:
         body = _timed(body, node.timed)
@@ -124,7 +129,7 @@ async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: 
                 tasks.append(status)
             elif prompt[number]:
                 started = drive(run_shell(child, stage))
-                tasks.append(started if type(started) is int else asyncio.ensure_future(_await(started)))
+                tasks.append(started if isinstance(started, int) else asyncio.create_task(_await(started)))
             else:
                 tasks.append(asyncio.create_task(run_shell(child, stage)))
         statuses = await _gather(tasks)

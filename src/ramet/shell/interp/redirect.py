@@ -258,4 +258,3 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
     if not good and result == 0:
         sh.status = result = 1
     return int(result)
-

@@ -16,6 +16,7 @@ from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, words
+from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import DEFAULT_IFS
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
@@ -63,15 +64,83 @@ class Frame:
 
 class Session:
     __slots__ = (
-        "aliases", "allexport", "arg0", "background", "budget", "command_text_now", "cwd", "debugging",
-        "depth", "dirs", "disabled", "errexit", "errtrace", "fds", "flow_n", "flow_status", "frames", "functions",
-        "functrace", "getopts", "globbing", "hashed", "history", "ignore", "jobs", "last_arg", "line", "loops",
-        "name", "noclobber", "noexec", "noglob", "nounset", "options", "params", "parent", "pending",
-        "pid", "pipefail", "pipes", "posix", "process", "random", "seconds_base", "shell", "shopts",
-        "source", "status", "store", "sub_level", "substitution_status", "substitutions", "trap_depth", "traps",
-        "traps_shown", "umask", "vars", "watch", "xtrace", "top_pid", "in_trap", 
-        "coprocs", "completions", "origin", "trace_level", "trap_line", "ulimits",
+        "aliases",
+        "allexport",
+        "arg0",
+        "background",
+        "budget",
+        "command_text_now",
+        "completions",
+        "coprocs",
+        "cwd",
+        "debugging",
+        "depth",
+        "dirs",
+        "disabled",
+        "errexit",
+        "errtrace",
+        "fds",
+        "flow_n",
+        "flow_status",
+        "frames",
+        "functions",
+        "functrace",
+        "getopts",
+        "globbing",
+        "hashed",
+        "history",
+        "ignore",
+        "in_trap",
+        "jobs",
+        "last_arg",
+        "line",
+        "loops",
+        "name",
+        "noclobber",
+        "noexec",
+        "noglob",
+        "nounset",
+        "options",
+        "origin",
+        "params",
+        "parent",
+        "pending",
+        "pid",
+        "pipefail",
+        "pipes",
+        "posix",
+        "process",
+        "random",
+        "seconds_base",
+        "shell",
+        "shopts",
+        "source",
+        "status",
+        "store",
+        "sub_level",
+        "substitution_status",
+        "substitutions",
+        "top_pid",
+        "trace_level",
+        "trap_depth",
+        "trap_line",
+        "traps",
+        "traps_shown",
+        "ulimits",
+        "umask",
+        "vars",
+        "watch",
+        "xtrace",
     )  # fmt: skip
+
+    allexport: bool
+    errexit: bool
+    errtrace: bool
+    functrace: bool
+    noclobber: bool
+    noexec: bool
+    noglob: bool
+    nounset: bool
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -252,7 +321,7 @@ class Session:
             return arith.evaluate(text, self.store)
         except arith.Unbound as error:
             raise Fatal(str(error), 127) from None
-        except arith.ArithFailure as error:
+        except ArithFailure as error:
             raise Discard(str(error)) from None
 
     def expand_key(self, text: str) -> str:
@@ -267,7 +336,6 @@ class Session:
         compiled = words.text(word)
         found = drive(compiled.run(self)) if compiled.wait else compiled.run(self)
         if not isinstance(found, str):
-            found.close()
             raise Discard(f"{text}: a substitution in a subscript that is read at run time must not wait")
         return found
 

@@ -1,6 +1,7 @@
 """A session as plain data and back: what a snapshot keeps of a shell, and how a copy begins.
 
-`dump` gives only what JSON holds. `load` restores exactly that into a fresh session and returns, as texts, what it could not.
+`dump` gives only what JSON holds. `load` restores exactly that into a fresh session and returns, as texts, what it
+could not.
 Nothing in the data can run: functions come back by parsing their definition, traps stay texts until they fire.
 """
 

@@ -24,8 +24,8 @@ from ramet.core.paths import Path
 from ramet.core.proc import Exec, User
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
+from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.arith import ArithFailure
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
@@ -42,7 +42,7 @@ from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import command_text
 
-Hook = Callable[[Session, list[str]], str | None | Awaitable[str | None]]
+Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
 _compiled: dict[int, tuple[Script, Run]] = {}
 
@@ -179,7 +179,9 @@ class Shell:
         options = sh.syntax_options()
         plain = not (options.expand_aliases and sh.aliases)
         known = cache.recall(text, options) if plain and line == 1 else None
-        parser = None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
+        parser = (
+            None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
+        )
         done: list[Script] = []
         position = 0
         result: Any = 0
@@ -188,12 +190,12 @@ class Shell:
             if known is not None:
                 if position == len(known):
                     break
-                script: Script | None = known[position]
+                script = known[position]
                 position += 1
             else:
                 assert parser is not None
                 try:
-                    script = parser.next()
+                    parsed = parser.next()
                 except SyntaxFailure as failure:
                     result = self._syntax_error(sh, failure, parser)
                     if failure.fatal:
@@ -203,8 +205,9 @@ class Shell:
                     sh.line = where
                     sh.complain(message)
                 parser.warnings.clear()
-                if script is None:
+                if parsed is None:
                     break
+                script = parsed
                 done.append(script)
             if "verbose" in sh.options:
                 sh.err(text if not done or len(done) == 1 else "")

@@ -4,10 +4,40 @@ from __future__ import annotations
 
 from typing import Final
 
-NAMES: Final = (
-    "EXIT HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU "
-    "URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
-).split()
+NAMES: Final = [
+    "EXIT",
+    "HUP",
+    "INT",
+    "QUIT",
+    "ILL",
+    "TRAP",
+    "ABRT",
+    "BUS",
+    "FPE",
+    "KILL",
+    "USR1",
+    "SEGV",
+    "USR2",
+    "PIPE",
+    "ALRM",
+    "TERM",
+    "STKFLT",
+    "CHLD",
+    "CONT",
+    "STOP",
+    "TSTP",
+    "TTIN",
+    "TTOU",
+    "URG",
+    "XCPU",
+    "XFSZ",
+    "VTALRM",
+    "PROF",
+    "WINCH",
+    "IO",
+    "PWR",
+    "SYS",
+]
 NUMBERS: Final = {name: number for number, name in enumerate(NAMES)}
 PSEUDO: Final = ("DEBUG", "ERR", "RETURN")
 IGNORED_BY_DEFAULT: Final = frozenset((17, 18, 23, 28))

@@ -5,7 +5,7 @@ The usual case (a builtin or function, nothing to wait for, nothing watched) run
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from ramet.shell.expand import quote, words
@@ -17,6 +17,7 @@ from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
+from ramet.shell.interp.local import compile_local
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import before_command
@@ -34,6 +35,9 @@ def compile_simple(node: Simple) -> Run:
     slow = _general(node, expand, wait, assigns, redirects)
     if wait or assigns or redirects:
         return lambda sh: drive(slow(sh, None))
+    local = compile_local(node, slow)
+    if local is not None:
+        return local
     return _fast(node, expand, slow)
 
 
@@ -216,7 +220,7 @@ async def _external(sh: Session, argv: list[str]) -> int:
 
 def _general(
     node: Simple, expand: Callable[[Session], Any], wait: bool, assigns: list[Assign], redirects: list[Plan]
-) -> Callable[[Session, list[str] | None], Awaitable[int]]:
+) -> Callable[[Session, list[str] | None], Coroutine[Any, Any, int]]:
     line = node.line
 
     async def run(sh: Session, argv: list[str] | None) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
-from ramet.shell.expand.arith import ArithFailure, Unbound
+from ramet.shell.expand.arith import Unbound
+from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.patterns import PatternTooCostly
@@ -165,5 +166,5 @@ async def end_substitutions(sh: Session, mark: int) -> None:
             # would still arrive.
             try:
                 await asyncio.wait_for(asyncio.shield(substitution.task), 0.05)
-            except (asyncio.TimeoutError, Killed):
+            except (TimeoutError, Killed):
                 continue

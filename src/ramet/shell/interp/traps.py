@@ -68,6 +68,8 @@ async def before_command(sh: Session, node: Simple, argv: list[str] | None) -> b
         refusal = hook(sh, argv)
         if refusal is not None and not isinstance(refusal, str):
             refusal = await refusal
+        if refusal is not None and not isinstance(refusal, str):
+            refusal = await refusal
         if refusal is not None:
             sh.complain(f"{argv[0]}: Permission denied{': ' + refusal if refusal else ''}")
             sh.status = 126

@@ -236,12 +236,11 @@ class Variables:
         if type(old) is str or old is None:
             self.values[name] = value
         elif type(old) is Indexed:
-            self.own(name, old).set(0, value)
+            self.indexed(name).set(0, value)
         elif type(old) is Assoc:
-            self.own(name, old).set("0", value)
-        elif type(old) is Dynamic:
-            if old.set is not None:
-                old.set(self.host, value)
+            self.make_assoc(name).set("0", value)
+        elif type(old) is Dynamic and old.set is not None:
+            old.set(self.host, value)
 
     def _appended(self, name: str, old: str, value: str) -> str:
         if self.attrs.get(name, 0) & INTEGER:
@@ -259,7 +258,7 @@ class Variables:
             self.warn(f"warning: {name}: circular name reference")
         self.values[name] = NameRef(target)
 
-    def own(self, name: str, array: Indexed | Assoc) -> Indexed | Assoc:  # type: ignore[override]
+    def own(self, name: str, array: Indexed | Assoc) -> Indexed | Assoc:
         """The array as one that we may write to."""
         if array.owner is not self.token:
             array = array.copy(self.token)

@@ -222,7 +222,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
             return False
     old_flags = store.attrs.get(name, 0)
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
-        sh.complain(f"{request.command + ': ' if request.command != 'declare' or request.remove else ''}{name}: readonly variable")
+        prefix = "" if request.command == "declare" and not request.remove else f"{request.command}: "
+        sh.complain(f"{prefix}{name}: readonly variable")
         return False
     if not _shape(sh, request, name, key, assignment):
         return False
@@ -365,7 +366,9 @@ def declaration_line(sh: Session, name: str) -> str | None:
     value = store.values[name]
     letters = transform.attribute_letters(store, name) or "-"
     if type(value) is NameRef:
-        return f"declare -{letters} {name}={quote.double(value.target)}" if value.target else f"declare -{letters} {name}"
+        return (
+            f"declare -{letters} {name}={quote.double(value.target)}" if value.target else f"declare -{letters} {name}"
+        )
     array = store.array(name)
     if array is not None:
         return f"declare -{letters} {name}={transform.array_text(array)}"
@@ -408,7 +411,7 @@ def _show(sh: Session, request: _Request) -> Result:
         else:
             lines.append(line + "\n")
     written = sh.out(encode("".join(lines)), request.command)
-    return written if not status else status
+    return status or written
 
 
 def _functions(sh: Session, request: _Request) -> Result:
@@ -431,7 +434,7 @@ def _functions(sh: Session, request: _Request) -> Result:
         else:
             lines.append(function_text(found.node) + "\n")
     written = sh.out(encode("".join(lines)), request.command)
-    return written if not status else status
+    return status or written
 
 
 def _mark_functions(sh: Session, request: _Request, mark: str) -> Result:

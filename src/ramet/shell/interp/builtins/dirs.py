@@ -254,7 +254,9 @@ async def _popd(sh: Session, words: list[str]) -> int:
             sh.err("popd: usage: popd [-n] [+N | -N]\n")
             return 2
         if not 0 <= found < len(stack) or len(stack) == 1:
-            return sh.error(f"popd: {word}: directory stack index out of range" if len(stack) > 1 else "popd: directory stack empty")
+            return sh.error(
+                f"popd: {word}: directory stack index out of range" if len(stack) > 1 else "popd: directory stack empty"
+            )
         place = found
     if len(stack) == 1:
         return sh.error("popd: directory stack empty")

@@ -253,7 +253,7 @@ def _show_traps(sh: Session, wanted: list[str]) -> Result:
         for name in names
     )
     written = sh.out(encode(lines), "trap")
-    return written if status == 0 else status
+    return status or written
 
 
 def signal_list() -> str:

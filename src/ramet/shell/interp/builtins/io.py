@@ -155,7 +155,7 @@ class _Source:
         left = self.deadline - time.monotonic()
         try:
             return await asyncio.wait_for(self.reader.read(), max(left, 0))
-        except asyncio.TimeoutError:
+        except TimeoutError:
             self.expired = True
             return b""
 

@@ -58,7 +58,7 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     for job in chosen:
         if not job.running:
             sh.jobs.forget(job)
-    return written if not status else status
+    return status or written
 
 
 def wait(sh: Session, argv: list[str]) -> Result:
@@ -217,7 +217,7 @@ def kill(sh: Session, argv: list[str]) -> Result:
         return 2
     status = 0
     for word in words:
-        status = _kill_one(sh, word, number) or status
+        status = _kill_one(sh, word, number if number is not None else 15) or status
     return status
 
 
@@ -277,7 +277,7 @@ def _names(sh: Session, words: list[str]) -> Result:
         else:
             out.append(signals.NAMES[number] if word.isdigit() else str(number))
     written = sh.out(encode("".join(f"{line}\n" for line in out)), "kill")
-    return written if not status else status
+    return status or written
 
 
 TABLE: Final[dict[str, Builtin]] = {

@@ -14,11 +14,49 @@ from ramet.shell.interp.options import OPTIONS, SHOPTS
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
 
-KEYWORDS: Final = (
-    "if then else elif fi case esac for select while until do done in function time { } ! [[ ]] coproc".split()
-)
+KEYWORDS: Final = [
+    "if",
+    "then",
+    "else",
+    "elif",
+    "fi",
+    "case",
+    "esac",
+    "for",
+    "select",
+    "while",
+    "until",
+    "do",
+    "done",
+    "in",
+    "function",
+    "time",
+    "{",
+    "}",
+    "!",
+    "[[",
+    "]]",
+    "coproc",
+]
 SPECIAL: Final = frozenset(
-    ". : break continue eval exec exit export readonly return set shift source times trap unset".split()
+    [
+        ".",
+        ":",
+        "break",
+        "continue",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "readonly",
+        "return",
+        "set",
+        "shift",
+        "source",
+        "times",
+        "trap",
+        "unset",
+    ]
 )
 
 
@@ -317,7 +355,7 @@ def alias(sh: Session, argv: list[str]) -> Result:
         else:
             status = sh.error(f"alias: {word}: not found")
     written = sh.out(encode("".join(lines)), "alias")
-    return written if not status else status
+    return status or written
 
 
 def unalias(sh: Session, argv: list[str]) -> Result:
@@ -340,7 +378,9 @@ def unalias(sh: Session, argv: list[str]) -> Result:
 def help_(sh: Session, argv: list[str]) -> Result:
     words = [word for word in argv[1:] if not word.startswith("-")]
     if not words:
-        return sh.out(encode("These shell commands are defined internally:\n " + "\n ".join(sorted(_table())) + "\n"), "help")
+        return sh.out(
+            encode("These shell commands are defined internally:\n " + "\n ".join(sorted(_table())) + "\n"), "help"
+        )
     known = {*_table(), *KEYWORDS}
     out: list[str] = []
     status = 0
@@ -348,10 +388,12 @@ def help_(sh: Session, argv: list[str]) -> Result:
         pattern = compile_pattern(word)
         names = sorted(name for name in known if pattern.matches(name))
         if not names:
-            status = sh.error(f"help: no help topics match `{word}'.  Try `help help' or `man -k {word}' or `info {word}'.")
+            status = sh.error(
+                f"help: no help topics match `{word}'.  Try `help help' or `man -k {word}' or `info {word}'."
+            )
         out += [f"{name}: {name}\n    A shell {'keyword' if name in KEYWORDS else 'builtin'}.\n" for name in names]
     written = sh.out(encode("".join(out)), "help")
-    return written if not status else status
+    return status or written
 
 
 # -------------------------------------------------------------------------------------------------- completion

@@ -7,7 +7,7 @@ from typing import Final
 from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
-from ramet.shell.expand.arith import ArithFailure
+from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
@@ -270,8 +270,9 @@ def umask(sh: Session, argv: list[str]) -> Result:
     if not words:
         mask = sh.umask
         if symbolic:
+            bits = (("r", 4), ("w", 2), ("x", 1))
             shown = ",".join(
-                f"{who}={''.join(letter for letter, bit in (('r', 4), ('w', 2), ('x', 1)) if not (mask >> shift) & bit)}"
+                f"{who}={''.join(letter for letter, bit in bits if not (mask >> shift) & bit)}"
                 for who, shift in (("u", 6), ("g", 3), ("o", 0))
             )
             text = f"umask -S {shown}\n" if reusable else f"{shown}\n"
@@ -284,10 +285,10 @@ def umask(sh: Session, argv: list[str]) -> Result:
             return sh.error(f"umask: {word}: octal number out of range")
         sh.umask = int(word, 8)
         return 0
-    mask = _symbolic_mask(sh.umask, word)
-    if mask is None:
+    changed = _symbolic_mask(sh.umask, word)
+    if changed is None:
         return sh.error(f"umask: `{word[:1]}': invalid symbolic mode operator")
-    sh.umask = mask
+    sh.umask = changed
     return sh.out(b"", "umask")
 
 
@@ -390,4 +391,3 @@ TABLE: Final[dict[str, Builtin]] = {
     "umask": umask,
     "ulimit": ulimit,
 }
-

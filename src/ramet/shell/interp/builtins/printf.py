@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime, timezone
 from functools import lru_cache
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,9 +17,15 @@ from ramet.shell.interp.drive import Result
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 
-_SPEC: Final = re.compile(rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(([^)]*)\)(?=T))?(.)", re.DOTALL)
+_SPEC: Final = re.compile(
+    rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(([^)]*)\)(?=T))?(.)", re.DOTALL
+)
 _NUMBER: Final = re.compile(r"[ \t\n]*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
-_FLOAT: Final = re.compile(r"[ \t\n]*[-+]?(?:[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|inf(?:inity)?|nan)", re.I)
+_FLOAT: Final = re.compile(
+    r"[ \t\n]*[-+]?(?:0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?"
+    r"|\.[0-9]+(?:[eE][-+]?[0-9]+)?|inf(?:inity)?|nan)",
+    re.I,
+)
 
 
 class Spec(NamedTuple):
@@ -247,12 +253,12 @@ class _Printer:
         when = -1 if argument is None else self.integer(argument)
         seconds = self.sh.shell.now() if when == -1 else self.sh.seconds_base if when == -2 else when
         name = self.sh.store.get("TZ")
-        zone: timezone | ZoneInfo = timezone.utc
+        zone: timezone | ZoneInfo = UTC
         if name and name not in ("UTC", "UTC0", "GMT"):
             try:
                 zone = ZoneInfo(name.lstrip(":"))
             except (ZoneInfoNotFoundError, ValueError, OSError):
-                zone = timezone.utc
+                zone = UTC
         moment = datetime.fromtimestamp(int(seconds), zone)
         return moment.strftime((spec.time or "%X").replace("%s", str(int(seconds))))
 

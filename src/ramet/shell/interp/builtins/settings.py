@@ -114,7 +114,7 @@ def shopt(sh: Session, argv: list[str]) -> Result:
     else:
         text = "".join(f"{name:<15}\t{'on' if name in enabled else 'off'}\n" for name in listed)
     written = sh.out(encode(text), "shopt")
-    return written if not status else status
+    return status or written
 
 
 TABLE: Final[dict[str, Builtin]] = {"set": set_, "shopt": shopt}

@@ -1,0 +1,73 @@
+"""`local name=value ...` compiled: the commonest line of a function runs without the machinery of `declare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ramet.shell.expand import words
+from ramet.shell.expand.errors import Readonly
+from ramet.shell.interp.drive import Result, Run, drive
+from ramet.shell.interp.session import Session
+from ramet.shell.interp.variables import MISSING, is_name
+from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Literal, Simple, Word
+
+
+def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
+    """A closure for plain `local` commands, None when there is anything unusual about the words."""
+    first = node.words[0]
+    if not isinstance(first, Word) or first.parts != (Literal("local"),) or len(node.words) < 2:
+        return None
+    plans: list[tuple[str, Callable[[Session], str] | None]] = []
+    for word in node.words[1:]:
+        if isinstance(word, Assignment):
+            if word.subscript is not None or word.append or isinstance(word.value, ArrayLiteral):
+                return None
+            value = words.text(word.value, assign=True)
+            if value.wait:
+                return None
+            plans.append((word.name, value.run))
+        elif len(word.parts) == 1 and type(word.parts[0]) is Literal and is_name(word.parts[0].text):
+            plans.append((word.parts[0].text, None))
+        else:
+            return None
+    line = node.line
+
+    def run(sh: Session) -> Result:
+        store = sh.store
+        if (
+            sh.watch
+            or not store.scopes
+            or store.scopes[-1].temporary
+            or not sh.frames
+            or not sh.frames[-1].function
+            or "localvar_inherit" in sh.shopts
+            or "local" in sh.functions
+            or "local" in sh.disabled
+            or sh.allexport
+        ):
+            return drive(slow(sh, None))
+        sh.line = line
+        found = [(name, None if value is None else value(sh)) for name, value in plans]
+        values, attrs, scope = sh.vars, store.attrs, store.scopes[-1]
+        for name, text in found:
+            if name in attrs or name in scope:
+                if name in attrs and name not in scope:
+                    try:
+                        store.local(name)
+                    except Readonly as error:
+                        sh.complain(f"local: {error.message}")
+                        sh.status = 1
+                        return 1
+                scope.temps.discard(name)
+                if text is not None:
+                    store.set(name, text)
+            else:
+                scope[name] = (values.get(name, MISSING), 0)
+                values[name] = text
+        sh.last_arg = found[-1][0]
+        sh.pipes = None
+        sh.status = 0
+        return 0
+
+    return run
