@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ramet.core.paths import decode
+
+if TYPE_CHECKING:
+    from ramet.workspace.provision import Estimate
 
 
 class CommandFailed(Exception):
@@ -31,6 +35,8 @@ class IOResult:
     bytes_written: Mapping[str, int] = field(default_factory=dict)
     cache_hits: int = 0
     duration: float = 0.0
+    estimate: Estimate | None = None
+    """What the command would cost; only when it was provisioned instead of run."""
 
     @property
     def text(self) -> str:

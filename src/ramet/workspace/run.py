@@ -19,8 +19,10 @@ from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
 from ramet.core.streams import IteratorReader, Reader
 from ramet.shell.expand.values import EXPORT
+from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.workspace.execution import Channels
 from ramet.workspace.history import HEAD_BYTES, ExecutionRecord
+from ramet.workspace.provision import provision
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
 
@@ -66,6 +68,16 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
             result = _result(call, channels, outcome, clock() - started)
             ws.history.add(_record(ws, call, result, outcome, started, clock()))
         return result
+
+
+async def estimate_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
+    """What the call would cost; it does not run and is not recorded."""
+    try:
+        estimate = await provision(ws, call.session, call.command, call.cwd)
+    except SyntaxFailure as failure:
+        lines = "".join(line + "\n" for line in failure.lines("bash: "))
+        return IOResult(stderr=encode(lines), exit_code=2)
+    return IOResult(stdout=encode(f"{estimate}\n"), estimate=estimate)
 
 
 @dataclass

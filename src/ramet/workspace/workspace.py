@@ -34,7 +34,7 @@ from ramet.workspace.history import History, ObserverResource
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
 from ramet.workspace.registry import CommandRegistry, UserCommand
-from ramet.workspace.run import Call, run_call
+from ramet.workspace.run import Call, estimate_call, run_call
 from ramet.workspace.secrets import Secrets
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager
 from ramet.workspace.session_fs import SessionFS
@@ -195,7 +195,8 @@ class Workspace:
         async def hook(_: object, argv: list[str]) -> str | None:
             words = [str(word) for word in argv]
             try:
-                await policy.check(Request("command", words[0], " ".join(words), session_id, fs.agent_id))
+                name = words[0].rsplit("/", 1)[-1]
+                await policy.check(Request("command", name, " ".join([name, *words[1:]]), session_id, fs.agent_id))
             except PermissionError as error:
                 return (error.strerror or "").removeprefix("Permission denied: ")
             return None
@@ -246,12 +247,11 @@ class Workspace:
         """Run shell text in a session: `await` it for an IOResult, or iterate it for output while it runs.
 
         `cwd` and `env` hold for this call only. `timeout` ends it with exit code 124 and the output so far; cancelling
-        the awaiting task, or setting `cancel`, stops it and raises. `native=True` demands real processes.
+        the awaiting task, or setting `cancel`, stops it and raises. `provision=True` runs nothing and says in
+        `result.estimate` what it would cost. `native=True` demands real processes.
         """
         if native:
             raise RametError("unsupported", "no native runtime is available", "leave native out, or pass native=False")
-        if provision:
-            raise RametError("unsupported", "provisioning is not available yet", "run without provision=True")
         bounds = limits or self.settings.limits
         if timeout is not None:
             bounds = bounds.with_(wall_time=timeout)
@@ -265,7 +265,8 @@ class Workspace:
             limits=bounds,
             cancel=cancel,
         )
-        return Execution(lambda channels: run_call(self, call, channels), bounds.output_bytes)
+        run = estimate_call if provision else run_call
+        return Execution(lambda channels: run(self, call, channels), bounds.output_bytes)
 
     def command(self, name: str, *, mount: str | None = None, filetype: str | None = None) -> Callable[[C], C]:
         """Register a command: `@ws.command("summarize")`; for one mount or one file name suffix if given."""

@@ -14,7 +14,7 @@ from ramet.core.proc import Exec, Proc
 from ramet.core.streams import Reader, Writer
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.traps import Leave
+from ramet.shell.interp.traps import Leave, permitted
 
 BIN: Final = ("/usr/bin", "/bin")
 """Directories where the command table lives, as far as a script can tell."""
@@ -27,6 +27,8 @@ def in_table(sh: Session, name: str) -> bool:
 
 async def run_external(sh: Session, argv: list[str], called: str | None = None) -> int:
     """Run a program by name or path; `called` is what it is to take for its own name."""
+    if sh.shell.hook is not None and not await permitted(sh, argv):
+        return sh.status
     name = argv[0]
     if called is not None:
         argv = [called, *argv[1:]]

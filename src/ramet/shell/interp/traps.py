@@ -63,18 +63,27 @@ async def before_command(sh: Session, node: Simple, argv: list[str] | None) -> b
         from ramet.shell.interp.simple import trace
 
         trace(sh, [str(word) for word in argv])
+    if sh.shell.hook is None:
+        return True
+    from ramet.shell.interp.builtins import BUILTINS
+
+    # Programs are asked about where they are started, which more ways lead to than this one.
+    return (argv[0] not in BUILTINS and argv[0] not in sh.functions) or await permitted(sh, argv)
+
+
+async def permitted(sh: Session, argv: list[str]) -> bool:
+    """Ask the hook; False (status 126, said on stderr) when it refuses."""
     hook = sh.shell.hook
-    if hook is not None:
-        refusal = hook(sh, argv)
-        if refusal is not None and not isinstance(refusal, str):
-            refusal = await refusal
-        if refusal is not None and not isinstance(refusal, str):
-            refusal = await refusal
-        if refusal is not None:
-            sh.complain(f"{argv[0]}: Permission denied{': ' + refusal if refusal else ''}")
-            sh.status = 126
-            return False
-    return True
+    if hook is None:
+        return True
+    refusal = hook(sh, argv)
+    if refusal is not None and not isinstance(refusal, str):
+        refusal = await refusal
+    if refusal is None:
+        return True
+    sh.complain(f"{argv[0]}: Permission denied{': ' + refusal if refusal else ''}")
+    sh.status = 126
+    return False
 
 
 class Leave(Exception):

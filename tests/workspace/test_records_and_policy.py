@@ -1,0 +1,203 @@
+"""History, observer, secrets and policy: everything is seen once, nothing secret is seen at all."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import tarfile
+
+import pytest
+
+from ramet import DiskResource, RametError, RAMResource, Workspace
+from ramet.workspace.policy import Policy, Request
+from ramet.workspace.sync import SyncWorkspace
+
+SECRET = "s3cr3t-T0KEN-value"
+
+
+def test_every_command_is_recorded_once() -> None:
+    async def act() -> None:
+        ws = Workspace({"/m": RAMResource()})
+        await ws.execute("echo hello > /m/f", agent_id="writer")
+        await ws.execute("cat /m/f; echo oops >&2; exit 3", session_id="default")
+        first, second = ws.history
+        assert (first.command, first.agent_id, first.exit_code, first.bytes_written) == (
+            "echo hello > /m/f", "writer", 0, {"/m": 6})  # fmt: skip
+        assert (second.exit_code, second.stdout, second.stderr, second.bytes_read) == (
+            3,
+            b"hello\n",
+            b"oops\n",
+            {"/m": 6},
+        )
+        assert second.number == 2 and second.duration >= 0
+        verbs = [(op.verb, op.path, op.bytes, op.agent_id) for op in ws.history.operations() if op.bytes]
+        assert verbs == [("write", "/m/f", 6, "writer"), ("read", "/m/f", 6, "default")]
+
+    asyncio.run(act())
+
+
+def test_the_observer_is_files() -> None:
+    async def act() -> None:
+        ws = Workspace()
+        ws.create_session("agent-1")
+        await ws.execute("echo a; echo b", session_id="agent-1")
+        await ws.execute("false", session_id="agent-1")
+        assert (await ws.execute("ls /.sessions; ls /.sessions/agent-1")).text == (
+            "agent-1\ndefault\ncommands.jsonl\noperations.jsonl\n"
+        )
+        rows = (await ws.execute("cat /.sessions/agent-1/commands.jsonl")).text.splitlines()
+        assert [json.loads(row)["exit_code"] for row in rows] == [0, 1]
+        assert (await ws.execute("grep -c '' /.sessions/agent-1/commands.jsonl")).text == "2\n"
+        assert "Read-only" in (await ws.execute("echo x > /.sessions/agent-1/commands.jsonl")).error_text
+        assert (await ws.execute("ls /; find / -name '*.jsonl'")).text == ""
+
+    asyncio.run(act())
+
+
+def test_the_history_is_a_ring() -> None:
+    async def act() -> None:
+        ws = Workspace()
+        ws.history._records = type(ws.history._records)(maxlen=3)
+        for i in range(5):
+            await ws.execute(f"echo {i}")
+        assert [record.number for record in ws.history] == [3, 4, 5]
+        await ws.execute("seq 100000")
+        last = list(ws.history)[-1]
+        assert len(last.stdout) == 4096 and last.stdout_bytes == 588895
+
+    asyncio.run(act())
+
+
+def test_no_secret_is_seen_anywhere(tmp_path: object) -> None:
+    async def act() -> None:
+        ws = Workspace({"/d": DiskResource(f"{tmp_path}/root")}, secrets={"API_TOKEN": SECRET})
+        assert (await ws.execute("echo $API_TOKEN")).text == f"{SECRET}\n", "the command itself may use it"
+        await ws.execute(f"echo using {SECRET} >&2; x=$API_TOKEN; f() {{ echo {SECRET}; }}; alias a='{SECRET}'")
+        await ws.execute(f"cat /{SECRET}; touch /{SECRET}; rm /{SECRET}")
+        await ws.execute("trap 'curl -H $API_TOKEN' EXIT; declare -A m=([k]=$API_TOKEN); arr=($API_TOKEN)")
+        await ws.execute("sleep 5 & true $API_TOKEN & wait %2")
+        seen = [repr(ws), repr(ws.secrets), ws._repr_html_(), repr(list(ws.history)), repr(ws.history.operations())]
+        seen.append((await ws.execute("cat /.sessions/default/*")).text)
+        buffer = io.BytesIO()
+        ws.snapshot(buffer)
+        seen.append(buffer.getvalue().decode("latin-1"))
+        assert all(SECRET not in text for text in seen)
+        buffer.seek(0)
+        again = Workspace.load(buffer)
+        assert again.restored.problems == [
+            "session default: function f could not be restored",  # its text had the secret in it
+            "session default: secret variables were not saved: API_TOKEN",
+        ]
+        buffer.seek(0)
+        again = Workspace.load(buffer, secrets={"API_TOKEN": "fresh-one"})
+        assert (await again.execute("echo $API_TOKEN")).text == "fresh-one\n"
+        with tarfile.open(fileobj=io.BytesIO(buffer.getvalue())) as tar:
+            assert "<REDACTED>" in tar.extractfile("manifest.json").read().decode()  # type: ignore[union-attr]
+        await ws.close()
+
+    asyncio.run(act())
+
+
+REFUSED = [
+    "cat /keys/id", "cat < /keys/id", "ls /keys", "cp /keys/id /x", "echo x > /log/a", "$(echo rm) /x", "eval rm /x",
+    "find / -maxdepth 0 -exec rm {} +", "echo /x | xargs rm", "bash -c 'rm /x'", "env rm /x", "timeout 5 rm /x",
+    "command rm /x", "f() { rm /x; }; f", "(rm /x)", "rm /x | cat; exit ${PIPESTATUS[0]}", "/bin/rm /x", "\\rm /x",
+]  # fmt: skip
+
+
+def test_policy_denies_with_a_reason_that_can_be_read() -> None:
+    async def act() -> None:
+        ws = Workspace(policy={
+            "deny": [
+                {"command": "rm", "reason": "nothing is deleted here"},
+                {"path": "/keys/**"},
+                {"path": "/log/**", "access": "write", "reason": "the log is append-only"},
+                {"command": "git push *"},
+            ],
+        })  # fmt: skip
+        await ws.fs.mkdir(_p("/keys"))
+        await ws.fs.write(_p("/keys/id"), b"key")
+        await ws.fs.mkdir(_p("/log"))
+        await ws.fs.write(_p("/log/a"), b"entry\n")
+        result = await ws.execute("rm /x; echo still running")
+        assert "Permission denied: nothing is deleted here" in result.error_text and result.text == "still running\n"
+        for command in REFUSED:
+            result = await ws.execute(command)
+            assert result.exit_code != 0 and "ermission denied" in result.error_text, (command, result)
+        assert (await ws.execute("cat /log/a")).text == "entry\n"
+        with pytest.raises(PermissionError):
+            await ws.dispatch("read", "/keys/id")
+
+    asyncio.run(act())
+
+
+def test_policy_asks_and_waits_for_the_answer() -> None:
+    async def act() -> None:
+        asked: list[Request] = []
+
+        async def answer(request: Request) -> bool:
+            asked.append(request)
+            return request.agent_id == "trusted"
+
+        policy = Policy.from_dict({"ask": [{"command": "deploy"}]})
+        policy.answer = answer
+        ws = Workspace(policy=policy)
+        ws.command("deploy")(lambda proc: "deployed")
+        assert (await ws.execute("deploy now", agent_id="trusted")).text == "deployed\n"
+        assert (await ws.execute("deploy now", agent_id="other")).exit_code == 126
+        assert [r.subject for r in asked] == ["deploy now", "deploy now"]
+
+        policy.answer, policy.interactive = None, True
+        task = asyncio.create_task(ws.execute("deploy later"))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        (number,) = policy.pending
+        policy.decide(number, True)
+        assert (await task).text == "deployed\n"
+        with pytest.raises(RametError, match="no question"):
+            policy.decide(99, True)
+
+    asyncio.run(act())
+
+
+def test_policy_may_allow_only_what_it_names() -> None:
+    async def act() -> None:
+        plain = {"default": "deny", "allow": [{"command": "echo"}, {"command": "cat"}, {"path": "/ok/**"}]}
+        ws = Workspace(policy=plain)
+        await ws.fs.mkdir(_p("/ok"))
+        assert (await ws.execute("echo fine > /ok/f; cat /ok/f")).text == "fine\n"
+        assert (await ws.execute("ls /ok")).exit_code == 126
+        assert (await ws.execute("echo no > /other")).exit_code != 0
+        with pytest.raises(RametError, match="not understood"):
+            Policy.from_dict({"deny": [{"colour": "red"}]})
+
+    asyncio.run(act())
+
+
+def test_the_network_is_off() -> None:
+    result = SyncWorkspace().execute("curl http://127.0.0.1:9/")
+    assert result.exit_code != 0 and b"network" in result.stderr
+
+
+def test_the_synchronous_twin_works_inside_a_running_loop() -> None:
+    async def notebook() -> str:
+        with SyncWorkspace({"/m": RAMResource()}) as ws:
+            ws.execute("echo one > /m/f; x=5")
+            twin = ws.copy()
+            twin.execute("echo two > /m/f")
+            text = ws.execute("cat /m/f; echo $x").text + twin.execute("cat /m/f").text
+            assert ws.dispatch("read", "/m/f") == b"one\n"
+            twin.close()
+            assert "RAMResource" in repr(ws) and "<table>" in ws._repr_html_()
+        with pytest.raises(RuntimeError, match="closed"):
+            ws.execute("echo")
+        return text
+
+    assert asyncio.run(notebook()) == "one\n5\ntwo\n"
+
+
+def _p(text: str):  # type: ignore[no-untyped-def]
+    from ramet.core.paths import parse
+
+    return parse(text)
