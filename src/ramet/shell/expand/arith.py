@@ -202,6 +202,10 @@ class _Walk:
         op = node[1]
         return wrap(-value) if op == "-" else value if op == "+" else ~value if op == "~" else int(not value)
 
+    def _fail(self, node: Node) -> int:
+        self.value(node[1])
+        raise node[2].again()
+
     def _and(self, node: Node) -> int:
         return int(all(self.value(one) for one in node[1]))
 
@@ -364,6 +368,12 @@ class _Generate:
         temp = self.new()
         self.line(f"{temp} = ~{value}" if op == "~" else f"{temp} = 0 if {value} else 1")
         return temp
+
+    def _fail(self, node: Node) -> str:
+        failure = node[2]
+        self.value(node[1])
+        self.line(f"raise ArithFailure({failure.text!r}, {failure.reason!r}, {failure.token!r})")
+        return "0"
 
     def _and(self, node: Node) -> str:
         return self._logical(node, "0", "1", "not ")
@@ -560,6 +570,8 @@ def _template(texts: tuple[str, ...]) -> Callable[[Any, Sequence[str]], int | No
     try:
         tree = parse_arith(source)
     except ArithFailure:
+        return None
+    if tree[0] == "fail":
         return None
     arrays = _keyed_arrays(tree)
     function = _generated(source, tree, True)

@@ -1,9 +1,9 @@
 """The grammar of arithmetic expressions: text to nested tuples, errors worded as bash words them.
 
-Nodes: ("num", value), ("var", name), ("elt", name, source, index), ("hole", k), ("unary", op, x), ("pow", x, y,
-token),
-("chain", first, [(op, y, token), ...]), ("and", [..]), ("or", [..]), ("cond", c, a, b), ("comma", [..]),
-("set", target, op, value, token), ("step", target, delta, post). Rows of operators are lists, so length never nests.
+Nodes: ("num", value), ("var", name), ("elt", name, source, index), ("hole", k), ("unary", op, x),
+("pow", x, y, token), ("chain", first, [(op, y, token), ...]), ("and", [..]), ("or", [..]), ("cond", c, a, b),
+("comma", [..]), ("set", target, op, value, token), ("step", target, delta, post), ("fail", x, failure).
+Rows of operators are lists, so that length never nests.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class _Parser:
             return ("num", 0)
         node = self.comma()
         if self.kind != _END:
-            raise self.fail("syntax error in expression")
+            # bash has evaluated what it could read before it sees that there is more.
+            return ("fail", node, self.fail("syntax error in expression"))
         return node
 
     def comma(self) -> Node:

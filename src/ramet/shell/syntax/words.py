@@ -48,6 +48,8 @@ class _Mode:
     ternary: bool = False  # `?` makes the next `:` plain (slices)
     procsub: bool = False
     parens: OneOf["", "extglob", "regex"] = ""
+    ansi: bool = False  # "$'" is a quote although the text is quoted
+    document: bool = False  # the body of a here-document
 
     def run(self) -> re.Pattern[str]:
         return re.compile("[^" + re.escape(self.special + self.stops + self.opens + self.closes) + "]+")
@@ -58,12 +60,13 @@ _COMMAND = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True)
 _EXTGLOB = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True, parens="extglob")
 _REGEX = _Mode(_QUOTES, " \t\n&;()<>", parens="regex")
 _ARGUMENT = _Mode(_QUOTES + "<>", "}", procsub=True)
-_QUOTED_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}')
+_QUOTED_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}', ansi=True)
+_DOCUMENT_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}', document=True)
 _PATTERN = _Mode(_QUOTES, "/}")
 _SUBSCRIPT = _Mode(_QUOTES, "]", opens="[", closes="]")
 _SLICE = _Mode('"`$\\?', ":}", quoted=True, opens="([", closes=")]", ternary=True)
 _DOUBLE = _Mode("`$\\", '"', quoted=True)
-_DOCUMENT = _Mode("`$\\", "", quoted=True, escapes="$`\\")
+_DOCUMENT = _Mode("`$\\", "", quoted=True, escapes="$`\\", document=True)
 _ARITH = _Mode('"`$\\', "", quoted=True)
 _NESTED_EXTGLOB = _Mode(_QUOTES, "()", procsub=False)
 _NESTED_REGEX = _Mode(_QUOTES, "()")
@@ -72,7 +75,7 @@ _RUNS = {
     id(mode): mode.run().match
     for mode in (
         _COMMAND, _EXTGLOB, _REGEX, _ARGUMENT, _QUOTED_ARGUMENT, _PATTERN, _SUBSCRIPT, _SLICE, _DOUBLE, _DOCUMENT,
-        _ARITH,        _NESTED_EXTGLOB, _NESTED_REGEX,
+        _ARITH, _DOCUMENT_ARGUMENT,        _NESTED_EXTGLOB, _NESTED_REGEX,
     )
 }  # fmt: skip
 
@@ -257,7 +260,7 @@ class WordReader(Scanner):
                 continue
             if c == "$":
                 self.pos = pos
-                found = self._dollar(quoted)
+                found = self._dollar(mode)
                 pos = self.pos
                 if isinstance(found, str):
                     plain += found
@@ -356,7 +359,7 @@ class WordReader(Scanner):
 
     # ------------------------------------------------------------------- dollars
 
-    def _dollar(self, quoted: bool) -> Part | str:
+    def _dollar(self, mode: _Mode) -> Part | str:
         """Reads what begins with the ``$`` at ``pos``; the text ``$`` when it begins nothing."""
         text, opened = self.text, self.pos
         pos = opened + 1
@@ -371,7 +374,7 @@ class WordReader(Scanner):
         c = text[pos : pos + 1] if pos < self.n else ""
         if c == "{":
             self.pos = pos + 1
-            return self._braced(quoted, opened)
+            return self._braced(mode, opened)
         if c == "(":
             if text.startswith("(", pos + 1):
                 found = self._arith_sub(pos)
@@ -383,12 +386,11 @@ class WordReader(Scanner):
             return CommandSub(body, "", False, line)
         if c == "[":
             return self._bracket_arith(pos, opened)
-        if not quoted:
-            if c == "'":
-                return self._ansi(pos)
-            if c == '"':
-                self.pos = pos
-                return self._double(True)
+        if c == "'" and (mode.ansi or not mode.quoted):
+            return self._ansi(pos)
+        if c == '"' and not mode.quoted:
+            self.pos = pos
+            return self._double(True)
         self.pos = pos
         return "$"
 
@@ -450,12 +452,13 @@ class WordReader(Scanner):
 
     # ---------------------------------------------------------------- ${...}
 
-    def _braced(self, quoted: bool, opened: int) -> Param:
+    def _braced(self, mode: _Mode, opened: int) -> Param:
         """Reads a parameter after ``${``."""
+        argument = _ARGUMENT if not mode.quoted else _DOCUMENT_ARGUMENT if mode.document else _QUOTED_ARGUMENT
         begin = self.pos
         self.deeper()
         try:
-            param = self._parameter(quoted)
+            param = self._parameter(argument)
         finally:
             self.depth -= 1
         if param is not None and self.text.startswith("}", self.pos) and self.pos < self.n:
@@ -463,13 +466,13 @@ class WordReader(Scanner):
             return param
         # Not a form that bash knows; it says so when the word is expanded.
         self.pos = begin
-        self._parts(_QUOTED_ARGUMENT if quoted else _ARGUMENT)
+        self._parts(argument)
         if self.pos >= self.n:
             raise self.missing("}", opened)
         self.pos += 1
         return Param("", bad=self.text[begin : self.pos - 1])
 
-    def _parameter(self, quoted: bool) -> Param | None:
+    def _parameter(self, argument: _Mode) -> Param | None:
         """The inside of ``${...}`` up to its ``}``; None when it is none of the known forms."""
         text = self.text
         form: OneOf["value", "length", "indirect", "keys", "names"] = "value"
@@ -502,7 +505,7 @@ class WordReader(Scanner):
                 return Param(name, None, "names", text[self.pos - 1])
             if isinstance(subscript, str):
                 form = "keys"
-        return self._operator(name, subscript, form, quoted)
+        return self._operator(name, subscript, form, argument)
 
     def _param_name(self) -> str:
         text = self.text
@@ -526,7 +529,7 @@ class WordReader(Scanner):
         name: str,
         subscript: Word | OneOf["@", "*"] | None,
         form: OneOf["value", "length", "indirect", "keys", "names"],
-        quoted: bool,
+        argument: _Mode,
     ) -> Param | None:
         """The operator after a parameter and its operands."""
         text, pos = self.text, self.pos
@@ -535,7 +538,7 @@ class WordReader(Scanner):
         for op in _VALUE_OPS:
             if text.startswith(op, pos):
                 self.pos = pos + len(op)
-                word = self._argument(_QUOTED_ARGUMENT if quoted else _ARGUMENT)
+                word = self._argument(argument)
                 return Param(name, subscript, form, op, (word,))
         for op in _PATTERN_OPS:
             if text.startswith(op, pos):

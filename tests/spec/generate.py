@@ -1,0 +1,243 @@
+"""Random scripts from a grammar, for differential tests: deterministic, always ending, touching only their directory.
+
+python -m tests.spec.generate --count 300 --seed 1     compares our shell with bash and shows where they differ
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from random import Random
+
+from tests.shell_runner import run_script
+from tests.spec.record import ask, available
+from tests.spec.table import Row
+
+_NAMES = ["a", "b", "c", "x", "y", "arr", "map"]
+_TEXTS = [
+    "",
+    "a",
+    "abc",
+    "a b",
+    "  lead",
+    "x:y:z",
+    "A-B",
+    "foo.txt",
+    "1",
+    "42",
+    "-7",
+    "0",
+    "a*c",
+    "*",
+    "[x]",
+    "tab\there",
+]
+_PATTERNS = ["*", "?", "a*", "*b", "[a-c]*", "*.txt", "x:*", "*[0-9]", '"a b"', "a?c", "$x", "[!a]*", "", "'*'"]
+
+
+class Scripts:
+    """Makes scripts."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.files = 0
+
+    def pick(self, options: list[str]) -> str:
+        return self.random.choice(options)
+
+    def chance(self, one_in: int) -> bool:
+        return self.random.randrange(one_in) == 0
+
+    def quoted(self, text: str) -> str:
+        style = self.random.randrange(3)
+        if style == 0 and text.isalnum():
+            return text
+        if style == 1 and not set(text) & set('"$`\\'):
+            return f'"{text}"'
+        return "'" + text + "'"
+
+    def pattern(self) -> str:
+        return self.pick(_PATTERNS)
+
+    def param(self, depth: int) -> str:
+        name = self.pick(["a", "b", "c", "x", "y", "1", "2", "arr[0]", "arr[1]", "arr[-1]", "map[k]", "nope"])
+        kind = self.random.randrange(14)
+        if kind == 0 and name.isalnum():
+            return "$" + name
+        if kind == 1:
+            return self.pick(["$#", "$?", "$*", "$@", "${arr[@]}", "${arr[*]}", "${#arr[@]}", "${!arr[@]}", "${@:2}"])
+        if kind == 2:
+            return "${#" + name + "}"
+        if kind == 3:
+            return "${" + name + self.pick([":-", "-", ":+", "+"]) + self.word(depth - 1, inside=True) + "}"
+        if kind == 4:
+            return "${" + name + self.pick(["#", "##", "%", "%%"]) + self.pattern() + "}"
+        if kind == 5:
+            return (
+                "${"
+                + name
+                + self.pick(["/", "//", "/#", "/%"])
+                + self.pattern()
+                + "/"
+                + self.pick(["", "_", "X$b"])
+                + "}"
+            )
+        if kind == 6:
+            return "${" + name + ":" + self.pick(["0", "1", "2", " -1", "x"]) + self.pick(["", ":1", ":2", ":0"]) + "}"
+        if kind == 7:
+            return "${" + name + self.pick(["^", "^^", ",", ",,", "@Q", "@U"]) + "}"
+        if kind == 8:
+            return self.pick(["${arr[@]/a/_}", "${arr[*]#?}", "${arr[@]:1}", "${arr[@]^}", "${map[@]}", "${#map[@]}"])
+        return "${" + name + "}"
+
+    def arith(self, depth: int) -> str:
+        if depth <= 0 or self.chance(3):
+            return self.pick(["1", "2", "7", "x", "y", "n", "arr[0]", "$x", "${#a}", "10", "0x1f", "-3"])
+        kind = self.random.randrange(6)
+        left, right = self.arith(depth - 1), self.arith(depth - 1)
+        if kind == 0:
+            return f"({left})"
+        if kind == 1:
+            return f"{left} ? {right} : 5"
+        if kind == 2:
+            return self.pick(["n++", "++n", "n--", "n += 2", "n = 4", "!n", "~n", "n *= 2"])
+        op = self.pick(["+", "-", "*", "%", "/", "<", "==", "&&", "||", "&", "|", "<<", "**", ","])
+        if op in "%/":
+            right = "3"
+        if op in ("<<", "**"):
+            right = "2"
+        return f"{left} {op} {right}"
+
+    def word(self, depth: int, inside: bool = False) -> str:
+        kind = self.random.randrange(10)
+        if depth <= 0 or kind < 3:
+            text = self.pick(_TEXTS)
+            return text.replace("'", "") if inside and text.isalnum() else self.quoted(text)
+        if kind < 6:
+            found = self.param(depth)
+            return found if self.chance(2) else f'"{found}"'
+        if kind == 6:
+            return f"$(({self.arith(2)}))"
+        if kind == 7:
+            return f'"{self.param(depth)}-{self.param(depth)}"'
+        if kind == 8:
+            return (
+                f'$(printf "%s\\n" {self.word(depth - 1)})' if self.chance(2) else f'"$(echo {self.word(depth - 1)})"'
+            )
+        return self.pick(["{a,b}", "x{1..3}", "{a,{b,c}}d", "$'q\\tr'", "p\\ q", "\"$a\"'$b'", "~nobody"])
+
+    def words(self, depth: int) -> str:
+        return " ".join(self.word(depth) for _ in range(self.random.randint(1, 3)))
+
+    def test(self, depth: int) -> str:
+        kind = self.random.randrange(7)
+        if kind == 0:
+            return f'[ "{self.param(1)}" = {self.quoted(self.pick(_TEXTS))} ]'
+        if kind == 1:
+            return f"[[ {self.word(1)} == {self.pattern() or '*'} ]]"
+        if kind == 2:
+            return f"(( {self.arith(2)} ))"
+        if kind == 3:
+            return self.pick(
+                ["true", "false", "! true", "[[ -n $a ]]", '[ -z "$b" ]', "[[ -v x ]]", "[[ $x =~ [0-9]+ ]]"]
+            )
+        if kind == 4:
+            return f"{self.test(depth - 1)} && {self.test(depth - 1)}" if depth > 0 else "true"
+        if kind == 5:
+            return f"[[ {self.word(1)} < {self.word(1)} ]]"
+        return "read -r y <<< " + self.word(1)
+
+    def simple(self, depth: int) -> str:
+        kind = self.random.randrange(14)
+        if kind < 4:
+            return f'printf "<%s>" {self.words(depth)}; echo'
+        if kind == 4:
+            return f"{self.pick(['a', 'b', 'c', 'x', 'y'])}{self.pick(['=', '=', '+='])}{self.word(depth)}"
+        if kind == 5:
+            return f"arr{self.pick(['=', '+='])}({self.words(depth)})"
+        if kind == 6:
+            return f"map[{self.pick(['k', 'j', '$x'])}.x]={self.word(depth)}"
+        if kind == 7:
+            return f"(( n = {self.arith(2)} )); echo n=$n $?"
+        if kind == 8:
+            return f'set -- {self.words(depth)}; echo $# "$*"'
+        if kind == 9:
+            ifs = self.pick([":", "''", "' '", ","])
+            return f'IFS={ifs} read -r a b <<< {self.word(0)}; echo "$a|$b"'
+        if kind == 10:
+            return f"f {self.words(depth)}; echo f=$?"
+        if kind == 11:
+            loop = "while read -r l; do echo [$l]; done"
+            return f"echo {self.word(depth)} | {self.pick(['cat', 'tr a-z A-Z', 'wc -l', 'sed s/a/_/', loop])}"
+        if kind == 12:
+            self.files += 1
+            return f"echo {self.word(depth)} > f{self.files}; cat f{self.files}; wc -c < f{self.files}"
+        return f"cat <<E\n[{self.param(1)}] $((n + 1)) \\$x\nE"
+
+    def statement(self, depth: int) -> str:
+        kind = self.random.randrange(12) if depth > 0 else 0
+        if kind < 4:
+            return self.simple(2)
+        if kind == 4:
+            other = f"else\n{self.block(depth - 1)}\n" if self.chance(2) else ""
+            return f"if {self.test(1)}; then\n{self.block(depth - 1)}\n{other}fi"
+        if kind == 5:
+            return (
+                f"for x in {self.words(2)}; do\n{self.block(depth - 1)}\n{self.pick(['', 'continue', 'break'])}\ndone"
+            )
+        if kind == 6:
+            return f"for ((n = 0; n < {self.random.randint(1, 3)}; n++)); do\nm=$n\n{self.block(0)}\nn=$m\ndone"
+        if kind == 7:
+            items = "\n".join(
+                f"{self.pattern() or '*'}) {self.simple(1)}\n{self.pick([';;', ';;', ';&', ';;&'])}" for _ in range(2)
+            )
+            return f"case {self.word(2)} in\n{items}\n*) echo other;;\nesac"
+        if kind == 8:
+            return f"( {self.block(depth - 1)}\n)"
+        if kind == 9:
+            return f"{{ {self.block(depth - 1)}\n}} {self.pick(['', '| cat', '> out; cat out', '2>&1'])}"
+        if kind == 10:
+            return f"{self.test(1)} {self.pick(['&&', '||'])} echo yes; echo s=$?"
+        return f"f() {{\nlocal a={self.word(1)}\n{self.block(0)}\nreturn {self.random.randint(0, 3)}\n}}"
+
+    def block(self, depth: int) -> str:
+        return "\n".join(self.statement(depth) for _ in range(self.random.randint(1, 2)))
+
+    def script(self) -> str:
+        head = (
+            "declare -A map=([k]=v); arr=(one 'two x' 3); a=abc b='x y' x=5 y=; n=1\n"
+            "f() { echo \"f:$1\" $#; return 2; }\nset -- p 'q r'\n"
+        )
+        body = "\n".join(self.statement(2) for _ in range(self.random.randint(3, 7)))
+        tail = '\necho "$? $# [$a] [$b] [$c] [$x] [$y] $n"; printf "(%s)" "${arr[@]}"; echo "${#map[@]}"\n'
+        return head + body + tail
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--count", type=int, default=200)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--show", type=int, default=5)
+    args = arguments.parse_args()
+    if not available():
+        print("bash 5.2 and bubblewrap are needed", file=sys.stderr)
+        return 2
+    rows = [Row(f"seed {seed}", Scripts(Random(seed)).script()) for seed in range(args.seed, args.seed + args.count)]
+    wrong = 0
+    for row in ask(rows):
+        try:
+            out, err, status = asyncio.run(asyncio.wait_for(run_script(row.script), 10))
+        except TimeoutError:
+            out, err, status = b"", b"no answer within ten seconds", -1
+        if (out, status) != (row.stdout, row.status):
+            wrong += 1
+            if wrong <= args.show:
+                print(f"--- {row.title}\n{row.script}\nbash {row.status} {row.stdout!r} {row.stderr[-300:]!r}")
+                print(f"ours {status} {out!r} {err[-300:]!r}")
+    print(f"{wrong} of {len(rows)} differ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
