@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Literal as OneOf
 
 from ramet.shell.syntax import nodes as n
 from ramet.shell.syntax.printer import word_text
@@ -16,9 +17,6 @@ class Trees:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-
-    def pick(self, options: list[object]) -> object:
-        return self.random.choice(options)
 
     def chance(self, one_in: int) -> bool:
         return self.random.randrange(one_in) == 0
@@ -39,7 +37,8 @@ class Trees:
 
     def param(self) -> n.Param:
         name = self.name()
-        subscript = self.random.choice([None, None, "@", "*", self.arith()])
+        subscripts: list[n.Word | OneOf["@", "*"] | None] = [None, None, "@", "*", self.arith()]
+        subscript = self.random.choice(subscripts)
         kind = self.random.randrange(9)
         if kind == 0:
             return n.Param(name, braced=False)
@@ -125,7 +124,10 @@ class Trees:
         if self.chance(6):
             quoted = self.chance(2)
             target = n.Word((n.SingleQuoted("E O"),)) if quoted else n.Word((n.Literal("EOF"),))
-            body = n.Word(_merged([n.Literal("a 'b' \"c\"\n"), *([] if quoted else [self.param(), n.Literal("\n")])]))
+            parts: list[n.Part] = [n.Literal("a 'b' \"c\"\n")]
+            if not quoted:
+                parts += [self.param(), n.Literal("\n")]
+            body = n.Word(_merged(parts))
             return n.Redirect("<<", target, fd, None, n.HereDoc(body, "E O" if quoted else "EOF", quoted))
         op = self.random.choice(["<", ">", ">>", ">|", "<>", "<&", ">&", "<<<", "&>", "&>>"])
         if op[0] == "&":

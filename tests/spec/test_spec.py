@@ -1,0 +1,51 @@
+"""Replays the spec tables, recorded from bash, in our shell; and some random scripts when bash is there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from random import Random
+
+import pytest
+from tests.shell_runner import run_script
+from tests.spec.generate import Scripts
+from tests.spec.record import ask, available
+from tests.spec.table import CASES, Row, dump, load
+
+TABLES = {path.stem: load(path) for path in sorted(CASES.glob("*.spec"))}
+ROWS = [pytest.param(row, id=f"{table}: {row.title}") for table, rows in TABLES.items() for row in rows]
+_PREFIX = re.compile(rb"(?m)^(?:bash|environment|\./[a-z.]+): (?:line \d+: )?")
+
+
+def run(script: str) -> tuple[bytes, bytes, int]:
+    return asyncio.run(asyncio.wait_for(run_script(script), 20))
+
+
+def same_errors(ours: bytes, theirs: bytes) -> bool:
+    """The same messages, whatever shell and line they name."""
+    return _PREFIX.sub(b"", ours) == _PREFIX.sub(b"", theirs)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_row(row: Row) -> None:
+    assert row.status is not None, "not recorded yet: make spec-record"
+    out, err, status = run(row.script)
+    answer = (status, out)
+    if row.reason:
+        assert answer != (row.status, row.stdout) or not same_errors(err, row.stderr), "no longer differs"
+        return
+    assert answer == (row.status, row.stdout), err
+    assert same_errors(err, row.stderr), (err, row.stderr)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_survive_being_written(table: str) -> None:
+    assert dump(TABLES[table]) == (CASES / f"{table}.spec").read_text("utf-8")
+
+
+@pytest.mark.skipif(not available(), reason="needs bash 5.2 and bubblewrap")
+def test_random_scripts_do_what_bash_does() -> None:
+    rows = ask([Row(f"seed {seed}", Scripts(Random(seed)).script()) for seed in range(40)])
+    for row in rows:
+        out, err, status = run(row.script)
+        assert (status, out) == (row.status, row.stdout), (row.script, err)
