@@ -12,6 +12,7 @@ from ramet.backends.disk import DiskResource
 from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.session_data import dump, load
+from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import Mount, MountForm
 from ramet.workspace.snapshot import Opened
 from ramet.workspace.state import (
@@ -35,8 +36,10 @@ def load_workspace(
     strict: bool,
     settings: Settings | None,
 ) -> Workspace:
-    check_version(opened.manifest)
     report = RestoreReport()
+    if is_foreign(opened.manifest):
+        opened.manifest = migrated(opened.manifest, report.add)
+    check_version(opened.manifest)
     mounts: dict[str, Mount] = {}
     try:
         mounts_from(opened, resources, report, mounts)

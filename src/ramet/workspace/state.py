@@ -187,7 +187,7 @@ def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> No
         if session_id not in ws.sessions:
             ws.create_session(session_id)
         session = ws.get_session(session_id)
-        for problem in load(session.state, _object(plain, "shell")):
+        for problem in load(session.state, _object(plain, "shell"), partial=bool(plain.get("partial"))):
             report.add(f"session {session_id}: {problem}")
         cwd = plain.get("cwd", "/")
         session.state.cwd = parse(cwd if isinstance(cwd, str) and cwd.startswith("/") else "/")

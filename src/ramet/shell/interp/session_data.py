@@ -57,8 +57,11 @@ def _dumped(value: Value) -> Any:
     return value
 
 
-def load(sh: Session, data: dict[str, Any]) -> list[str]:
-    """Put dumped data into a fresh session. Malformed data is a ValueError."""
+def load(sh: Session, data: dict[str, Any], *, partial: bool = False) -> list[str]:
+    """Put dumped data into a fresh session; `partial` data leaves variables alone that it does not name.
+
+    Malformed data is a ValueError.
+    """
     problems: list[str] = []
     for name, pair in _mapping(data, "variables").items():
         if name in _OWN:
@@ -70,7 +73,9 @@ def load(sh: Session, data: dict[str, Any]) -> list[str]:
             sh.store.attrs[name] = pair[1]
         else:
             sh.store.attrs.pop(name, None)
-    for name in [n for n in sh.store.values if n not in _OWN and n not in data.get("variables", {n: 0})]:
+    for name in (
+        [] if partial else [n for n in sh.store.values if n not in _OWN and n not in _mapping(data, "variables")]
+    ):
         if not isinstance(sh.store.values[name], Dynamic):
             del sh.store.values[name]
             sh.store.attrs.pop(name, None)
