@@ -198,6 +198,10 @@ LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 """Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
 
 
+PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
+"""Commands whose originals put their name before the hint as well."""
+
+
 def unexpected(proc: Proc, error: OSError) -> int:
     """What happens to an error that a body did not expect: a message, unless the reader of our output has gone."""
     if error.errno == errno.EPIPE:
@@ -210,7 +214,8 @@ def unexpected(proc: Proc, error: OSError) -> int:
 def complain(proc: Proc, command: Command, error: UsageError) -> int:
     proc.complain(error.message)
     if error.hint:
-        proc.stderr.write(encode(f"Try '{proc.argv[0]} --help' for more information.\n"))
+        lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
+        proc.stderr.write(encode(f"{lead}Try '{proc.argv[0]} --help' for more information.\n"))
     return command.bad_usage if error.status is None else error.status
 
 

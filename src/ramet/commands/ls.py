@@ -295,6 +295,7 @@ async def ls(proc: Proc, o: LsOptions, operands: list[str]) -> int:
             directories.append((word, path, effective))
         else:
             files.append(Entry(word, effective, target if effective is stat else None, path))
+    _sort_entries(listing, files)
     await _show(listing, files, None)
     titled = len(operands) > 1 or o.recursive
     order = [(Entry(word, stat, None, path)) for word, path, stat in directories]

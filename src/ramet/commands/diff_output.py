@@ -1,0 +1,327 @@
+"""The formats of diff: normal, unified, context, ed, RCS, side by side, if-then-else; from changes to bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ramet.commands.diff_core import Change
+from ramet.commands.inputs import char_width
+from ramet.core.paths import decode, encode
+
+
+@dataclass
+class Side:
+    """One of the two files: its name as shown, its header line, and its lines (without newlines)."""
+
+    name: str
+    label: bytes
+    lines: list[bytes]
+    ended: bool = True
+    """Whether the last line has its newline."""
+
+    def line(self, i: int, lead: bytes = b"") -> bytes:
+        tail = b"\n" if self.ended or i < len(self.lines) - 1 else b"\n\\ No newline at end of file\n"
+        return lead + self.lines[i] + tail
+
+
+@dataclass(frozen=True)
+class Style:
+    context: int = 3
+    color: bool = False
+    expand_tabs: int = 0
+    initial_tab: bool = False
+    function: Callable[[bytes], bool] | None = None
+    width: int = 130
+    left_column: bool = False
+    suppress_common: bool = False
+    suppress_blank: bool = False
+
+
+def _span(start: int, end: int) -> str:
+    """`3` or `3,5` from a half-open range."""
+    return f"{start + 1}" if end - start == 1 else f"{start + 1},{end}" if end > start else f"{start}"
+
+
+_RED, _GREEN, _CYAN, _BOLD, _RESET = b"\x1b[31m", b"\x1b[32m", b"\x1b[36m", b"\x1b[1m", b"\x1b[0m"
+
+
+def _paint(code: bytes, line: bytes, style: Style) -> bytes:
+    if not style.color:
+        return line
+    body, newline, rest = line.partition(b"\n")
+    return code + body + _RESET + newline + rest
+
+
+def _text(side: Side, i: int, lead: bytes, style: Style) -> bytes:
+    line = side.line(i)
+    if style.expand_tabs and b"\t" in line:
+        line = line.expandtabs(style.expand_tabs)
+    if style.initial_tab:
+        lead = lead.rstrip(b" ") + b"\t" if lead else b"\t"
+    return lead + line
+
+
+def normal(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    for c in found:
+        kind = "c" if c.b > c.a and c.d > c.c else "d" if c.b > c.a else "a"
+        yield _paint(_CYAN, f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode(), style) if style.color else f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode()
+        for i in range(c.a, c.b):
+            yield _paint(_RED, _text(a, i, b"< ", style), style)
+        if kind == "c":
+            yield b"---\n"
+        for i in range(c.c, c.d):
+            yield _paint(_GREEN, _text(b, i, b"> ", style), style)
+
+
+def _hunks(found: list[Change], context: int) -> Iterator[list[Change]]:
+    """Changes whose contexts touch belong together."""
+    group: list[Change] = []
+    for c in found:
+        if group and c.a - group[-1].b > 2 * context:
+            yield group
+            group = []
+        group.append(c)
+    if group:
+        yield group
+
+
+def _function(a: Side, upto: int, style: Style) -> bytes:
+    if style.function is None:
+        return b""
+    for i in range(upto - 1, -1, -1):
+        if style.function(a.lines[i]):
+            return b" " + a.lines[i].lstrip(b" \t")[:40].rstrip()
+    return b""
+
+
+def unified(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    yield _paint(_BOLD, b"--- " + a.label + b"\n", style)
+    yield _paint(_BOLD, b"+++ " + b.label + b"\n", style)
+    for group in _hunks(found, style.context):
+        start_a, start_b = max(0, group[0].a - style.context), max(0, group[0].c - style.context)
+        end_a, end_b = min(len(a.lines), group[-1].b + style.context), min(len(b.lines), group[-1].d + style.context)
+        head = f"@@ -{_range(start_a, end_a)} +{_range(start_b, end_b)} @@".encode()
+        if style.color:
+            yield _CYAN + head + _RESET + _function(a, start_a, style) + b"\n"
+        else:
+            yield head + _function(a, start_a, style) + b"\n"
+        at = start_a
+        for c in group:
+            for i in range(at, c.a):
+                yield _common(a, i, style)
+            for i in range(c.a, c.b):
+                yield _paint(_RED, _text(a, i, b"-", style), style)
+            for i in range(c.c, c.d):
+                yield _paint(_GREEN, _text(b, i, b"+", style), style)
+            at = c.b
+        for i in range(at, end_a):
+            yield _common(a, i, style)
+
+
+def _common(a: Side, i: int, style: Style) -> bytes:
+    if style.suppress_blank and not a.lines[i]:
+        return b"\n"
+    return _text(a, i, b" ", style)
+
+
+def _range(start: int, end: int) -> str:
+    count = end - start
+    if count == 1:
+        return f"{start + 1}"
+    return f"{start + 1},{count}" if count else f"{start},0"
+
+
+def context(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    yield _paint(_BOLD, b"*** " + a.label + b"\n", style)
+    yield _paint(_BOLD, b"--- " + b.label + b"\n", style)
+    for group in _hunks(found, style.context):
+        start_a, start_b = max(0, group[0].a - style.context), max(0, group[0].c - style.context)
+        end_a, end_b = min(len(a.lines), group[-1].b + style.context), min(len(b.lines), group[-1].d + style.context)
+        yield b"***************" + _function(a, start_a, style) + b"\n"
+        yield _paint(_CYAN, f"*** {_pair(start_a, end_a)} ****\n".encode(), style)
+        if any(c.b > c.a for c in group):
+            yield from _context_side(a, start_a, end_a, [(c.a, c.b, c.d > c.c) for c in group], b"- ", style, _RED)
+        yield _paint(_CYAN, f"--- {_pair(start_b, end_b)} ----\n".encode(), style)
+        if any(c.d > c.c for c in group):
+            yield from _context_side(b, start_b, end_b, [(c.c, c.d, c.b > c.a) for c in group], b"+ ", style, _GREEN)
+
+
+def _pair(start: int, end: int) -> str:
+    if end - start > 1:
+        return f"{start + 1},{end}"
+    return f"{end}"
+
+
+def _context_side(
+    side: Side, start: int, end: int, spans: list[tuple[int, int, bool]], mark: bytes, style: Style, color: bytes
+) -> Iterator[bytes]:
+    at = start
+    for low, high, both in spans:
+        for i in range(at, low):
+            yield _text(side, i, b"  ", style)
+        for i in range(low, high):
+            yield _paint(color, _text(side, i, b"! " if both else mark, style), style)
+        at = high
+    for i in range(at, end):
+        yield _text(side, i, b"  ", style)
+
+
+def ed(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    for c in reversed(found):
+        kind = "c" if c.b > c.a and c.d > c.c else "d" if c.b > c.a else "a"
+        yield f"{_span(c.a, c.b)}{kind}\n".encode()
+        if c.d > c.c:
+            inserting = True
+            for i in range(c.c, c.d):
+                if not inserting:
+                    yield b"a\n"
+                    inserting = True
+                if b.lines[i] == b".":
+                    # A lone dot would end the text: write two and take one away.
+                    yield b"..\n.\ns/.//\n"
+                    inserting = False
+                else:
+                    yield b.lines[i] + b"\n"
+            if inserting:
+                yield b".\n"
+
+
+def forward_ed(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    for c in found:
+        kind = "c" if c.b > c.a and c.d > c.c else "d" if c.b > c.a else "a"
+        yield f"{kind}{_span(c.a, c.b).replace(',', ' ')}\n".encode()
+        if c.d > c.c:
+            for i in range(c.c, c.d):
+                yield b.lines[i] + b"\n"
+            yield b".\n"
+
+
+def rcs(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    for c in found:
+        if c.b > c.a:
+            yield f"d{c.a + 1} {c.b - c.a}\n".encode()
+        if c.d > c.c:
+            yield f"a{c.b} {c.d - c.c}\n".encode()
+            for i in range(c.c, c.d):
+                yield b.lines[i] + (b"\n" if b.ended or i < len(b.lines) - 1 else b"")
+
+
+def ifdef(a: Side, b: Side, found: list[Change], name: str) -> Iterator[bytes]:
+    at = 0
+    raw = encode(name)
+    for c in found:
+        yield from (line + b"\n" for line in a.lines[at : c.a])
+        if c.b > c.a:
+            yield b"#ifndef " + raw + b"\n"
+            yield from (line + b"\n" for line in a.lines[c.a : c.b])
+            if c.d > c.c:
+                yield b"#else /* " + raw + b" */\n"
+        else:
+            yield b"#ifdef " + raw + b"\n"
+        yield from (line + b"\n" for line in b.lines[c.c : c.d])
+        if c.b > c.a and c.d == c.c:
+            yield b"#endif /* ! " + raw + b" */\n"
+        else:
+            yield b"#endif /* " + raw + b" */\n"
+        at = c.b
+    yield from (line + b"\n" for line in a.lines[at:])
+
+
+def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    tab = 1 if style.expand_tabs else 8
+    half, column2 = _layout(style.width, tab)
+    at_a = at_b = 0
+
+    def common(upto: int) -> Iterator[bytes]:
+        nonlocal at_a, at_b
+        while at_a < upto:
+            if not style.suppress_common:
+                if style.left_column:
+                    yield _row(a.lines[at_a], b"(", None, half, column2, tab)
+                else:
+                    yield _row(a.lines[at_a], b" ", b.lines[at_b], half, column2, tab)
+            at_a += 1
+            at_b += 1
+
+    for c in found:
+        yield from common(c.a)
+        while at_a < c.b and at_b < c.d:
+            yield _row(a.lines[at_a], b"|", b.lines[at_b], half, column2, tab)
+            at_a += 1
+            at_b += 1
+        while at_a < c.b:
+            yield _row(a.lines[at_a], b"<", None, half, column2, tab)
+            at_a += 1
+        while at_b < c.d:
+            yield _row(None, b">", b.lines[at_b], half, column2, tab)
+            at_b += 1
+    yield from common(len(a.lines))
+
+
+def _layout(width: int, tab: int) -> tuple[int, int]:
+    """The width of a column and where the second one begins, aligned to tab stops."""
+    room = tab + 3
+    middle = (width >> 1) + (room >> 1) + (width & room & 1)
+    middle -= middle % tab
+    half = max(0, min(middle - 3, width - middle))
+    return half, middle if half else width
+
+
+def _row(left: bytes | None, mark: bytes, right: bytes | None, half: int, column2: int, tab: int) -> bytes:
+    out = bytearray()
+    column = 0
+    if left is not None:
+        text, column = _clip(left, half, 0, tab)
+        out += text
+    if mark != b" ":
+        place = (half + column2 - 1) // 2
+        out += _tabs(column, place, tab) + mark
+        column = place + 1
+    if right:
+        out += _tabs(column, column2, tab)
+        out += _clip(right, half, column2, tab)[0]
+    return bytes(out) + b"\n"
+
+
+def _tabs(start: int, to: int, tab: int) -> bytes:
+    """Tabs and spaces from one column to another; spaces only when tabs are one wide."""
+    out = b""
+    if tab > 1:
+        while start + tab - start % tab <= to:
+            out += b"\t"
+            start += tab - start % tab
+    return out + b" " * (to - start)
+
+
+def _clip(line: bytes, limit: int, base: int, tab: int) -> tuple[bytes, int]:
+    """As much of a line as fits; tabs become spaces where the column asks for it."""
+    out: list[str] = []
+    column = 0
+    for char in decode(line):
+        if char == "\t":
+            stop = column + 8 - column % 8
+            if stop > limit:
+                out.append(" " * (limit - column))
+                column = limit
+                break
+            out.append("\t" if base % 8 == 0 and tab > 1 else " " * (stop - column))
+            column = stop
+            continue
+        width = char_width(char) if ord(char) > 126 else 1
+        if column + width > limit:
+            break
+        out.append(char)
+        column += width
+    return encode("".join(out)), base + column
+
+
+FORMATS: dict[str, Callable[[Side, Side, list[Change], Style], Iterator[bytes]]] = {
+    "normal": normal,
+    "unified": unified,
+    "context": context,
+    "ed": ed,
+    "forward-ed": forward_ed,
+    "rcs": rcs,
+    "side-by-side": side_by_side,
+}
