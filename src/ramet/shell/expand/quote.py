@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _SAFE_Q: Final = re.compile(r"[A-Za-z0-9_/.,:@%+=^\-\x80-\U0010ffff]*").fullmatch
-_BACKSLASH: Final = re.compile(r"[^A-Za-z0-9_/.,:@%+=\-\x80-\U0010ffff]")
+_BACKSLASH: Final = re.compile(r"[^A-Za-z0-9_/.:@%+=#~\-\x80-\U0010ffff]")
 _SAFE_SET: Final = re.compile(r"[A-Za-z0-9_/.,:@%+=\-\x80-\U0010ffff]*").fullmatch
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\x80-\x9f]").search
 _DOUBLE: Final = re.compile(r'[\\"$`]')
@@ -63,7 +63,7 @@ def backslashed(text: str) -> str:
     if unprintable(text):
         return ansi(text)
     quoted = _BACKSLASH.sub(r"\\\g<0>", text)
-    return "\\" + quoted if quoted[0] in "~#" else quoted
+    return "\\" + quoted if quoted[0] in "~#" else quoted.replace(":~", ":\\~").replace("=~", "=\\~")
 
 
 def double(text: str) -> str:

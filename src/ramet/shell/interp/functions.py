@@ -9,6 +9,7 @@ from typing import Final
 from ramet.shell.expand.errors import Discard
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Frame, FunctionDef, Session
+from ramet.shell.interp.traps import run_trap
 from ramet.shell.interp.variables import Scope
 
 HOP: Final = 48
@@ -132,6 +133,12 @@ async def _returned(sh: Session, frame: Frame, result: int) -> int:
 async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
     """A call while a DEBUG trap is set: the trap sees the function itself only under `functrace`."""
     try:
+        if sh.functrace and not sh.debugging:
+            sh.debugging = True
+            try:
+                await run_trap(sh, "DEBUG")
+            finally:
+                sh.debugging = False
         result = function.body(sh)
         if type(result) is not int:
             result = await result  # type: ignore[misc]

@@ -105,7 +105,7 @@ class Jobs:
 
     def _ended(self, process: Process) -> None:
         self.shell.processes.pop(process.pid, None)
-        status = 143 if process.task.cancelled() else process.task.result()
+        status = 128 + (process.killed or 15) if process.task.cancelled() else process.task.result()
         self.reaped[process.pid] = status
         if len(self.reaped) > 4096:
             del self.reaped[next(iter(self.reaped))]

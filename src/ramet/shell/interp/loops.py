@@ -10,7 +10,8 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
-from ramet.shell.syntax.nodes import For, ForArith, Select, While
+from ramet.shell.syntax.nodes import For, ForArith, Select, While, Word
+from ramet.shell.syntax.printer import word_text
 
 _TURNS: Final = 63
 """Turns between two looks at the clock, as a mask."""
@@ -134,6 +135,12 @@ def _put_reference(sh: Session, name: str, item: str) -> None:
         sh.store.set(name, item)
 
 
+def _trace(sh: Session, word: Word) -> None:
+    from ramet.shell.interp.simple import trace
+
+    trace(sh, [f"(( {word_text(word).strip() or '1'} ))"], raw=True)
+
+
 def compile_for_arith(node: ForArith, body: Run) -> Run:
     parts = [words.number(word) if word.parts else None for word in (node.init, node.condition, node.step)]
     init, condition, step = parts
@@ -146,11 +153,15 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
         try:
             if sh.watch and not await sh.shell.before_compound(sh, node):
                 return sh.status
+            if sh.xtrace:
+                _trace(sh, node.init)
             if init is not None:
                 found = init[1](sh)
                 if init[0]:
                     await found
             while True:
+                if sh.xtrace:
+                    _trace(sh, node.condition)
                 if condition is not None:
                     found = condition[1](sh)
                     if condition[0]:
@@ -171,6 +182,8 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     status = 0
                     if result == BREAK:
                         break
+                if sh.xtrace:
+                    _trace(sh, node.step)
                 if step is not None:
                     found = step[1](sh)
                     if step[0]:

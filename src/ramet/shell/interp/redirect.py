@@ -140,7 +140,7 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
         raise RedirectError(f"{plan.shown}: ambiguous redirect")
     found = sh.fds.get(int(source))
     if found is None:
-        raise RedirectError(f"{source}: Bad file descriptor")
+        raise RedirectError(f"{plan.shown}: Bad file descriptor")
     _install(sh, plan, found.share(), undo)
     if move and int(source) != fd:
         _put(sh, int(source), None, undo)

@@ -156,19 +156,20 @@ class Session:
         for option in ("allexport", "errexit", "errtrace", "functrace", "noclobber", "noexec", "noglob", "nounset"):
             setattr(self, option, False)
         self.xtrace = self.pipefail = self.posix = False
+        self.traps: dict[str, str] = {}
+        self.pending: list[int] = []
         for option in OPTIONS_ON:
             self.set_option(option, True)
         self.cwd = Path(shell.user.home) if shell.user.home.startswith("/") else ROOT
         self.dirs: list[str] = []
         self.umask = 0o022
-        self.traps: dict[str, str] = {}
         self.trap_depth: dict[str, int] = {}
         self.traps_shown: dict[str, str] = {}
         self.disabled: set[str] = set()
         self.hashed: dict[str, tuple[str, int]] = {}
         self.status = 0
         self.pipes: list[int] | None = []
-        self.last_arg = ""
+        self.last_arg = shell.name
         self.getopts: tuple[int, int] = (1, 0)
         self.random = random.Random(0)
         self.seconds_base = shell.now()
@@ -189,7 +190,6 @@ class Session:
         self.depth = 0
         self.sub_level = 0
         self.globbing = False
-        self.pending: list[int] = []
         self.debugging = False
         self.in_trap = 0
         self.parent: Session | None = None
@@ -276,7 +276,7 @@ class Session:
             self.options.discard(name)
         if name in HOT_OPTIONS:
             setattr(self, name, on)
-            if name == "xtrace":
+            if name in ("xtrace", "noexec"):
                 self.rewatch()
 
     def shopt(self, name: str) -> bool:
@@ -474,10 +474,7 @@ class Session:
         return [frame.name for frame in reversed(self.frames)]
 
     def environment(self) -> dict[str, str]:
-        env = self.store.exported()
-        if self.last_arg and "_" not in env:
-            env["_"] = self.last_arg
-        return env
+        return self.store.exported()
 
 
 Builtin = Callable[[Session, list[str]], Result]

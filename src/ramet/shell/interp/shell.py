@@ -38,9 +38,9 @@ from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.traps import Leave, deliver, exit_trap, run_trap
 from ramet.shell.syntax import cache
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Script
+from ramet.shell.syntax.nodes import ArithCommand, CommandSub, ForArith, ProcessSub, Script
 from ramet.shell.syntax.parser import Parser
-from ramet.shell.syntax.printer import command_text
+from ramet.shell.syntax.printer import command_text, word_text
 
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
@@ -173,7 +173,7 @@ class Shell:
         session.status = status
 
     async def run_text(
-        self, sh: Session, text: str, *, top: bool = False, keep_line: bool = False, line: int = 1, strict: bool = False
+        self, sh: Session, text: str, *, top: bool = False, keep_line: bool = False, line: int = 1, where: str = ""
     ) -> int:
         """Run text line by line in this session: a status or control flow. `top` forgives a discarded line."""
         options = sh.syntax_options()
@@ -197,12 +197,14 @@ class Shell:
                 try:
                     parsed = parser.next()
                 except SyntaxFailure as failure:
-                    result = self._syntax_error(sh, failure, parser)
+                    result = self._syntax_error(
+                        sh, failure, where or ("-c: " if top and sh.origin == "environment" else "")
+                    )
                     if failure.fatal:
-                        return result if strict or not top else self._leave(sh, result)
+                        return result if not top else self._leave(sh, result)
                     continue
-                for where, message in parser.warnings:
-                    sh.line = where
+                for number, message in parser.warnings:
+                    sh.line = number
                     sh.complain(message)
                 parser.warnings.clear()
                 if parsed is None:
@@ -252,8 +254,8 @@ class Shell:
         sh.flow_status = sh.status = status
         return EXIT
 
-    def _syntax_error(self, sh: Session, failure: SyntaxFailure, parser: Parser) -> int:
-        for message in failure.lines(f"{sh.error_name}: "):
+    def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str) -> int:
+        for message in failure.lines(f"{sh.error_name}: {where}"):
             sh.err(message + "\n")
         if failure.status is not None:
             sh.status = failure.status
@@ -291,8 +293,14 @@ class Shell:
         from ramet.shell.interp.traps import before_command
 
         if sh.xtrace:
-            head = command_text(node).split("\n")[0]
-            trace(sh, [_trace_head(head)], raw=True)
+            if isinstance(node, ArithCommand):
+                head = f"(( {word_text(node.body)} ))"
+            elif isinstance(node, ForArith):
+                head = ""
+            else:
+                head = command_text(node).split("\n")[0]
+            if head:
+                trace(sh, [_trace_head(head)], raw=True)
         return await before_command(sh, node, None)
 
     def command_shown(self, sh: Session) -> str:

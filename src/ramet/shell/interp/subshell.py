@@ -11,7 +11,7 @@ from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith import Unbound
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.braces import TooManyWords
-from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.errors import Fatal, ShellError
 from ramet.shell.expand.patterns import PatternTooCostly
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
@@ -29,9 +29,10 @@ def report(sh: Session, error: Exception) -> int:
         sh.complain("maximum recursion depth reached")
         return 1
     sh.complain(str(error))
-    status = error.status if isinstance(error, ShellError) else 127 if isinstance(error, Unbound) else 1
-    # An unset variable ends `bash -c` with 127, any other shell with 1.
-    return 1 if status == 127 and (sh.origin != "environment" or sh.sub_level) else status
+    if isinstance(error, Fatal | Unbound):
+        # What ends a shell ends `bash -c` with 127, any other shell with 1.
+        return 127 if sh.origin == "environment" and not sh.sub_level else 1
+    return error.status if isinstance(error, ShellError) else 1
 
 
 def settle(sh: Session, result: int) -> int:

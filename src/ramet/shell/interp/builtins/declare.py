@@ -127,6 +127,10 @@ def _in_function(sh: Session) -> bool:
 
 def local(sh: Session, argv: list[str]) -> Result:
     if not _in_function(sh):
+        for word in argv[1:]:
+            # Compound assignments are made while the words are expanded, before the builtin gets to refuse.
+            if isinstance(word, AssignWord) and word.items is not None:
+                assign_items(sh, word.name, word.items, word.append)
         return sh.error("local: can only be used in a function")
     request = _options(sh, argv, "aAfFgiIlnrtuxpc")
     if request is None:
@@ -138,7 +142,7 @@ def local(sh: Session, argv: list[str]) -> Result:
         return 0
     if not request.words:
         scope = sh.store.scopes[sh.store._own_depth()]
-        lines = [f"{line}\n" for name in sorted(scope) if (line := setting_line(sh, name)) is not None]
+        lines = [f"{line}\n" for name in sorted(scope) if (line := declaration_line(sh, name)) is not None]
         return sh.out(encode("".join(lines)), "local")
     if request.show:
         return _show(sh, request)

@@ -60,7 +60,9 @@ async def _evaluate(sh: Session, text: str) -> int:
         raise sh.budget.exceeded("recursion", "eval")
     sh.trace_level += 1
     try:
-        return await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1)))
+        return await sh.shell.below(
+            sh, lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ")
+        )
     finally:
         sh.depth -= 1
         sh.trace_level -= 1
@@ -223,6 +225,8 @@ def caller(sh: Session, argv: list[str]) -> Result:
         return 1
     frame = frames[-1 - depth]
     outer = frames[-2 - depth] if depth + 1 < len(frames) else None
+    if outer is None and level is not None and not sh.source:
+        return 1
     name = outer.name if outer is not None else "main"
     file = outer.source if outer is not None else sh.source or "NULL"
     text = f"{frame.line} {file}\n" if level is None else f"{frame.line} {name} {file}\n"
