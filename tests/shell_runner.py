@@ -10,6 +10,7 @@ from ramet.commands.table import COMMANDS
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse
 from ramet.core.proc import Exec, Proc, User
+from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Capture
 from ramet.shell.interp.shell import Shell
 from ramet.vfs.dev import DevResource
@@ -28,11 +29,14 @@ async def run_script(
 ) -> tuple[bytes, bytes, int]:
     """stdout, stderr and the exit status."""
     fs = VFS({ROOT: RAMResource(), parse("/dev"): DevResource()})
-    await ops.make_dirs(fs, parse(CWD))
+    for directory in (CWD, "/bin", "/usr/bin", "/etc"):
+        await ops.make_dirs(fs, parse(directory))
     for name, data in (files or {}).items():
         path = parse(name, parse(CWD))
         await ops.make_dirs(fs, parse(path.rpartition("/")[0] or "/"))
         await ops.write_bytes(fs, path, data)
+        if data.startswith(b"#!"):
+            await fs.setattr(path, Attrs(mode=0o755))
     commands: dict[str, Exec] = dict(COMMANDS)
     for name, helper in (helpers or {}).items():
         commands[name] = _as_command(helper)

@@ -477,15 +477,13 @@ class WordReader(Scanner):
         text = self.text
         form: OneOf["value", "length", "indirect", "keys", "names"] = "value"
         c, after = text[self.pos : self.pos + 1], text[self.pos + 1 : self.pos + 2]
-        named = after.isalnum() or after == "_"
-        if (
-            c
-            and c in "!#"
-            and (
-                named or (after and after in ("@*#" if c == "!" else "@*#?-$!") and text.startswith("}", self.pos + 2))
-            )
-        ):
-            form = "indirect" if c == "!" else "length"
+        named = bool(after) and (after.isalnum() or after == "_")
+        special = bool(after) and after in "@*#?-$!" and text.startswith("}", self.pos + 2)
+        if c == "!" and (named or (after and after in "@*#?")):
+            form = "indirect"
+            self.pos += 1
+        elif c == "#" and (named or special):
+            form = "length"
             self.pos += 1
         name = self._param_name()
         if not name:
