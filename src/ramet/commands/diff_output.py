@@ -247,7 +247,11 @@ def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterato
     for c in found:
         yield from common(c.a)
         while at_a < c.b and at_b < c.d:
-            yield _row(a.lines[at_a], b"|", b.lines[at_b], half, column2, tab)
+            # A missing newline at the end is a difference of its own, shown by the slant of the mark.
+            open_a = not a.ended and at_a == len(a.lines) - 1
+            open_b = not b.ended and at_b == len(b.lines) - 1
+            mark = b"|" if open_a == open_b else b"\\" if open_a else b"/"
+            yield _row(a.lines[at_a], mark, b.lines[at_b], half, column2, tab)
             at_a += 1
             at_b += 1
         while at_a < c.b:

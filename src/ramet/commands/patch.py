@@ -101,6 +101,7 @@ class FilePatch:
     ed_script: list[bytes] = field(default_factory=list)
     old_stamp_epoch: bool = False
     new_stamp_epoch: bool = False
+    headers: tuple[bytes, bytes] | None = None
 
 
 # ------------------------------------------------------------------------------------------------------ reading
@@ -153,6 +154,7 @@ def parse_patch(data: bytes, o: PatchOptions) -> list[FilePatch]:
                 out.append(current)
             current.old_name, current.old_stamp_epoch = _name(line[4:])
             current.new_name, current.new_stamp_epoch = _name(lines[i + 1][4:])
+            current.headers = (line[4:].rstrip(b"\n"), lines[i + 1][4:].rstrip(b"\n"))
             i += 2
             while i < len(lines) and (found := _UNIFIED.match(lines[i])):
                 hunk, i = _unified_hunk(lines, i, found)
@@ -165,6 +167,7 @@ def parse_patch(data: bytes, o: PatchOptions) -> list[FilePatch]:
             current.kind = "context"
             current.old_name, current.old_stamp_epoch = _name(line[4:])
             current.new_name, current.new_stamp_epoch = _name(lines[i + 1][4:])
+            current.headers = (line[4:].rstrip(b"\n"), lines[i + 1][4:].rstrip(b"\n"))
             i += 2
             while i < len(lines) and lines[i].startswith(b"***************"):
                 hunk, i = _context_hunk(lines, i)
@@ -529,7 +532,7 @@ def _stripped(name: str | None, strip: str | None) -> str | None:
 async def _choose(job: _Job, item: FilePatch) -> str | None:
     """The file that a patch is for: the one that exists, else the one to be made."""
     o = job.o
-    names = [item.new_name, item.old_name] if o.reverse else [item.old_name, item.new_name]
+    names = [item.old_name, item.new_name]
     stripped = [_stripped(n, o.strip) for n in names] + [_stripped(item.index_name, o.strip)]
     if o.strip is None and item.git is False:
         # Without -p a full name counts when it exists as it stands.
@@ -554,7 +557,7 @@ async def _apply(job: _Job, item: FilePatch, named: str | None) -> None:
         shown_name = _stripped(item.old_name or item.new_name, o.strip) or ""
         await proc.emit(encode(f"can't find file to patch at input line {3 if item.kind != 'normal' else 1}\n"))
         await proc.emit(b"Perhaps you used the wrong -p or --strip option?\nThe text leading up to this was:\n--------------------------\n" if o.strip is not None else b"Perhaps you should have used the -p or --strip option?\nThe text leading up to this was:\n--------------------------\n")
-        await proc.emit(encode(f"|--- {item.old_name or '/dev/null'}\n|+++ {item.new_name or '/dev/null'}\n--------------------------\nNo file to patch.  Skipping patch.\n"))
+        await proc.emit(encode(f"|--- {item.old_name or '/dev/null'}\n|+++ {item.new_name or '/dev/null'}\n--------------------------\nFile to patch: \nSkip this patch? [y] \nSkipping patch.\n"))
         await proc.emit(encode(f"{len(item.hunks)} out of {len(item.hunks)} hunk{'' if len(item.hunks) == 1 else 's'} ignored\n"))
         job.status = 1
         del shown_name
@@ -571,7 +574,12 @@ async def _apply(job: _Job, item: FilePatch, named: str | None) -> None:
     if item.rename_to is not None and item.rename_from is not None and not o.reverse:
         destination = _stripped("b/" + item.rename_to, o.strip) or item.rename_to
         await job.say(f"{verb} file {shown(destination)} (renamed from {shown(target)})")
-    else:
+    elif item.kind != "ed":
+        creates = item.old_stamp_epoch and not o.reverse and not item.git
+        if creates and data and item.hunks and not item.hunks[0].old():
+            await job.say(f"The next patch would create the file {shown(target)},\nwhich already exists!  Assume -R? [n] \nApply anyway? [n] \nSkipping patch.")
+            await _finish_rejects(job, item, target, Applied([], [], item.hunks), ignored=True)
+            return
         await job.say(f"{verb} file{out_name}")
     lines = _keep_lines(data)
     if item.kind == "ed":
@@ -623,8 +631,8 @@ async def _store(job: _Job, item: FilePatch, target: str, path: Path, data: byte
         backup = job.path(f"{o.prefix}{target}{o.suffix}" if not o.prefix else f"{o.prefix}{target}")
         await ops.make_dirs(proc.fs, backup.parent)
         await proc.fs.write(backup, data)
-    gone = item.new_file if o.reverse else (item.deleted or (item.new_name is None and bool(item.hunks)) or item.new_stamp_epoch)
-    if o.reverse and (item.old_name is None or item.old_stamp_epoch):
+    gone = item.new_file if o.reverse else (item.deleted or (item.new_name is None and item.old_name is not None and bool(item.hunks)) or item.new_stamp_epoch)
+    if o.reverse and ((item.old_name is None and item.new_name is not None) or item.old_stamp_epoch):
         gone = True
     if not content and (gone or o.remove_empty) and not result.rejects:
         if existed:
@@ -664,7 +672,7 @@ async def _finish_rejects(job: _Job, item: FilePatch, target: str, result: Appli
     await proc.emit(encode(f"{bad} out of {total} hunk{'' if total == 1 else 's'} {words}{saving}\n"))
     if o.dry_run:
         return
-    old, new = item.old_name or "/dev/null", item.new_name or "/dev/null"
+    old, new = (decode(h) for h in item.headers) if item.headers else (item.old_name or target, item.new_name or target)
     if item.kind == "context" and o.reject_format != "unified":
         text = f"*** {old}\n--- {new}\n".encode() + b"".join(_context_text(h) for h in result.rejects)
     else:

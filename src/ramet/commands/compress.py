@@ -1,0 +1,564 @@
+"""gzip, bzip2, xz and zstd with their un- and -cat forms: streams of blocks both ways, memory bounded."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import lzma
+import struct
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ramet.commands.copy import lookup
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, quote, shown, value
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Attrs, Stat
+from ramet.core.streams import Reader
+
+
+class Corrupt(Exception):
+    """The compressed data is damaged or not of this format; the tool's words."""
+
+
+class Compressor(Protocol):
+    def compress(self, data: bytes, /) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
+class Decompressor(Protocol):
+    """One member of a compressed stream."""
+
+    eof: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    name: str
+    suffix: str
+    magic: bytes
+    default: int
+    levels: tuple[int, int]
+
+
+GZIP = Format("gzip", ".gz", b"\x1f\x8b", 6, (1, 9))
+BZIP2 = Format("bzip2", ".bz2", b"BZh", 9, (1, 9))
+XZ = Format("xz", ".xz", b"\xfd7zXZ\0", 6, (0, 9))
+LZMA = Format("lzma", ".lzma", b"\x5d\0\0", 6, (0, 9))
+ZSTD = Format("zstd", ".zst", b"\x28\xb5\x2f\xfd", 3, (1, 19))
+FORMATS = {f.name: f for f in (GZIP, BZIP2, XZ, LZMA, ZSTD)}
+
+
+class _Gzip:
+    """A gzip member: header, deflate, checksum and length."""
+
+    def __init__(self, level: int, name: bytes, mtime: int) -> None:
+        flags = 8 if name else 0
+        extra = 2 if level == 9 else 4 if level == 1 else 0
+        self._head = b"\x1f\x8b\x08" + bytes([flags]) + struct.pack("<L", mtime & 0xFFFFFFFF) + bytes([extra, 3]) + (name + b"\0" if name else b"")
+        self._inner = zlib.compressobj(level, zlib.DEFLATED, -15)
+        self._crc, self._size = 0, 0
+
+    def compress(self, data: bytes, /) -> bytes:
+        self._crc = zlib.crc32(data, self._crc)
+        self._size += len(data)
+        head, self._head = self._head, b""
+        return head + self._inner.compress(data)
+
+    def flush(self) -> bytes:
+        head, self._head = self._head, b""
+        return head + self._inner.flush() + struct.pack("<LL", self._crc, self._size & 0xFFFFFFFF)
+
+
+class _Zlib:
+    """zlib's decompressor with the face of the others."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max(0, max_length))
+
+
+def _zstd() -> Any:
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        from backports import zstd  # type: ignore[no-redef,unused-ignore]
+    return zstd
+
+
+def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0) -> Compressor:
+    if format_ is GZIP:
+        return _Gzip(level, name, mtime)
+    if format_ is BZIP2:
+        return bz2.BZ2Compressor(level)
+    if format_ is XZ:
+        return lzma.LZMACompressor(lzma.FORMAT_XZ, check=lzma.CHECK_CRC64, preset=level)
+    if format_ is LZMA:
+        return lzma.LZMACompressor(lzma.FORMAT_ALONE, preset=level)
+    made: Compressor = _zstd().ZstdCompressor(level=level)
+    return made
+
+
+def _decompressor(format_: Format) -> Any:
+    if format_ is GZIP:
+        return _Zlib()
+    if format_ is BZIP2:
+        return bz2.BZ2Decompressor()
+    if format_ in (XZ, LZMA):
+        return lzma.LZMADecompressor()
+    return _zstd().ZstdDecompressor()
+
+
+CHUNK = 1 << 18
+STEP = 1 << 20
+"""At most this much comes out of one step, however well the input was packed."""
+
+
+async def compressed(source: AsyncIterator[bytes], format_: Format, level: int, name: bytes = b"", mtime: int = 0) -> AsyncIterator[bytes]:
+    """A stream of blocks, packed."""
+    packer = compressor(format_, level, name, mtime)
+    async for block in source:
+        if made := packer.compress(block):
+            yield made
+    yield packer.flush()
+
+
+async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> AsyncIterator[bytes]:
+    """Blocks out of a packed stream of one or more members. Corrupt says what is wrong."""
+    errors: tuple[type[BaseException], ...] = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
+    if format_ is ZSTD:
+        errors = (*errors, _zstd().ZstdError)
+    unpacker = _decompressor(format_)
+    data = first or await reader.read(CHUNK)
+    if not data:
+        raise Corrupt("unexpected end of file")
+    if not data.startswith(format_.magic[: len(data)]) and format_ is not LZMA:
+        raise Corrupt("not in format")
+    fresh = True
+    while True:
+        try:
+            made = unpacker.decompress(data, STEP)
+        except errors as error:
+            if fresh and format_ is GZIP:
+                raise Corrupt("trailing garbage") from error
+            raise Corrupt(_words(format_, error)) from error
+        fresh = False
+        if made:
+            yield made
+        if unpacker.eof:
+            rest = unpacker.unused_data or await reader.read(CHUNK)
+            rest = rest.lstrip(b"\0") if format_ is not ZSTD else rest
+            if not rest:
+                return
+            if not rest.startswith(format_.magic[: len(rest)]):
+                raise Corrupt("trailing garbage")
+            unpacker, data, fresh = _decompressor(format_), rest, True
+            continue
+        if unpacker.needs_input:
+            data = await reader.read(CHUNK)
+            if not data:
+                raise Corrupt("unexpected end of file")
+        else:
+            data = b""
+
+
+def _words(format_: Format, error: BaseException) -> str:
+    text = str(error)
+    if format_ is GZIP:
+        if "incorrect data check" in text:
+            return "invalid compressed data--crc error"
+        if "incorrect length" in text:
+            return "invalid compressed data--length error"
+        return "invalid compressed data--format violated"
+    return "data integrity error" if format_ is BZIP2 else "Compressed data is corrupt"
+
+
+def sniff(head: bytes) -> Format | None:
+    """The format that data begins with."""
+    return next((f for f in FORMATS.values() if head.startswith(f.magic)), None)
+
+
+# ----------------------------------------------------------------------------------------------------- commands
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    stdout: bool = flag("-c", "--stdout", "--to-stdout", help="write on standard output, keep original files unchanged")
+    mode: str = choose({"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"}, default="",
+                       help={"-d --decompress --uncompress": "decompress", "-z --compress": "compress", "-t --test": "test compressed file integrity", "-l --list": "list compressed file contents"})
+    force: bool = flag("-f", "--force", help="force overwrite of output file and compress links")
+    keep: bool = flag("-k", "--keep", help="keep (don't delete) input files")
+    no_name: bool = choose({"-n --no-name": True, "-N --name": False}, default=None, help="do not save (or restore) the original name and timestamp")
+    quiet: bool = flag("-q", "--quiet", help="suppress all warnings")
+    recursive: bool = flag("-r", "--recursive", help="operate recursively on directories")
+    suffix: str | None = value("-S", "--suffix", metavar="SUF", help="use suffix SUF on compressed files")
+    verbose: bool = flag("-v", "--verbose", help="verbose mode")
+    level: int | None = mixed(
+        choose({**{f"-{n}": n for n in range(10)}, "--fast": 1, "--best": 9}, help="compression level: -1 is fast, -9 is best"),
+        default=None,
+    )
+    extreme: bool = flag("-e", "--extreme", help="try to improve compression ratio by using more CPU time")
+    small: bool = flag("-s", "--small", help="use less memory")
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ZstdOptions:
+    stdout: bool = flag("-c", "--stdout", help="write on standard output, even if it is the console")
+    mode: str = choose({"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"}, default="",
+                       help={"-d --decompress --uncompress": "decompress", "-z --compress": "compress", "-t --test": "test compressed file integrity", "-l --list": "print information about compressed files"})
+    force: bool = flag("-f", "--force", help="overwrite without prompting, operate on links")
+    keep: bool = choose({"-k --keep": True, "--rm": False}, default=True, help={"-k --keep": "preserve source files (default)", "--rm": "remove source files after successful (de)compression"})
+    quiet: bool = flag("-q", "--quiet", help="suppress warnings")
+    recursive: bool = flag("-r", help="operate recursively on directories")
+    verbose: bool = flag("-v", "--verbose", help="verbose mode")
+    level: int | None = mixed(
+        choose({**{f"-{n}": n for n in range(1, 10)}}, help="compression level (1-19, default 3)"), value("--level", metavar="N", convert=int, help="compression level"), default=None
+    )
+    output: str | None = value("-o", metavar="FILE", help="result stored into FILE")
+    no_name: bool | None = None
+    suffix: str | None = None
+
+
+def _zstd_words(words: list[str]) -> list[str]:
+    """`-19`, `--fast=3`, `-T0`: levels of two digits and thread counts."""
+    import re
+
+    out: list[str] = []
+    for word in words:
+        if re.fullmatch(r"-\d\d", word):
+            out.append(f"--level={word[1:]}")
+        elif re.fullmatch(r"--fast(=\d+)?", word):
+            out.append("-1")
+        else:
+            out.append(word)
+    return out
+
+
+@dataclass
+class _Pack:
+    proc: Proc
+    o: PackOptions | ZstdOptions
+    format: Format
+    mode: str
+    stdout: bool
+    suffix: str
+    level: int
+    status: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.proc.argv[0]
+
+    def warn(self, message: str, status: int = 1) -> None:
+        if not (self.o.quiet and status == 2):
+            self.proc.complain(message)
+        self.status = max(self.status, status) if self.status != 1 else 1
+
+
+_CATS = {"zcat", "bzcat", "xzcat", "lzcat", "zstdcat"}
+_UNPACKERS = {"gunzip", "bunzip2", "unxz", "unlzma", "unzstd"}
+
+
+async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) -> int:
+    name = proc.argv[0].rpartition("/")[2]
+    format_ = GZIP if name in ("gzip", "gunzip", "zcat") else BZIP2 if "bz" in name else ZSTD if "zst" in name else LZMA if "lz" in name else XZ
+    mode = o.mode or ("d" if name in _CATS or name in _UNPACKERS else "z")
+    level = o.level if o.level is not None else format_.default
+    low, high = format_.levels
+    job = _Pack(proc, o, format_, mode, o.stdout or name in _CATS, o.suffix or format_.suffix, max(low, min(level, high if format_ is not ZSTD else 22)))
+    if o.suffix and not o.suffix.startswith(".") and False:
+        raise UsageError(f"invalid suffix {quote(o.suffix)}")
+    if mode == "l":
+        return await _list(job, operands)
+    for word in operands or ["-"]:
+        if word == "-":
+            await _stream(job, proc.stdin, "stdin")
+        else:
+            await _file(job, word)
+        await proc.budget.breathe()
+    return job.status
+
+
+async def _blocks(proc: Proc, reader: Reader) -> AsyncIterator[bytes]:
+    while block := await reader.read(CHUNK):
+        yield block
+        await proc.budget.breathe()
+
+
+def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
+    text = str(corrupt)
+    name = job.format.name
+    if name == "gzip":
+        words = "not in gzip format" if text == "not in format" else "decompression OK, trailing garbage ignored" if text == "trailing garbage" else text
+        job.proc.stderr.write(encode(f"\n{job.name}: {shown_name}: {words}\n" if words not in ("not in gzip format", "unexpected end of file") and "garbage" not in words else f"\n{job.name}: {shown_name}: {words}\n"))
+        job.status = 2 if "garbage" in words and job.status == 0 else 1
+    elif name == "bzip2":
+        words = "(stdin) is not a bzip2 file." if shown_name == "stdin" else f"{shown_name} is not a bzip2 file."
+        if text != "not in format":
+            words = f"Compressed file ends unexpectedly;\n\tperhaps it is corrupted?  *Possible* reason follows.\n{job.name}: Success" if "end" in text else f"Data integrity error when decompressing.\n\tInput file = {shown_name}, output file = (stdout)"
+        job.proc.complain(words)
+        job.status = 2
+    elif name == "zstd":
+        words = "unsupported format" if text == "not in format" else "Read error (39) : premature end" if "end" in text else "Decoding error (36) : Data corruption detected"
+        stdin_name = "/*stdin*\\" if shown_name == "stdin" else shown_name
+        job.proc.stderr.write(encode(f"zstd: {stdin_name}: {words} \n"))
+        job.status = 1
+    else:
+        words = "File format not recognized" if text == "not in format" else "Unexpected end of input" if "end" in text else "Compressed data is corrupt"
+        job.proc.complain(f"{'(stdin)' if shown_name == 'stdin' else shown_name}: {words}")
+        job.status = 1
+
+
+async def _stream(job: _Pack, reader: Reader, shown_name: str) -> None:
+    """From a reader to stdout."""
+    proc = job.proc
+    if job.mode == "z":
+        async for block in compressed(_blocks(proc, reader), job.format, job.level):
+            await proc.emit(block)
+        return
+    try:
+        first = await reader.read(CHUNK)
+        if not first:
+            if job.format is GZIP:
+                proc.stderr.write(encode(f"\n{job.name}: {shown_name}: unexpected end of file\n"))
+                job.status = 1
+                return
+            if job.format in (XZ, LZMA, BZIP2, ZSTD) and shown_name == "stdin" and job.format is not XZ:
+                return
+        actual = _actual(job, first)
+        if actual is None and (job.stdout or shown_name == "stdin") and job.o.force:
+            await proc.emit(first)
+            async for block in _blocks(proc, reader):
+                await proc.emit(block)
+            return
+        async for block in decompressed(reader, actual or job.format, first):
+            if job.mode != "t":
+                await proc.emit(block)
+            await proc.budget.breathe()
+    except Corrupt as corrupt:
+        _bad(job, shown_name, corrupt)
+
+
+def _actual(job: _Pack, head: bytes) -> Format | None:
+    """xz reads .lzma too; the others insist on their own format."""
+    found = sniff(head)
+    if found is job.format or (job.format in (XZ, LZMA) and found in (XZ, LZMA)):
+        return found
+    return None
+
+
+async def _file(job: _Pack, word: str) -> None:
+    proc = job.proc
+    try:
+        path = proc.path(word)
+        stat = await lookup(proc, path, follow=True)
+        if stat is None and job.mode != "z" and not word.endswith(job.suffix):
+            alternative = await lookup(proc, proc.path(word + job.suffix), follow=True)
+            if alternative is not None:
+                word, path, stat = word + job.suffix, proc.path(word + job.suffix), alternative
+        if stat is None:
+            missing = word + job.suffix if job.format is GZIP and job.mode != "z" and not word.endswith(job.suffix) else word
+            raise FileNotFoundError(errno.ENOENT, "", missing)
+    except OSError as error:
+        job.warn(_missing(job, str(error.filename or word), error))
+        return
+    if stat.is_dir:
+        await _directory(job, word, path)
+        return
+    try:
+        reader = await proc.open(word)
+    except OSError as error:
+        job.warn(_missing(job, word, error))
+        return
+    try:
+        if job.stdout or job.mode == "t":
+            await _stream(job, reader, shown(word))
+            if job.mode == "t" and not job.status and job.o.verbose:
+                proc.stderr.write(encode(f"{word}:\t OK\n"))
+            return
+        await _convert(job, word, reader, stat)
+    finally:
+        await proc.close(reader)
+
+
+def _missing(job: _Pack, word: str, error: OSError) -> str:
+    if job.format is BZIP2:
+        return f"Can't open input file {word}: {reason(error)}."
+    if job.format is ZSTD:
+        return f"can't stat {word} : {reason(error)} -- ignored "
+    return f"{shown(word)}: {reason(error)}"
+
+
+async def _directory(job: _Pack, word: str, path: Any) -> None:
+    if not job.o.recursive if isinstance(job.o, (PackOptions, ZstdOptions)) else True:
+        words = {"gzip": f"{shown(word)} is a directory -- ignored", "bzip2": f"Input file {word} is a directory.", "xz": f"{shown(word)}: Is a directory, skipping"}
+        job.warn(words.get(job.format.name, f"{word} is a directory -- ignored "), 2 if job.format is GZIP else 1)
+        return
+    async for name, _ in job.proc.fs.scan(path):
+        child = f"{word.rstrip('/')}/{name}"
+        if job.mode == "z" and name.endswith(job.suffix):
+            continue
+        await _file(job, child)
+
+
+async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
+    """A file into its packed or unpacked sibling; the original goes when the new one is complete."""
+    proc = job.proc
+    target = job.o.output
+    if target is None:
+        target = _target(job, word)
+        if target is None:
+            return
+    existing = await lookup(proc, proc.path(target))
+    if existing is not None and not job.o.force:
+        if job.format is GZIP:
+            proc.stderr.write(encode(f"{job.name}: {shown(target)} already exists;"))
+            proc.stderr.write(b" do you wish to overwrite (y or n)? ")
+            answer = await proc.stdin.readline()
+            if answer[:1] not in (b"y", b"Y"):
+                proc.stderr.write(b"\tnot overwritten\n")
+                job.status = 2
+                return
+        elif job.format is BZIP2:
+            job.warn(f"Output file {target} already exists.")
+            return
+        elif job.format is ZSTD:
+            proc.stderr.write(encode(f"zstd: {target} already exists; overwrite (y/n) ? "))
+            if (await proc.stdin.readline())[:1] not in (b"y", b"Y"):
+                proc.stderr.write(b"Not overwritten  \n")
+                job.status = 1
+                return
+        else:
+            job.warn(f"{shown(target)}: File exists")
+            return
+    size_in, size_out = stat.size or 0, 0
+
+    async def produce() -> AsyncIterator[bytes]:
+        nonlocal size_out
+        if job.mode == "z":
+            mtime = 0 if job.o.no_name else (stat.mtime_ns or 0) // 10**9
+            name = b"" if job.o.no_name else encode(word.rpartition("/")[2])
+            made = compressed(_blocks(proc, reader), job.format, job.level, name, mtime)
+        else:
+            first = await reader.read(CHUNK)
+            made = decompressed(reader, _actual(job, first) or job.format, first)
+        async for block in made:
+            size_out += len(block)
+            yield block
+            await proc.budget.breathe()
+
+    try:
+        await proc.fs.write(proc.path(target), produce())
+    except Corrupt as corrupt:
+        _bad(job, shown(word), corrupt)
+        if job.status == 1 or "garbage" not in str(corrupt):
+            if existing is None and await lookup(proc, proc.path(target)) is not None:
+                await proc.fs.remove(proc.path(target))
+            return
+    except OSError as error:
+        job.warn(f"{shown(target)}: {reason(error)}")
+        return
+    await proc.fs.setattr(proc.path(target), Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
+    if not job.o.keep:
+        await proc.fs.remove(proc.path(word))
+    if job.o.verbose:
+        whole, packed = (size_in, size_out) if job.mode == "z" else (size_out, size_in)
+        ratio = (1 - packed / whole) * 100 if whole else 0.0
+        action = "created" if job.o.keep else "replaced with"
+        proc.stderr.write(encode(f"{word}:\t{ratio:5.1f}% -- {action} {target}\n"))
+
+
+def _target(job: _Pack, word: str) -> str | None:
+    if job.mode == "z":
+        if word.endswith(job.suffix) and not job.o.force:
+            if job.format is BZIP2:
+                job.warn(f"Input file {word} already has {job.suffix} suffix.")
+            elif job.format is GZIP:
+                job.warn(f"{shown(word)} already has {job.suffix} suffix -- unchanged", 2)
+            else:
+                job.warn(f"{shown(word)}: File already has '{job.suffix}' suffix, skipping", 2)
+            return None
+        return word + job.suffix
+    endings = {"gzip": {".gz": "", "-gz": "", ".z": "", "-z": "", "_z": "", ".tgz": ".tar", ".taz": ".tar", ".Z": ""}, "bzip2": {".bz2": "", ".bz": "", ".tbz2": ".tar", ".tbz": ".tar"},
+               "xz": {".xz": "", ".txz": ".tar", ".lzma": "", ".tlz": ".tar"}, "lzma": {".lzma": "", ".tlz": ".tar", ".xz": ""}, "zstd": {".zst": "", ".tzst": ".tar"}}
+    table = {job.suffix: "", **endings[job.format.name]}
+    for ending, replacement in table.items():
+        if word.endswith(ending) and len(word) > len(ending):
+            return word[: -len(ending)] + replacement
+    if job.format is GZIP:
+        job.warn(f"{shown(word)}: unknown suffix -- ignored", 2)
+    elif job.format is BZIP2:
+        job.proc.complain(f"Can't guess original name for {word} -- using {word}.out")
+        return word + ".out"
+    elif job.format is ZSTD:
+        job.warn(f"{word}: unknown suffix (.zst/.tzst expected). Can't derive the output file name. Specify it with -o dstFileName. Ignoring.")
+    else:
+        job.warn(f"{shown(word)}: Filename has an unknown suffix, skipping", 2)
+    return None
+
+
+async def _list(job: _Pack, operands: list[str]) -> int:
+    proc = job.proc
+    if job.format not in (GZIP, XZ, ZSTD):
+        raise UsageError("listing is not supported for this format", hint=False)
+    await proc.emit(b"         compressed        uncompressed  ratio uncompressed_name\n")
+    for word in operands or ["-"]:
+        try:
+            reader = await proc.open(word)
+            data = await reader.read_all()
+            await proc.close(reader)
+            total = 0
+            from ramet.core.streams import BytesReader
+
+            async for block in decompressed(BytesReader(data), job.format):
+                total += len(block)
+        except OSError as error:
+            job.warn(_missing(job, word, error))
+            continue
+        except Corrupt as corrupt:
+            _bad(job, shown(word), corrupt)
+            continue
+        header = 18 + (len(word.rpartition("/")[2]) - 2 if False else 0)
+        ratio = (1 - (len(data) - header) / total) * 100 if total else 0.0
+        name = word.removesuffix(job.suffix) if word != "-" else "stdout"
+        await proc.emit(encode(f"{len(data):19d} {total:19d} {ratio:5.1f}% {name}\n"))
+    return job.status
+
+
+
+COMMANDS = [
+    *(
+        Command(name, pack, PackOptions, summary=summary, ignored=("--rsyncable", "--synchronous", "-a --ascii") if "z" in name and name[0] in "gz" else ("-T= --threads=", "-Q --no-warn", "-F= --format=", "-C= --check=", "-M= --memory="))
+        for name, summary in {
+            "gzip": "Compress FILEs (by default, in place).", "gunzip": "Uncompress FILEs (by default, in-place).", "zcat": "Uncompress FILEs to standard output.",
+            "bzip2": "Compress FILEs with the Burrows-Wheeler algorithm.", "bunzip2": "Uncompress .bz2 FILEs.", "bzcat": "Uncompress .bz2 FILEs to standard output.",
+            "xz": "Compress or decompress FILEs in the .xz format.", "unxz": "Decompress .xz FILEs.", "xzcat": "Decompress .xz FILEs to standard output.",
+            "lzma": "Compress FILEs in the .lzma format.", "unlzma": "Decompress .lzma FILEs.", "lzcat": "Decompress .lzma FILEs to standard output.",
+        }.items()
+    ),
+    *(
+        Command(name, pack, ZstdOptions, summary=summary, rewrite=_zstd_words, ignored=("-T= --threads=", "--long[=", "--ultra", "--no-progress", "--progress", "--no-check", "--check", "--adapt"))
+        for name, summary in {"zstd": "Compress or decompress FILEs in the .zst format.", "unzstd": "Decompress .zst FILEs.", "zstdcat": "Decompress .zst FILEs to standard output."}.items()
+    ),
+]
