@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.harness import Row, print_table, run_case, save
 
-GROUPS = ("foundation",)
+GROUPS = ("foundation", "shell", "commands", "workspace")
 
 
 def main(names: list[str]) -> int:
