@@ -1,0 +1,230 @@
+"""What must be known of a program before code is written for it: what is an array, what can wait, what is used."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ramet.commands.awk.tree import (
+    Assign,
+    AwkError,
+    Builtin,
+    Call,
+    Delete,
+    DoWhile,
+    Field,
+    For,
+    ForIn,
+    Function,
+    Getline,
+    In,
+    Index,
+    Num,
+    Print,
+    Program,
+    Regex,
+    Simple,
+    Step,
+    Var,
+    While,
+)
+
+SPECIAL = frozenset(
+    [
+        "NF",
+        "NR",
+        "FNR",
+        "FS",
+        "OFS",
+        "ORS",
+        "RS",
+        "SUBSEP",
+        "CONVFMT",
+        "OFMT",
+        "FILENAME",
+        "RT",
+        "FPAT",
+        "FIELDWIDTHS",
+        "IGNORECASE",
+        "ERRNO",
+        "ARGIND",
+        "ARGC",
+        "RSTART",
+        "RLENGTH",
+        "BINMODE",
+        "LINT",
+        "TEXTDOMAIN",
+    ]
+)
+SPECIAL_ARRAYS = frozenset(("ENVIRON", "ARGV", "PROCINFO"))
+WAITING = frozenset(("system", "close"))
+_ARRAY_ARGUMENT = {"split": (1, 3), "patsplit": (1, 3), "asort": (0, 1), "asorti": (0, 1), "match": (2,), "isarray": ()}
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Every node below and including this one."""
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, tuple):
+            todo.extend(current)
+        elif dataclasses.is_dataclass(current):
+            yield current
+            todo.extend(getattr(current, item.name) for item in dataclasses.fields(current))
+
+
+@dataclass
+class Facts:
+    """The answers. A scope is a function's name, or "" for what is global."""
+
+    arrays: set[tuple[str, str]] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
+    """Functions that may have to wait."""
+    names: set[str] = field(default_factory=set)
+    """Global variables (scalars and arrays, without the special ones)."""
+    uses: set[str] = field(default_factory=set)
+    """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
+
+    def is_array(self, name: str, scope: str, program: Program) -> bool:
+        if name in SPECIAL_ARRAYS:
+            return True
+        return (self.owner(name, scope, program), name) in self.arrays
+
+    @staticmethod
+    def owner(name: str, scope: str, program: Program) -> str:
+        return scope if scope and name in program.functions[scope].params else ""
+
+
+def analyze(program: Program) -> Facts:
+    facts = Facts()
+    scopes: list[tuple[str, Any]] = [("", program.rules)]
+    scopes += [(function.name, function.body) for function in program.functions.values()]
+    calls: list[tuple[str, Call]] = []
+    for scope, body in scopes:
+        for node in walk(body):
+            _note(node, scope, program, facts, calls)
+    _spread_arrays(program, facts, calls)
+    _spread_waiting(program, facts)
+    return facts
+
+
+def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tuple[str, Call]]) -> None:
+    def array(name: str) -> None:
+        facts.arrays.add((facts.owner(name, scope, program), name))
+        known(name)
+
+    def known(name: str) -> None:
+        if name in SPECIAL or name in SPECIAL_ARRAYS:
+            facts.uses.add(name)
+        elif not facts.owner(name, scope, program):
+            facts.names.add(name)
+
+    if isinstance(node, Var):
+        known(node.name)
+        if scope and node.name in ("NF", "NR", "FNR", "RT"):
+            facts.uses.add("fields-in-functions")
+    elif isinstance(node, (Index, In, Delete)):
+        array(node.name)
+    elif isinstance(node, ForIn):
+        array(node.array)
+        known(node.name)
+        facts.uses.add("for-in")
+    elif isinstance(node, Regex) and scope:
+        facts.uses.add("fields-in-functions")
+    elif isinstance(node, Builtin):
+        for index in _ARRAY_ARGUMENT.get(node.name, ()):
+            if index < len(node.args) and isinstance(node.args[index], Var):
+                array(node.args[index].name)  # type: ignore[union-attr]
+        facts.uses.add(node.name)
+        if node.name in ("sub", "gsub") and len(node.args) > 2 and isinstance(node.args[2], Field):
+            _note_field(node.args[2], facts)
+        if node.name in ("length", "sub", "gsub") and len(node.args) < 3 and scope:
+            facts.uses.add("fields-in-functions")
+    elif isinstance(node, Call):
+        if node.name not in program.functions:
+            raise AwkError(f"cmd. line:1: fatal: function `{node.name}' not defined")
+        if len(node.args) > len(program.functions[node.name].params):
+            raise AwkError(f"cmd. line:1: fatal: function `{node.name}' called with more arguments than declared", 1)
+        calls.append((scope, node))
+    elif isinstance(node, Getline):
+        facts.uses.add("getline")
+        if node.kind == "main" or node.target is None:
+            facts.uses.add("getline-record")
+        if isinstance(node.target, Field):
+            _note_field(node.target, facts)
+    elif isinstance(node, Field) and scope:
+        facts.uses.add("fields-in-functions")
+    elif isinstance(node, Print):
+        if node.redirect:
+            facts.uses.add("redirect")
+        if not node.args and scope:
+            facts.uses.add("fields-in-functions")
+    elif isinstance(node, (While, DoWhile)):
+        facts.uses.add("while")
+    elif isinstance(node, For):
+        facts.uses.add("for")
+    elif isinstance(node, Simple) and node.word in ("next", "nextfile"):
+        facts.uses.add(node.word + ("-in-function" if scope else ""))
+    if isinstance(node, (Assign, Step)):
+        if isinstance(node.target, Field):
+            _note_field(node.target, facts)
+        elif isinstance(node.target, Var) and node.target.name in SPECIAL:
+            facts.uses.add("assigns-" + node.target.name)
+
+
+def _note_field(node: Field, facts: Facts) -> None:
+    """Assigning `$0` only starts a new record; any other field makes record and fields depend on each other."""
+    if not (isinstance(node.number, Num) and node.number.value == 0.0):
+        facts.uses.add("assigns-fields")
+
+
+def _spread_arrays(program: Program, facts: Facts, calls: list[tuple[str, Call]]) -> None:
+    """What is passed where an array is wanted is an array, and the other way round."""
+    changed = True
+    while changed:
+        changed = False
+        for scope, call in calls:
+            function = program.functions[call.name]
+            for param, arg in zip(function.params, call.args, strict=False):
+                if not isinstance(arg, Var):
+                    continue
+                outside = (facts.owner(arg.name, scope, program), arg.name)
+                inside = (function.name, param)
+                special = arg.name in SPECIAL_ARRAYS
+                if (outside in facts.arrays or special) and inside not in facts.arrays:
+                    facts.arrays.add(inside)
+                    changed = True
+                elif inside in facts.arrays and outside not in facts.arrays and not special:
+                    facts.arrays.add(outside)
+                    changed = True
+
+
+def can_wait(node: Any, waiting: set[str]) -> bool:
+    """Whether something in here may have to wait for input, output or a command."""
+    for below in walk(node):
+        if isinstance(below, Getline) or (isinstance(below, Print) and below.redirect):
+            return True
+        if isinstance(below, Builtin) and below.name in WAITING:
+            return True
+        if isinstance(below, Call) and below.name in waiting:
+            return True
+    return False
+
+
+def _spread_waiting(program: Program, facts: Facts) -> None:
+    changed = True
+    while changed:
+        changed = False
+        for function in program.functions.values():
+            if function.name not in facts.waiting and can_wait(function.body, facts.waiting):
+                facts.waiting.add(function.name)
+                changed = True
+
+
+def has_loop(node: Any) -> bool:
+    return any(isinstance(below, (While, DoWhile, For)) for below in walk(node))
+
+
+__all__ = ["SPECIAL", "SPECIAL_ARRAYS", "Facts", "Function", "analyze", "can_wait", "has_loop", "walk"]

@@ -1,0 +1,224 @@
+"""The awk command: options, the order of BEGIN, input and END, and the exit status."""
+
+from __future__ import annotations
+
+import errno
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from ramet.commands.awk.builtins import set_number
+from ramet.commands.awk.compile import Compiled, compiled_program
+from ramet.commands.awk.lexer import unescape
+from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
+from ramet.commands.awk.tree import AwkError
+from ramet.commands.awk.values import Field, Value
+from ramet.commands.declare import Command, UsageError, flag, ordered, several, value
+from ramet.commands.inputs import is_utf8, slurp
+from ramet.core.errors import reason
+from ramet.core.proc import Proc
+from ramet.patterns import MatchTimeout
+
+_DEPTH = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class AwkOptions:
+    separator: str | None = value("-F", "--field-separator", metavar="FS", help="the value of FS")
+    variables: tuple[str, ...] = several("-v", "--assign", metavar="VAR=VAL", help="assign before the program begins")
+    files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="read the program from FILE")
+    sources: tuple[str, ...] = several("-e", "--source", metavar="TEXT", help="use TEXT as program source")
+    executed: str | None = value("-E", "--exec", metavar="FILE", help="like -f, and the last option")
+    posix: bool = flag("-P", "--posix", help="accepted; the common language is the same")
+    bytes_only: bool = flag("-b", "--characters-as-bytes", help="treat all input as single-byte characters")
+    order: tuple[tuple[str, object], ...] = ordered()
+
+
+async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
+    operands = list(operands)
+    try:
+        text = await _program_text(proc, o, operands)
+        if text is None:
+            raise UsageError("usage: awk [OPTION]... -f PROGFILE | 'PROGRAM' [FILE]...", 1, hint=False)
+        compiled = compiled_program(text)
+        runtime = Runtime(proc, is_utf8(proc) and not o.bytes_only)
+        return await _Run(proc, o, compiled, runtime, operands).all()
+    except (AwkError, MatchTimeout) as error:
+        proc.complain(str(error))
+        return error.status if isinstance(error, AwkError) else 2
+    except RecursionError:
+        proc.complain("fatal: function calls are nested too deeply")
+        return 2
+
+
+async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str | None:
+    parts: list[str] = []
+    for name, stored in o.order:
+        if name in ("files", "executed"):
+            try:
+                data = await slurp(proc, str(stored))
+            except OSError as error:
+                raise AwkError(f"fatal: cannot open source file `{stored}' for reading: {reason(error)}") from None
+            parts.append(data.decode("utf-8", "surrogateescape"))
+        elif name == "sources":
+            parts.append(str(stored))
+    if parts:
+        return "\n".join(parts)
+    return operands.pop(0) if operands else None
+
+
+class _Run:
+    def __init__(self, proc: Proc, o: AwkOptions, compiled: Compiled, runtime: Runtime, operands: list[str]) -> None:
+        self.proc, self.o, self.compiled, self.runtime = proc, o, compiled, runtime
+        self.status = 0
+        self.space = compiled.load(runtime)
+        runtime.argv.update({"0": "awk"} | {str(i): Field(word) for i, word in enumerate(operands, 1)})
+        runtime.special["ARGC"] = float(len(operands) + 1)
+        runtime.assign = self.assign
+        for place in ("begin_file", "end_file"):
+            if place in self.space:
+                setattr(runtime, place, self.bound(place))
+
+    def bound(self, place: str) -> Any:
+        async def call() -> None:
+            await self.enter(place)
+
+        return call
+
+    async def enter(self, place: str) -> None:
+        result = self.space[place]()
+        if place in self.compiled.waiting:
+            await result
+
+    def assign(self, name: str, stored: Value) -> None:
+        """A variable set from the command line."""
+        facts = self.compiled.facts
+        if name in self.runtime.special or name in ("NF", "NR", "FNR", "RSTART", "RLENGTH"):
+            if name == "NF":
+                self.runtime.set_nf(stored)
+            elif name in ("NR", "FNR", "RSTART", "RLENGTH"):
+                set_number(self.runtime, name, stored)
+            else:
+                self.runtime.set(name, stored)
+        elif ("", name) in facts.arrays:
+            raise AwkError(f"fatal: cannot use array `{name}' as a variable")
+        else:
+            self.space[f"v_{name}"] = stored
+
+    async def all(self) -> int:
+        runtime = self.runtime
+        if self.o.separator is not None:
+            runtime.set("FS", unescape(self.o.separator))
+        for setting in self.o.variables:
+            name, equals, text = setting.partition("=")
+            if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise AwkError(f"fatal: `{setting}' argument to `-v' not in `var=value' form")
+            self.assign(name, Field(unescape(text)))
+        deepest = sys.getrecursionlimit()
+        if self.compiled.program.functions:
+            sys.setrecursionlimit(max(deepest, _DEPTH))
+        try:
+            await self.phases()
+        except AwkError as error:
+            runtime.flush()
+            self.proc.complain(_located(str(error), runtime))
+            self.status = error.status
+        finally:
+            sys.setrecursionlimit(deepest)
+            try:
+                await runtime.close_all()
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise
+        return self.status
+
+    async def phases(self) -> None:
+        space = self.space
+        try:
+            if "begin" in space:
+                await self.enter("begin")
+            if "rules" in space or "end" in space or "begin_file" in space or "end_file" in space:
+                await self.records()
+        except ExitProgram as stop:
+            if stop.status is not None:
+                self.status = stop.status & 0xFF
+        if "end" in space:
+            try:
+                await self.enter("end")
+            except ExitProgram as stop:
+                if stop.status is not None:
+                    self.status = stop.status & 0xFF
+
+    async def records(self) -> None:
+        runtime, compiled = self.runtime, self.compiled
+        rules = self.space.get("rules")
+        waiting = "rules" in compiled.waiting
+        while True:
+            while True:
+                main = runtime.main
+                if main is None or main.at >= len(main.batch):
+                    break
+                if rules is None:
+                    self.skip(len(main.batch) - main.at)
+                    continue
+                fast = compiled.fast_rules(runtime, main.plain)
+                if fast is not None:
+                    batch = main.batch[main.at :] if main.at else main.batch
+                    main.at = len(main.batch)
+                    fast(batch)
+                    break
+                runtime.next_now()
+                try:
+                    if waiting:
+                        await rules()
+                    else:
+                        rules()
+                except NextRecord:
+                    pass
+                except NextFile:
+                    await runtime.next_file()
+            if not await runtime.fill():
+                return
+
+    def skip(self, count: int) -> None:
+        """Records that no rule looks at; only the last one is seen, by END."""
+        runtime = self.runtime
+        main = runtime.main
+        assert main is not None
+        main.at += count - 1
+        runtime.NR += count - 1
+        runtime.FNR += count - 1
+        runtime.next_now()
+
+
+def _located(message: str, runtime: Runtime) -> str:
+    """gawk says where in the input a fatal error happened."""
+    if message.startswith("fatal: ") and runtime.NR:
+        name = runtime.special["FILENAME"] or "-"
+        return f"cmd. line:1: (FILENAME={name} FNR={int(runtime.FNR)}) {message}"
+    return f"cmd. line:1: {message}" if message.startswith("fatal: ") else message
+
+
+_USAGE = "[OPTION]... -f PROGFILE | 'PROGRAM' [FILE]..."
+COMMANDS = [
+    Command(
+        name,
+        awk,
+        AwkOptions,
+        summary="Scan files for patterns and process them.",
+        usage=_USAGE,
+        examples=(
+            ("awk '{print $2}' file", "the second column"),
+            ("awk -F, '$3 > 5 {s += $3} END {print s}' f.csv", "sum what is over five"),
+        ),
+        ignored=("-O --optimize", "-s --no-optimize", "-r --re-interval", "-S --sandbox", "-n --non-decimal-data"),
+        refused={
+            "-i --include=": "join the files with several -f options",
+            "-l --load=": "extensions are not supported",
+        },
+        operands_first=True,
+        bad_usage=1,
+    )
+    for name in ("awk", "gawk", "mawk", "nawk")
+]

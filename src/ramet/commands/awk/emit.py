@@ -1,0 +1,473 @@
+"""Writes Python for awk expressions. Each kind of context has its method: number, text, condition or plain value.
+
+Knowing the context makes the code fast: a field that is added is never wrapped, numbers never look at text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ramet.commands.awk import analyze
+from ramet.commands.awk.analyze import SPECIAL, Facts
+from ramet.commands.awk.tree import (
+    Assign,
+    AwkError,
+    Binary,
+    Builtin,
+    Call,
+    Cond,
+    Expr,
+    Field,
+    Getline,
+    Grouping,
+    In,
+    Index,
+    Match,
+    Num,
+    Program,
+    Regex,
+    Step,
+    Str,
+    Unary,
+    Var,
+)
+from ramet.commands.awk.values import number_text
+
+_COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "^"))
+_NUMBER_BUILTINS = frozenset(
+    [
+        "length",
+        "index",
+        "split",
+        "sub",
+        "gsub",
+        "match",
+        "sin",
+        "cos",
+        "atan2",
+        "exp",
+        "log",
+        "sqrt",
+        "int",
+        "rand",
+        "srand",
+        "system",
+        "close",
+        "fflush",
+        "systime",
+        "mktime",
+        "strtonum",
+        "and",
+        "or",
+        "xor",
+        "compl",
+        "lshift",
+        "rshift",
+        "asort",
+        "asorti",
+        "patsplit",
+        "isarray",
+        "mkbool",
+        "intdiv",
+    ]
+)
+_TEXT_BUILTINS = frozenset(["substr", "sprintf", "tolower", "toupper", "gensub", "strftime", "typeof"])
+_PYTHON = {"NR": "R.NR", "FNR": "R.FNR", "RSTART": "R.RSTART", "RLENGTH": "R.RLENGTH"}
+
+
+class Emitter:
+    """Code for the expressions of one scope (a function, or the rules)."""
+
+    def __init__(self, program: Program, facts: Facts, constants: dict[str, Any], scope: str = "") -> None:
+        self.program, self.facts, self.constants, self.scope = program, facts, constants, scope
+        self.params = program.functions[scope].params if scope else ()
+        self.temps = 0
+
+    # ------------------------------------------------------------------ names
+
+    def temp(self) -> str:
+        self.temps += 1
+        return f"_t{self.temps}"
+
+    def variable(self, name: str) -> str:
+        if name in self.params:
+            return f"p_{name}"
+        return f"v_{name}"
+
+    def array(self, name: str) -> str:
+        if name in self.params:
+            return f"p_{name}"
+        if name == "ENVIRON":
+            return "R.environ"
+        if name == "ARGV":
+            return "R.argv"
+        if name == "PROCINFO":
+            return "R.procinfo"
+        return f"a_{name}"
+
+    def is_array(self, node: Expr) -> bool:
+        return isinstance(node, Var) and self.facts.is_array(node.name, self.scope, self.program)
+
+    def is_special(self, name: str) -> bool:
+        return name in SPECIAL and name not in self.params
+
+    def constant(self, prefix: str, value: Any) -> str:
+        """A name under which the generated module finds a value that was made beforehand."""
+        for name, known in self.constants.items():
+            if known is value:
+                return name
+        name = f"{prefix}{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    # ------------------------------------------------------------------ kinds
+
+    def kind(self, node: Expr) -> str:
+        """`n` number, `s` text, `b` truth value, `v` not known."""
+        if isinstance(node, Grouping) and len(node.items) == 1:
+            return self.kind(node.items[0])
+        if isinstance(node, (Num, Step)):
+            return "n"
+        if isinstance(node, Str):
+            return "s"
+        if isinstance(node, (Regex, Match, In)):
+            return "b"
+        if isinstance(node, Binary):
+            if node.op in _ARITHMETIC:
+                return "n"
+            return "s" if node.op == " " else "b"
+        if isinstance(node, Unary):
+            return "b" if node.op == "!" else "n"
+        if isinstance(node, Assign):
+            return "n" if node.op != "=" else self.kind(node.value)
+        if isinstance(node, Builtin):
+            return "n" if node.name in _NUMBER_BUILTINS else "s" if node.name in _TEXT_BUILTINS else "v"
+        if isinstance(node, Getline):
+            return "n"
+        if isinstance(node, Cond):
+            yes, no = self.kind(node.yes), self.kind(node.no)
+            return yes if yes == no else "v"
+        if (
+            isinstance(node, Var)
+            and node.name in ("NF", "NR", "FNR", "RSTART", "RLENGTH")
+            and self.is_special(node.name)
+        ):
+            return "n"
+        return "v"
+
+    # ------------------------------------------------------------------ contexts
+
+    def number(self, node: Expr) -> str:
+        kind = self.kind(node)
+        if isinstance(node, Str):
+            from ramet.commands.awk.values import to_number
+
+            return repr(to_number(node.value))
+        if isinstance(node, Field):
+            return self.field_number(node)
+        code = self.raw(node)
+        if kind == "n":
+            return code
+        if kind == "b":
+            return f"(1.0 if {code} else 0.0)"
+        if kind == "s":
+            return f"to_number({code})"
+        name = code.isidentifier()
+        return f"({code} if {code}.__class__ is float else num({code}))" if name else f"num({code})"
+
+    def text(self, node: Expr) -> str:
+        kind = self.kind(node)
+        if isinstance(node, Num):
+            if node.value - node.value == 0.0 and node.value == int(node.value):
+                return repr(number_text(node.value, "%.6g"))
+            return f"number_text({self._num(node)}, R.convfmt)"
+        if isinstance(node, Field):
+            return self.field_text(node)
+        code = self.raw(node)
+        if kind == "s":
+            return code
+        if kind == "n":
+            return f"number_text({code}, R.convfmt)"
+        if kind == "b":
+            return f"('1' if {code} else '0')"
+        return f"text({code})"
+
+    def shown(self, node: Expr) -> str:
+        """As `print` shows it."""
+        kind = self.kind(node)
+        if isinstance(node, Num) and (node.value - node.value != 0.0 or node.value != int(node.value)):
+            return f"number_text({self._num(node)}, R.ofmt)"
+        if kind == "n" and not isinstance(node, Num):
+            return f"number_text({self.raw(node)}, R.ofmt)"
+        if kind == "v" and not isinstance(node, Field):
+            return f"shown({self.raw(node)})"
+        return self.text(node)
+
+    def condition(self, node: Expr) -> str:
+        kind = self.kind(node)
+        if isinstance(node, Num):
+            return repr(node.value != 0.0)
+        code = self.value(node) if isinstance(node, Field) else self.raw(node)
+        if kind == "b":
+            return code
+        if kind == "n":
+            return f"({code} != 0.0)"
+        if kind == "s":
+            return f"({code} != '')"
+        return f"truth({code})"
+
+    def value(self, node: Expr) -> str:
+        """Something that can be stored."""
+        if isinstance(node, Field):
+            return self.field_value(node)
+        code = self.raw(node)
+        return f"(1.0 if {code} else 0.0)" if self.kind(node) == "b" else code
+
+    # ------------------------------------------------------------------ expressions, in their own kind
+
+    def raw(self, node: Expr) -> str:
+        method: Callable[[Any], str] = getattr(self, f"_{type(node).__name__.lower()}")
+        return method(node)
+
+    def _num(self, node: Num) -> str:
+        if node.value in (float("inf"), float("-inf")):
+            return f"float('{node.value}')"
+        return repr(node.value)
+
+    def _str(self, node: Str) -> str:
+        return repr(node.value)
+
+    def _regex(self, node: Regex) -> str:
+        return self.test(node, self.field_text(Field(Num(0.0))))
+
+    def _var(self, node: Var) -> str:
+        if self.is_array(node):
+            raise AwkError(f"cmd. line:1: fatal: attempt to use array `{node.name}' in a scalar context")
+        if self.is_special(node.name):
+            return self.get_special(node.name)
+        return self.variable(node.name)
+
+    def get_special(self, name: str) -> str:
+        if name == "NF":
+            return "R.get_nf()"
+        if name in _PYTHON:
+            return _PYTHON[name]
+        return f"R.special[{name!r}]"
+
+    def key(self, subscripts: tuple[Expr, ...]) -> str:
+        if len(subscripts) == 1:
+            return self.text(subscripts[0])
+        return "R.subsep.join((" + ", ".join(self.text(item) for item in subscripts) + "))"
+
+    def _index(self, node: Index) -> str:
+        return f"{self.array(node.name)}[{self.key(node.subscripts)}]"
+
+    def _field(self, node: Field) -> str:
+        return self.field_value(node)
+
+    def field_number_code(self, node: Field) -> str:
+        if isinstance(node.number, Num):
+            return repr(int(node.number.value))
+        return f"int({self.number(node.number)})"
+
+    def field_value(self, node: Field) -> str:
+        return f"R.field({self.field_number_code(node)})"
+
+    def field_text(self, node: Field) -> str:
+        return f"R.field_text({self.field_number_code(node)})"
+
+    def field_number(self, node: Field) -> str:
+        return f"to_number({self.field_text(node)})"
+
+    def _grouping(self, node: Grouping) -> str:
+        if len(node.items) == 1:
+            return self.raw(node.items[0])
+        return self.key(node.items)
+
+    def _cond(self, node: Cond) -> str:
+        kind = self.kind(node)
+        if kind == "v":
+            return f"({self.value(node.yes)} if {self.condition(node.test)} else {self.value(node.no)})"
+        return f"({self.raw(node.yes)} if {self.condition(node.test)} else {self.raw(node.no)})"
+
+    def _unary(self, node: Unary) -> str:
+        if node.op == "!":
+            return f"(not {self.condition(node.operand)})"
+        if node.op == "+":
+            return self.number(node.operand)
+        return f"(-{self.number(node.operand)})"
+
+    def _binary(self, node: Binary) -> str:
+        op = node.op
+        if op == " ":
+            return self.concatenation(node)
+        if op == "&&":
+            return f"({self.condition(node.left)} and {self.condition(node.right)})"
+        if op == "||":
+            return f"({self.condition(node.left)} or {self.condition(node.right)})"
+        if op in _COMPARE:
+            return self.comparison(node)
+        if op in "/%" and isinstance(node.right, Num) and node.right.value == 0.0:
+            where = "" if op == "/" else " in `%'"
+            raise AwkError(f"cmd. line:1: error: division by zero attempted{where}", 1)
+        return self.arithmetic(op, self.number(node.left), self.number(node.right))
+
+    def arithmetic(self, op: str, left: str, right: str) -> str:
+        if op in "+-*":
+            return f"({left} {op} {right})"
+        return {"/": "divide", "%": "modulo", "^": "power"}[op] + f"({left}, {right})"
+
+    def concatenation(self, node: Binary) -> str:
+        parts: list[Expr] = []
+        todo: list[Expr] = [node]
+        while todo:
+            current = todo.pop()
+            if isinstance(current, Binary) and current.op == " ":
+                todo += [current.right, current.left]
+            else:
+                parts.append(current)
+        if len(parts) == 2:
+            return f"({self.text(parts[0])} + {self.text(parts[1])})"
+        return "''.join((" + ", ".join(self.text(part) for part in parts) + "))"
+
+    def comparison(self, node: Binary) -> str:
+        op = node.op
+        left, right = self.kind(node.left), self.kind(node.right)
+        numeric = {"n", "b"}
+        if left in numeric and right in numeric:
+            return f"({self.number(node.left)} {op} {self.number(node.right)})"
+        if left == "s" or right == "s":
+            return f"({self.text(node.left)} {op} {self.text(node.right)})"
+        return f"(compare({self.value(node.left)}, {self.value(node.right)}, R.convfmt) {op} 0)"
+
+    def _in(self, node: In) -> str:
+        return f"({self.key(node.subscripts)} in {self.array(node.name)})"
+
+    def rx(self, node: Expr) -> str:
+        """Code that yields a compiled regular expression."""
+        if isinstance(node, Grouping) and len(node.items) == 1:
+            node = node.items[0]
+        if isinstance(node, Regex):
+            if "IGNORECASE" in self.facts.uses:
+                return f"R.rx({node.source!r})"
+            from ramet.commands.awk.regex import compiled
+
+            return self.constant("x_", compiled(node.source))
+        if isinstance(node, Str) and "IGNORECASE" not in self.facts.uses:
+            from ramet.commands.awk.regex import compiled
+
+            return self.constant("x_", compiled(node.value))
+        return f"R.dynamic({self.value(node)})"
+
+    def test(self, pattern: Expr, text: str) -> str:
+        """Code for the truth of a match."""
+        code = self.rx(pattern)
+        found = self.constants.get(code)
+        if found is not None:
+            if found.plain is not None:
+                return f"({found.plain!r} in {text})"
+            if found.text is not None:
+                return f"({self.constant('s_', found.text.search)}({text}) is not None)"
+        return f"{code}.test({text})"
+
+    def _match(self, node: Match) -> str:
+        code = self.test(node.pattern, self.text(node.text))
+        return f"(not {code})" if node.negated else code
+
+    # ------------------------------------------------------------------ assignment
+
+    def store(self, target: Expr, code: str) -> str:
+        """An expression that assigns and has the assigned value."""
+        if isinstance(target, Var):
+            if self.is_array(target):
+                raise AwkError(f"cmd. line:1: fatal: attempt to use array `{target.name}' in a scalar context")
+            if self.is_special(target.name):
+                return self.set_special(target.name, code)
+            return f"({self.variable(target.name)} := {code})"
+        if isinstance(target, Index):
+            return f"put({self.array(target.name)}, {self.key(target.subscripts)}, {code})"
+        assert isinstance(target, Field)
+        return f"R.set_field({self.field_number_code(target)}, {code})"
+
+    def set_special(self, name: str, code: str) -> str:
+        if name == "NF":
+            return f"R.set_nf({code})"
+        if name in _PYTHON:
+            return f"set_number(R, {name!r}, {code})"
+        return f"R.set({name!r}, {code})"
+
+    def _assign(self, node: Assign) -> str:
+        target = node.target
+        if node.op == "=":
+            return self.store(target, self.value(node.value))
+        op = node.op[:-1]
+        if isinstance(target, Index):
+            key = self.temp()
+            array = self.array(target.name)
+            right = self.temp()
+            computed = self.arithmetic(op, f"num({array}[{key}])", right)
+            return (
+                f"(({key} := {self.key(target.subscripts)}), ({right} := {self.number(node.value)}), "
+                f"put({array}, {key}, {computed}))[2]"
+            )
+        right = self.temp()
+        computed = self.arithmetic(op, self.number(target), right)
+        return f"(({right} := {self.number(node.value)}), {self.store(target, computed)})[1]"
+
+    def _step(self, node: Step) -> str:
+        target = node.target
+        amount = "+ 1.0" if node.amount > 0 else "- 1.0"
+        old = self.temp()
+        if isinstance(target, Index):
+            key, array = self.temp(), self.array(target.name)
+            setup = f"({key} := {self.key(target.subscripts)}), ({old} := num({array}[{key}]))"
+            stored = f"put({array}, {key}, {old} {amount})"
+        elif isinstance(target, Field):
+            number = self.temp()
+            setup = f"({number} := {self.field_number_code(target)}), ({old} := to_number(R.field_text({number})))"
+            stored = f"R.set_field({number}, {old} {amount})"
+        else:
+            setup = f"({old} := {self.number(target)}), None"
+            stored = self.store(target, f"{old} {amount}")
+        return f"({setup}, {stored}){'[2]' if node.prefix else '[1]' if not isinstance(target, Var) else '[0]'}"
+
+    # ------------------------------------------------------------------ calls
+
+    def _call(self, node: Call) -> str:
+        function = self.program.functions[node.name]
+        args: list[str] = []
+        for param, arg in zip(function.params, node.args, strict=False):
+            wanted = self.facts.is_array(param, node.name, self.program)
+            if wanted:
+                if not isinstance(arg, Var):
+                    raise AwkError(f"cmd. line:1: fatal: function `{node.name}' wants an array as its argument")
+                args.append(self.array(arg.name))
+            else:
+                args.append(self.value(arg))
+        missing = function.params[len(node.args) :]
+        args += ["Array()" if self.facts.is_array(name, node.name, self.program) else "None" for name in missing]
+        code = f"f_{node.name}({', '.join(args)})"
+        return f"(await {code})" if node.name in self.facts.waiting else code
+
+    def _getline(self, node: Getline) -> str:
+        keep = node.target is not None
+        if node.kind == "main":
+            code = f"await R.getline_main({keep})"
+        else:
+            assert node.source is not None
+            code = f"await R.getline_{node.kind}({self.text(node.source)}, {keep})"
+        if node.target is None:
+            return f"({code})"
+        status = self.temp()
+        return f"(({status} := {code}), ({self.store(node.target, 'R.got')} if {status} > 0.0 else None))[0]"
+
+    def _builtin(self, node: Builtin) -> str:
+        from ramet.commands.awk.builtins import EMITTERS
+
+        return EMITTERS[node.name](self, node.args)
+
+
+def waits(node: Any, facts: Facts) -> bool:
+    return analyze.can_wait(node, facts.waiting)

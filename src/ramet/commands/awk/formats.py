@@ -1,0 +1,138 @@
+"""printf and sprintf: formats are read once and applied to awk's values."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Sequence
+
+from ramet.commands.awk.tree import AwkError
+from ramet.commands.awk.values import Field, Value, looks_numeric, num, number_text
+
+_SPEC = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|-?\d*))?[hlLqjzt]*([diouxXeEfFgGaAcs%])")
+
+
+@functools.lru_cache(maxsize=512)
+def _read(form: str) -> tuple[str | tuple[str, str | None, str | None, str], ...]:
+    """The format as literal texts and (flags, width, precision, conversion)."""
+    parts: list[str | tuple[str, str | None, str | None, str]] = []
+    pos = 0
+    while True:
+        at = form.find("%", pos)
+        if at < 0:
+            parts.append(form[pos:])
+            return tuple(parts)
+        parts.append(form[pos:at])
+        found = _SPEC.match(form, at)
+        if found is None:
+            # Not a conversion: it stands for itself.
+            parts.append(form[at])
+            pos = at + 1
+            continue
+        parts.append("%" if found[4] == "%" else (found[1], found[2], found[3], found[4]))
+        pos = found.end()
+
+
+def sprintf(form: str, args: Sequence[Value], convfmt: str) -> str:
+    out: list[str] = []
+    index = 0
+
+    def take() -> Value:
+        nonlocal index
+        if index >= len(args):
+            raise AwkError(f"fatal: not enough arguments to satisfy format string\n\t`{form}'")
+        index += 1
+        return args[index - 1]
+
+    for part in _read(form):
+        if isinstance(part, str):
+            out.append(part)
+            continue
+        flags, width_text, precision_text, kind = part
+        flags = flags.replace("'", "")
+        width = 0
+        if width_text == "*":
+            width = int(num(take()))
+            if width < 0:
+                flags, width = flags + "-", -width
+        elif width_text:
+            width = int(width_text)
+        precision: int | None = None
+        if precision_text is not None:
+            precision = int(num(take())) if precision_text == "*" else int(precision_text or 0)
+            if precision < 0:
+                precision = None
+        out.append(_convert(kind, flags, width, precision, take(), convfmt))
+    return "".join(out)
+
+
+def _convert(kind: str, flags: str, width: int, precision: int | None, value: Value, convfmt: str) -> str:
+    if kind == "s":
+        text = number_text(value, convfmt) if value.__class__ is float else value or ""
+        if precision is not None:
+            text = text[:precision]
+        return _pad(text, width, flags)
+    if kind == "c":
+        return _pad(_character(value), width, flags)
+    number = num(value)
+    if kind in "diouxX":
+        if number != number or number in (math.inf, -math.inf):
+            return _pad(number_text(number, convfmt), width, flags.replace("0", ""))
+        return _integer(kind, flags, width, precision, int(number))
+    return _real(kind, flags, width, precision, number)
+
+
+def _character(value: Value) -> str:
+    numeric = value if value.__class__ is float else looks_numeric(value) if value.__class__ is Field else None
+    if numeric is not None:
+        code = int(numeric)
+        if 0 <= code < 0x110000 and not 0xD800 <= code <= 0xDFFF:
+            return chr(code)
+        return bytes((code & 0xFF,)).decode("utf-8", "surrogateescape")
+    return (value or "\0")[:1]
+
+
+def _pad(text: str, width: int, flags: str) -> str:
+    if len(text) >= width:
+        return text
+    return text.ljust(width) if "-" in flags else text.rjust(width)
+
+
+def _integer(kind: str, flags: str, width: int, precision: int | None, number: int) -> str:
+    sign = ""
+    if kind in "di":
+        sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
+        digits = str(abs(number))
+    else:
+        if number < 0:
+            # gawk gives up on negative values here and prints them as they are.
+            return _pad(str(number), width, flags)
+        digits = {"o": "o", "x": "x", "X": "X", "u": "d"}[kind]
+        digits = format(number, digits)
+        if "#" in flags and number:
+            sign = {"x": "0x", "X": "0X"}.get(kind, "")
+            if kind == "o":
+                digits = "0" + digits
+    if precision is not None:
+        digits = digits.rjust(precision, "0") if precision or number else ""
+    elif "0" in flags and "-" not in flags:
+        digits = digits.rjust(width - len(sign), "0")
+    return _pad(sign + digits, width, flags)
+
+
+def _real(kind: str, flags: str, width: int, precision: int | None, number: float) -> str:
+    if number != number or number in (math.inf, -math.inf):
+        text = number_text(number, "%.6g")
+        return _pad(text, width, flags.replace("0", ""))
+    sign = "-" if math.copysign(1.0, number) < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    number = abs(number)
+    if kind in "aA":
+        text = number.hex().replace("0x1.0000000000000p", "0x1p")
+        text = text.upper() if kind == "A" else text
+    else:
+        alternate = "#" if "#" in flags else ""
+        text = format(number, f"{alternate}.{6 if precision is None else precision}{kind}")
+    if "0" in flags and "-" not in flags:
+        text = text.rjust(width - len(sign), "0")
+    return _pad(sign + text, width, flags)

@@ -1,0 +1,266 @@
+"""Cuts awk source into tokens on demand; whether a slash divides or starts a regex is the parser's to say."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ramet.commands.awk.tree import AwkError
+
+KEYWORDS = frozenset(
+    [
+        "BEGIN",
+        "END",
+        "BEGINFILE",
+        "ENDFILE",
+        "function",
+        "func",
+        "if",
+        "else",
+        "while",
+        "for",
+        "do",
+        "break",
+        "continue",
+        "next",
+        "nextfile",
+        "exit",
+        "return",
+        "delete",
+        "in",
+        "getline",
+        "print",
+        "printf",
+        "switch",
+        "case",
+        "default",
+    ]
+)
+BUILTINS = frozenset(
+    [
+        "length",
+        "substr",
+        "index",
+        "split",
+        "sub",
+        "gsub",
+        "gensub",
+        "match",
+        "sprintf",
+        "sin",
+        "cos",
+        "atan2",
+        "exp",
+        "log",
+        "sqrt",
+        "int",
+        "rand",
+        "srand",
+        "tolower",
+        "toupper",
+        "system",
+        "close",
+        "fflush",
+        "systime",
+        "strftime",
+        "mktime",
+        "strtonum",
+        "and",
+        "or",
+        "xor",
+        "compl",
+        "lshift",
+        "rshift",
+        "asort",
+        "asorti",
+        "patsplit",
+        "isarray",
+        "typeof",
+        "mkbool",
+        "intdiv",
+    ]
+)
+_OPERATORS = (
+    "**=", "&&", "||", "==", "!=", "<=", ">=", "!~", "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "**", ">>", "|&",
+    "{", "}", "(", ")", "[", "]", ";", ",", "+", "-", "*", "/", "%", "^", "!", ">", "<", "|", "?", ":", "~", "$", "=",
+)  # fmt: skip
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "/": "/", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+class Token(NamedTuple):
+    kind: str
+    """`number`, `string`, `name`, `call` (a name before a parenthesis), `builtin`, `newline`, `end` or the word."""
+    text: str
+    start: int
+    line: int
+
+
+class Lexer:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.pos = 0
+        self.line = 1
+
+    def error(self, message: str) -> AwkError:
+        return AwkError(f"cmd. line:{self.line}: {message}", 1)
+
+    def next(self) -> Token:
+        self._skip()
+        text, pos = self.text, self.pos
+        if pos >= len(text):
+            return Token("end", "", pos, self.line)
+        char = text[pos]
+        if char == "\n":
+            self.pos += 1
+            self.line += 1
+            return Token("newline", "\n", pos, self.line - 1)
+        if char == '"':
+            return Token("string", self._string(), pos, self.line)
+        found = _NUMBER.match(text, pos)
+        if found and (char.isdecimal() or char == "."):
+            self.pos = found.end()
+            return Token("number", found[0], pos, self.line)
+        found = _NAME.match(text, pos)
+        if found:
+            return self._word(found[0], pos)
+        for operator in _OPERATORS:
+            if text.startswith(operator, pos):
+                self.pos += len(operator)
+                same = {"**": "^", "**=": "^="}.get(operator, operator)
+                return Token(same, same, pos, self.line)
+        raise self.error(f"unexpected character {char!r}")
+
+    def _skip(self) -> None:
+        text = self.text
+        while self.pos < len(text):
+            char = text[self.pos]
+            if char in " \t\r":
+                self.pos += 1
+            elif char == "\\" and text.startswith(("\n", "\r\n"), self.pos + 1):
+                self.pos = text.index("\n", self.pos) + 1
+                self.line += 1
+            elif char == "#":
+                end = text.find("\n", self.pos)
+                self.pos = len(text) if end < 0 else end
+            else:
+                return
+
+    def _word(self, word: str, pos: int) -> Token:
+        self.pos = pos + len(word)
+        if word in KEYWORDS:
+            return Token("function" if word == "func" else word, word, pos, self.line)
+        if word in BUILTINS:
+            return Token("builtin", word, pos, self.line)
+        if self.text.startswith("(", self.pos):
+            return Token("call", word, pos, self.line)
+        return Token("name", word, pos, self.line)
+
+    def _string(self) -> str:
+        end = self.pos + 1
+        text = self.text
+        while end < len(text) and text[end] != '"':
+            if text[end] == "\n":
+                raise self.error("unterminated string")
+            if text[end] == "\\" and end + 1 < len(text):
+                if text[end + 1] == "\n":
+                    self.line += 1
+                end += 1
+            end += 1
+        if end >= len(text):
+            raise self.error("unterminated string")
+        value = unescape(text[self.pos + 1 : end])
+        self.pos = end + 1
+        return value
+
+    def regex(self, start: int) -> str:
+        """The regular expression whose opening slash is at `start`; the position moves behind the closing one."""
+        text, pos = self.text, start + 1
+        out: list[str] = []
+        in_set = False
+        while pos < len(text) and text[pos] != "\n":
+            char = text[pos]
+            if char == "\\" and pos + 1 < len(text):
+                out.append("/" if text[pos + 1] == "/" else text[pos : pos + 2])
+                pos += 2
+                continue
+            if in_set:
+                if char == "]":
+                    in_set = False
+                elif char == "[" and text[pos + 1 : pos + 2] in (":", ".", "="):
+                    close = text.find(text[pos + 1] + "]", pos + 2)
+                    if close > 0:
+                        out.append(text[pos : close + 2])
+                        pos = close + 2
+                        continue
+            elif char == "[":
+                in_set = True
+                out.append(char)
+                pos += 1
+                if text.startswith("^", pos):
+                    out.append("^")
+                    pos += 1
+                if text.startswith("]", pos):
+                    out.append("]")
+                    pos += 1
+                continue
+            elif char == "/":
+                self.pos = pos + 1
+                return "".join(out)
+            out.append(char)
+            pos += 1
+        raise self.error("unterminated regexp")
+
+
+def unescape(text: str) -> str:
+    """The value of the inside of a string constant (or of a command-line assignment)."""
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    pos = 0
+    while pos < len(text):
+        char = text[pos]
+        pos += 1
+        if char != "\\" or pos >= len(text):
+            out.append(char)
+            continue
+        char = text[pos]
+        pos += 1
+        if char in _ESCAPES:
+            out.append(_ESCAPES[char])
+        elif char == "\n":
+            continue
+        elif char in "01234567":
+            end = pos
+            while end < len(text) and end - pos < 2 and text[end] in "01234567":
+                end += 1
+            out.append(_byte(int(text[pos - 1 : end], 8) & 0xFF))
+            pos = end
+        elif char == "x" and pos < len(text) and text[pos] in "0123456789abcdefABCDEF":
+            end = pos
+            while end < len(text) and end - pos < 2 and text[end] in "0123456789abcdefABCDEF":
+                end += 1
+            out.append(_byte(int(text[pos:end], 16)))
+            pos = end
+        elif char == "u" and pos < len(text) and text[pos] in "0123456789abcdefABCDEF":
+            end = pos
+            while end < len(text) and end - pos < 8 and text[end] in "0123456789abcdefABCDEF":
+                end += 1
+            out.append(chr(int(text[pos:end], 16)))
+            pos = end
+        else:
+            out.append(char)
+    return _joined(out)
+
+
+def _byte(value: int) -> str:
+    return chr(value) if value < 0x80 else chr(0xDC00 + value)
+
+
+def _joined(parts: list[str]) -> str:
+    text = "".join(parts)
+    if text.isascii():
+        return text
+    # Bytes given one by one may spell characters together.
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")

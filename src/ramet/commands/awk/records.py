@@ -1,0 +1,154 @@
+"""Input as records: splits a stream by RS (a character, a regex or blank lines), many records at a time."""
+
+from __future__ import annotations
+
+import codecs
+
+from ramet.commands.awk.regex import Rx, compiled
+from ramet.core.streams import Reader
+
+
+class Records:
+    """The records of one stream. `batch` holds those that are split already; `at` is the next of them."""
+
+    def __init__(self, reader: Reader, utf8: bool = True) -> None:
+        self.reader = reader
+        self.batch: list[str] = []
+        self.terms: list[str] | None = None
+        """The separator after each record of the batch, where it is not always `term`."""
+        self.term = "\n"
+        self.at = 0
+        self.done = False
+        self.plain = True
+        """Whether the batch is ASCII with no white space but space, tab and newline: `split()` is exact then."""
+        self._rest = ""
+        self._raw: list[bytes] = []
+        self._rs: object = None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    async def fill(self, rs: str, icase: bool = False) -> bool:
+        """Split more of the input; False at its end. Called when the batch is used up."""
+        if rs == "\n" or (len(rs) == 1 and rs != " " and not icase and rs.isascii()):
+            return await self._fill_by_char(rs)
+        return await self._fill_by_regex(rs, icase)
+
+    def respell(self) -> None:
+        """RS has changed: what is split but not yet read goes back to be split anew."""
+        left = self.batch[self.at :]
+        if left:
+            if self.terms is not None:
+                terms = self.terms[self.at :]
+                text = "".join(record + term for record, term in zip(left, terms, strict=True))
+            else:
+                text = self.term.join(left) + self.term
+            self._rest = text + self._rest
+        self.batch, self.terms, self.at = [], None, 0
+        if self._raw:
+            self._rest += self._decoder.decode(b"".join(self._raw))
+            self._raw = []
+
+    async def _fill_by_char(self, rs: str) -> bool:
+        self.terms, self.term, self.at = None, rs, 0
+        delim = rs.encode()
+        if self._rest:
+            self._raw.insert(0, self._rest.encode("utf-8", "surrogateescape"))
+            self._rest = ""
+            joined = b"".join(self._raw)
+            cut = joined.rfind(delim)
+            if cut >= 0:
+                self._raw = [joined[cut + 1 :]] if cut + 1 < len(joined) else []
+                self._split(joined[:cut], rs)
+                return True
+            self._raw = [joined]
+        while not self.done:
+            block = await self.reader.read()
+            if not block:
+                self.done = True
+                break
+            cut = block.rfind(delim)
+            if cut < 0:
+                self._raw.append(block)
+                continue
+            self._raw.append(block[:cut])
+            data = b"".join(self._raw) if len(self._raw) > 1 else self._raw[0]
+            self._raw = [block[cut + 1 :]] if cut + 1 < len(block) else []
+            self._split(data, rs)
+            return True
+        data = b"".join(self._raw)
+        self._raw = []
+        self.batch = []
+        if not data:
+            return False
+        self._split(data, rs)
+        self.terms = [rs] * (len(self.batch) - 1) + [""]
+        return True
+
+    def _split(self, data: bytes, rs: str) -> None:
+        self.plain = data.isascii() and not any(odd in data for odd in _ODD)
+        self.batch = data.decode("utf-8", "surrogateescape").split(rs)
+
+    async def _read_text(self) -> bool:
+        if self.done:
+            return False
+        block = await self.reader.read()
+        if not block:
+            self.done = True
+            self._rest += self._decoder.decode(b"", True)
+            return False
+        self._rest += self._decoder.decode(block)
+        return True
+
+    async def _fill_by_regex(self, rs: str, icase: bool) -> bool:
+        if self._raw:
+            self._rest += self._decoder.decode(b"".join(self._raw))
+            self._raw = []
+        self.plain = False
+        self.at = 0
+        self.batch, self.terms = [], []
+        paragraphs = rs == ""
+        rx = compiled("\n\n+" if paragraphs else rs, icase)
+        while True:
+            if paragraphs and self._rest.startswith("\n"):
+                self._rest = self._rest.lstrip("\n")
+            if self._cut(rx):
+                return True
+            if not await self._read_text():
+                break
+        if self._cut(rx):
+            return True
+        if self._rest:
+            record, self._rest = self._rest, ""
+            term = ""
+            if paragraphs:
+                kept = record.rstrip("\n")
+                record, term = kept, record[len(kept) :]
+                if not record:
+                    return False
+            self.batch.append(record)
+            self.terms.append(term)
+            return True
+        return False
+
+    def _cut(self, rx: Rx) -> bool:
+        """Split what is surely complete: a separator that touches the end of the text might go on."""
+        assert self.terms is not None
+        text, start, pos = self._rest, 0, 0
+        while True:
+            found = rx.search(text, pos)
+            if found is None or (found[1] >= len(text) and not self.done):
+                break
+            if found[0] == found[1]:
+                pos = found[1] + 1
+                if pos > len(text):
+                    break
+                continue
+            self.batch.append(text[start : found[0]])
+            self.terms.append(text[found[0] : found[1]])
+            start = pos = found[1]
+            if len(self.batch) >= 1000:
+                break
+        self._rest = text[start:]
+        return bool(self.batch)
+
+
+_ODD = (b"\r", b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
