@@ -576,13 +576,23 @@ def _template(texts: tuple[str, ...]) -> Callable[[Any, Sequence[str]], int | No
     arrays = _keyed_arrays(tree)
     function = _generated(source, tree, True)
 
+    signed = tuple(place for place, after in enumerate(minus) if after)
+    known = _numbers.get
+
     def run(vars: Any, values: Sequence[str]) -> int | None:
         numbers: list[int] = []
-        for text, signed in zip(values, minus, strict=True):
-            value = plain(text)
-            if value is None or (value < 0 and signed):
-                return None
+        for text in values:
+            value = known(text)
+            if value is None:
+                value = plain(text)
+                if value is None:
+                    return None
+                if len(_numbers) <= _NUMBERS_KEPT:
+                    _numbers[text] = value
             numbers.append(value)
+        for place in signed:
+            if numbers[place] < 0:
+                return None
         for name in arrays:
             if vars.is_assoc(name):
                 return None

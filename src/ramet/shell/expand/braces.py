@@ -17,7 +17,7 @@ _NUMBERS = re.compile(r"([-+]?[0-9]{1,18})\.\.([-+]?[0-9]{1,18})(?:\.\.([-+]?[0-
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.([-+]?[0-9]{1,18}))?", re.ASCII).fullmatch
 
 _Unit = str | Part
-"""One active character or one opaque part."""
+"""One active character, the text of a number, or one opaque part."""
 
 
 _BACKTICK = Escaped("`")
@@ -55,15 +55,24 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
             units.extend(part.text)
         else:
             units.append(part)
+    plain = len(units) == sum(len(part.text) for part in word.parts if isinstance(part, Literal))
     for count, found in enumerate(_expand(units)):
         if limit is not None and count >= limit:
             raise TooManyWords(limit)
+        if plain:
+            try:
+                text = "".join(found)  # type: ignore[arg-type]
+            except TypeError:
+                pass  # a range of letters holds characters that must be quoted
+            else:
+                if text:
+                    # An empty word that nothing quotes is no word: `{,a}` is `a`.
+                    yield Word((Literal(text),))
+                continue
         if len(found) > 1 and _BACKTICK in found and _BACKTICK not in units:
-            raise Discard(
-                f'bad substitution: no closing "`" in `{word_text(_word(found[found.index(_BACKTICK) + 1 :]))}'
-            )
+            rest = word_text(_word(found[found.index(_BACKTICK) + 1 :]))
+            raise Discard(f'bad substitution: no closing "`" in `{rest}')
         if found:
-            # An empty word that nothing quotes is no word: `{,a}` is `a`.
             yield _word(found)
 
 
@@ -173,7 +182,7 @@ def _sequence(units: Sequence[_Unit]) -> Iterator[list[_Unit]] | None:
             digits = number.lstrip("+-")
             if len(digits) > 1 and digits[0] == "0":
                 width = max(len(one) for one in m.group(1, 2))
-        return _range(int(m[1]), int(m[2]), int(m[3] or 0), lambda n: list(_padded(n, width)))
+        return _range(int(m[1]), int(m[2]), int(m[3] or 0), lambda n: [_padded(n, width)])
     if m := _LETTERS(text):
         return _range(ord(m[1]), ord(m[2]), int(m[3] or 0), _letter)
     return None
