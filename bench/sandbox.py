@@ -28,7 +28,7 @@ def sandboxed(script: str, binds: dict[str, str] | None = None) -> str:
 def inside_seconds(script: str, setup: str = "", binds: dict[str, str] | None = None) -> float:
     """Seconds that a script takes inside a running bash, without its start."""
     timed = (
-        f"{setup}\n__began=$EPOCHREALTIME\n{{ {script}\n}} > /dev/null\n__ended=$EPOCHREALTIME\n"
+        f"{setup}\n__began=$EPOCHREALTIME\n{{ {script}\n}} > /tmp/.output\n__ended=$EPOCHREALTIME\n"
         "echo $(( ${__ended/./} - ${__began/./} ))"
     )
     return int(sandboxed(timed, binds).split()[-1]) / 1e6

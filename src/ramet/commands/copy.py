@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, value
 from ramet.commands.modes import BadMode, change_mode, mode_of
+from ramet.core import ops
 from ramet.core.errors import Unsupported, fail, reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -386,7 +387,7 @@ class Copier:
             if followed is None or not followed.is_dir or self.verb == "move":
                 self.fail(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
                 return False
-        if dst.under(src) and dst != src or (dst == src):
+        if (dst.under(src) and dst != src) or (dst == src):
             if top or dst == src:
                 if dst == src and top and there is not None and self.verb == "copy":
                     self.fail(f"{quote(source)} and {quote(target)} are the same file")
@@ -401,7 +402,7 @@ class Copier:
                 return False
             if o.verbose:
                 await proc.emit(encode(f"{quote(source)} -> {quote(target)}\n"))
-        entries = [entry async for entry in proc.fs.scan(src)]
+        entries = await ops.entries(proc.fs, src)
         if o.one_system:
             here = proc.fs.mount_of(src)
             entries = [(n, s) for n, s in entries if proc.fs.mount_of(src / n) == here]

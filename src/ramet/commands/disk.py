@@ -12,6 +12,7 @@ from ramet.commands.declare import Command, UsageError, choose, flag, mixed, opt
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import slurp
 from ramet.commands.sizes import BlockSize
+from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -174,7 +175,7 @@ async def _measure(state: _Du, word: str, path: Path, stat: Stat, depth: int) ->
         return own, newest
     total = separate = own
     try:
-        entries = sorted([entry async for entry in fs.scan(path)])
+        entries = sorted(await ops.entries(fs, path))
     except OSError as error:
         state.proc.complain(f"cannot read directory {quote(word)}: {reason(error)}")
         state.status = 1

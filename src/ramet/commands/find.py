@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ramet.commands.declare import Command, UsageError, quote
 from ramet.commands.find_expr import Expression, Found, Settings, parse_expression
 from ramet.commands.inputs import slurp
+from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode
 from ramet.core.proc import Proc
@@ -152,7 +153,7 @@ async def _entries(walk: _Walk, found: Found) -> list[Found]:
     prefix = word if word.endswith("/") else word + "/"
     base = path + "/" if len(path) > 1 else "/"
     try:
-        entries = [entry async for entry in fs.scan(path)]
+        entries = await ops.entries(fs, path)
     except OSError as error:
         walk.complain(word, error)
         return []

@@ -13,6 +13,7 @@ from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import text_width
 from ramet.commands.sizes import BlockSize
 from ramet.commands.sort import version_key
+from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -320,7 +321,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
     while pending:
         name, where = pending.pop()
         try:
-            found = [Entry(n, s) async for n, s in proc.fs.scan(where)]
+            found = [Entry(n, s) for n, s in await ops.entries(proc.fs, where)]
         except OSError as error:
             listing.complain(f"cannot open directory {quote(name)}: {reason(error)}", 2 if top else 1)
             continue

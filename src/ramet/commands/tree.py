@@ -10,6 +10,7 @@ from ramet.commands.declare import Command, UsageError, choose, flag, several, v
 from ramet.commands.globs import fnmatch
 from ramet.commands.sizes import human
 from ramet.commands.sort import version_key
+from ramet.core import ops
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
@@ -86,7 +87,7 @@ class _Tree:
         if node.stat.kind is not Kind.DIR or depth >= self.level:
             return
         try:
-            entries = [entry async for entry in self.proc.fs.scan(node.path)]
+            entries = await ops.entries(self.proc.fs, node.path)
         except OSError as error:
             node.note = f" [error opening dir{'' if error.errno == 13 else ''}]"
             return

@@ -14,6 +14,7 @@ from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
 from ramet.commands.inputs import size_suffix
 from ramet.commands.modes import BadMode, change_mode, mode_of, mode_string
+from ramet.core import ops
 from ramet.core.errors import Unsupported, reason
 from ramet.core.fs import Open
 from ramet.core.paths import Path, encode
@@ -107,7 +108,7 @@ async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -
         if o.how == "always" and not await confirm(proc, f"remove directory {quote(word)}?"):
             return True
         return await _drop(proc, o, word, path, "removed directory")
-    entries = sorted([entry async for entry in proc.fs.scan(path)])
+    entries = sorted(await ops.entries(proc.fs, path))
     if entries and o.how == "always" and not await confirm(proc, f"descend into directory {quote(word)}?"):
         return True
     good = True
@@ -531,7 +532,7 @@ async def mktemp(proc: Proc, o: MktempOptions, operands: list[str]) -> int:
     found = re.search(r"X*\Z", template)
     run = len(found[0]) if found else 0
     if run < 3:
-        raise UsageError(f"too few X's in template {quote((operands[0] if operands else template))}", hint=False)
+        raise UsageError(f"too few X's in template {quote(operands[0] if operands else template)}", hint=False)
     base: str | None = None
     tmp = proc.env.get("TMPDIR") or "/tmp"
     if o.in_tmp:
@@ -749,7 +750,7 @@ async def _walk(
         pending = [(word, path)]
         while pending:
             name, where = pending.pop()
-            below = sorted([entry async for entry in proc.fs.scan(where)])
+            below = sorted(await ops.entries(proc.fs, where))
             for child, child_stat in below:
                 if child_stat.kind is Kind.LINK:
                     continue

@@ -7,13 +7,23 @@ from collections.abc import AsyncIterator
 
 from ramet.core.errors import Unsupported
 from ramet.core.paths import Path
-from ramet.core.resource import Data, How, Resource
+from ramet.core.resource import Data, How, Resource, Whole
 from ramet.core.stat import Attrs, Kind, Stat
 
 
 async def read_bytes(fs: Resource, path: Path) -> bytes:
+    """The whole content; at once where the resource has it at hand."""
+    if isinstance(fs, Whole):
+        return await fs.read_bytes(path)
     blocks = [block async for block in fs.read(path)]
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+async def entries(fs: Resource, path: Path) -> list[tuple[str, Stat]]:
+    """The whole directory; at once where the resource has it at hand."""
+    if isinstance(fs, Whole):
+        return await fs.entries(path)
+    return [entry async for entry in fs.scan(path)]
 
 
 async def write_bytes(fs: Resource, path: Path, data: bytes) -> Stat:
@@ -32,9 +42,7 @@ async def exists(fs: Resource, path: Path) -> bool:
 
 
 async def scan_sorted(fs: Resource, path: Path) -> list[tuple[str, Stat]]:
-    entries = [entry async for entry in fs.scan(path)]
-    entries.sort()
-    return entries
+    return sorted(await entries(fs, path))
 
 
 async def walk(fs: Resource, top: Path) -> AsyncIterator[tuple[Path, Stat]]:

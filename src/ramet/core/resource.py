@@ -132,6 +132,17 @@ class Openable(Protocol):
         ...
 
 
+class Whole:
+    """Marks what can give a whole directory or a whole file without the cost of a stream (see `ops`)."""
+
+    async def read_bytes(self, path: Path) -> bytes:
+        raise NotImplementedError
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        raise NotImplementedError
+
+
+@runtime_checkable
 class Quick(Protocol):
     """Synchronous answers for what needs no waiting; the same contract as the verbs of the same names."""
 

@@ -7,24 +7,22 @@ without links pays nothing for them, and a remote mount is never asked twice.
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator, Mapping
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from ramet.core import ops, paths
 from ramet.core.errors import Unsupported, fail
 from ramet.core.fs import Open
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, HardLinks, How, Openable, Resource, extension
+from ramet.core.resource import Cap, Data, HardLinks, How, Openable, Quick, Resource, Whole, extension
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import FileStream, closing
 from ramet.vfs.dev import DevResource
 from ramet.vfs.streams import LocalStream, RemoteStream
 
 MAX_LINKS = 40
-T = TypeVar("T")
 
 
-class VFS:
+class VFS(Whole):
     """All mounts as one tree. Mounting and unmounting take effect at once."""
 
     caps = (
@@ -34,7 +32,9 @@ class VFS:
 
     def __init__(self, mounts: Mapping[Path, Resource]) -> None:
         self._mounts: dict[Path, Resource] = {}
-        self._order: list[tuple[Path, str, Resource]] = []
+        self._heads: dict[str, list[tuple[Path, str, Resource]]] = {}
+        """Mounts by the first segment of their prefix, the longest first: most paths meet none."""
+        self._quick: dict[Resource, Quick | None] = {}
         self._points: dict[Path, set[str]] = {}
         self._dirty: dict[RemoteStream, Path] = {}
         self._unlisted: set[Path] = set()
@@ -75,7 +75,12 @@ class VFS:
         return resource
 
     def _index(self) -> None:
-        self._order = [(p, p + "/", self._mounts[p]) for p in sorted(self._mounts, key=len, reverse=True) if p != ROOT]
+        self._heads = {}
+        for prefix in sorted(self._mounts, key=len, reverse=True):
+            if prefix != ROOT:
+                head = "/" + prefix.parts[0]
+                self._heads.setdefault(head, []).append((prefix, prefix + "/", self._mounts[prefix]))
+        self._quick = {r: extension(r, Quick) for r in self._mounts.values()}  # type: ignore[type-abstract]
         self._points = {}
         for prefix in self._mounts:
             while prefix != ROOT:
@@ -90,7 +95,8 @@ class VFS:
 
     def locate(self, path: Path) -> tuple[Resource, Path, Path]:
         """The resource that holds `path`, the path inside it, and the prefix of its mount."""
-        for prefix, slashed, resource in self._order:
+        cut = path.find("/", 1)
+        for prefix, slashed, resource in self._heads.get(path if cut < 0 else path[:cut], ()):
             if path.startswith(slashed):
                 return resource, Path(path[len(prefix) :]), prefix
             if path == prefix:
@@ -106,6 +112,13 @@ class VFS:
     # ---------------------------------------------------------------------------------------------- links
 
     async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
+        try:
+            # A resource refuses to cross a link, so what it can describe has none on the way.
+            if (await self._stat(path)).kind is not Kind.LINK:
+                return path
+        except OSError as error:
+            if error.errno != errno.ELOOP and not (missing_ok and error.errno == errno.ENOENT):
+                raise _named(error, path) from None
         return await self._follow(path, last=True, missing_ok=missing_ok)
 
     async def _follow(self, path: Path, *, last: bool, missing_ok: bool = True) -> Path:
@@ -141,7 +154,8 @@ class VFS:
             await self._flush(path)
         try:
             resource, inner, _ = self.locate(path)
-            return await resource.stat(inner)
+            quick = self._quick[resource]
+            return quick.stat_now(inner) if quick is not None else await resource.stat(inner)
         except OSError as error:
             if path in self._points and error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return Stat(Kind.DIR, 0, mode=0o755)
@@ -186,6 +200,30 @@ class VFS:
                 if error.errno != errno.ELOOP or attempt is None:
                     raise _named(error, path) from None
 
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        if not self._dirty and path not in self._points:
+            resource, inner, _ = self.locate(path)
+            quick = self._quick[resource]
+            if quick is not None:
+                try:
+                    return quick.scan_now(inner)
+                except OSError as error:
+                    if error.errno != errno.ELOOP:
+                        raise _named(error, path) from None
+        return [entry async for entry in self.scan(path)]
+
+    async def read_bytes(self, path: Path) -> bytes:
+        if not self._dirty:
+            resource, inner, _ = self.locate(path)
+            quick = self._quick[resource]
+            if quick is not None:
+                try:
+                    return quick.read_now(inner)
+                except OSError as error:
+                    if error.errno != errno.ELOOP:
+                        raise await self._as_directory(error, path) from None
+        return b"".join([block async for block in self.read(path)])
+
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         if self._dirty:
             await self._flush(path)
@@ -214,19 +252,19 @@ class VFS:
     ) -> Stat:
         if self._dirty:
             await self._flush(path)
-        target = path
-        try:
-            # The data can be consumed only once, so the way is cleared before it is touched.
-            parent = await self._stat(path.parent)
-            if parent.kind is Kind.LINK:
-                raise fail(errno.ELOOP, path)
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise _named(error, path) from None
-            target = await self._follow(path, last=False)
+        self._refuse_point(path, errno.EEXIST if how in (How.CREATE, How.LINK) else errno.EISDIR)
+        if isinstance(data, bytes):
+            resource, inner, _ = self.locate(path)
+            try:
+                return await resource.write(inner, data, how, at=at, if_version=if_version)
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise _named(error, path) from None
+        # A stream can be consumed only once, so the way is cleared before it is touched.
+        target = await self._canonical(path)
         if how not in (How.CREATE, How.LINK):
             target = await self._last_target(target)
-        self._refuse_point(target, errno.EEXIST if how in (How.CREATE, How.LINK) else errno.EISDIR)
+        self._refuse_point(target, errno.EISDIR)
         resource, inner, _ = self.locate(target)
         try:
             return await resource.write(inner, data, how, at=at, if_version=if_version)
@@ -242,19 +280,25 @@ class VFS:
         return await self._follow(path, last=True) if stat.kind is Kind.LINK else path
 
     async def mkdir(self, path: Path) -> None:
-        if path in self._points or path in self._mounts:
-            raise fail(errno.EEXIST, path)
-        resource, inner = await self._place(path)
-        try:
-            await resource.mkdir(inner)
-        except OSError as error:
-            raise _named(error, path) from None
+        self._refuse_point(path, errno.EEXIST)
+        await self._at(path, lambda resource, inner: resource.mkdir(inner))
 
     async def remove(self, path: Path) -> None:
         self._refuse_point(path, errno.EBUSY)
-        resource, inner = await self._place(path)
+        await self._at(path, lambda resource, inner: resource.remove(inner))
+
+    async def _at(self, path: Path, act: Callable[[Resource, Path], Awaitable[None]]) -> None:
+        """Act on a name: directly, and where a link is in the way, on the name that it leads to."""
+        resource, inner, _ = self.locate(path)
         try:
-            await resource.remove(inner)
+            await act(resource, inner)
+            return
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise _named(error, path) from None
+        resource, inner, _ = self.locate(await self._follow(path, last=False))
+        try:
+            await act(resource, inner)
         except OSError as error:
             raise _named(error, path) from None
 
@@ -276,8 +320,16 @@ class VFS:
         """One file's content and mode, server side within a mount, streaming between mounts."""
         if self._dirty:
             await self._flush_all()
+        src_resource, src_inner, _ = self.locate(src)
+        dst_resource, dst_inner, _ = self.locate(dst)
+        if src_resource is dst_resource and dst not in self._points:
+            try:
+                return await src_resource.copy(src_inner, dst_inner)
+            except OSError as error:
+                if error.errno not in (errno.ENOTSUP, errno.ELOOP):
+                    raise _named(error, src) from None
         src = await self.resolve(src)
-        dst = await self._last_target(await self._follow(dst, last=False))
+        dst = await self._last_target(await self._canonical(dst))
         src_resource, src_inner, _ = self.locate(src)
         dst_resource, dst_inner, _ = self.locate(dst)
         if src_resource is dst_resource:
@@ -294,8 +346,7 @@ class VFS:
     async def setattr(self, path: Path, attrs: Attrs) -> None:
         if self._dirty:
             await self._flush(path)
-        target = await self.resolve(path)
-        resource, inner, _ = self.locate(target)
+        resource, inner, _ = self.locate(await self.resolve(path))
         try:
             await resource.setattr(inner, attrs)
         except OSError as error:

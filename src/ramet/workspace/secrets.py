@@ -25,6 +25,9 @@ class Secrets:
     def __repr__(self) -> str:
         return f"Secrets({', '.join(sorted(self._values))})"
 
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
     def __contains__(self, name: object) -> bool:
         return name in self._values
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from ramet.core.errors import fail, strerror
 from ramet.core.fs import Open
 from ramet.core.paths import Path
-from ramet.core.resource import Cap, Data, How
+from ramet.core.resource import Cap, Data, How, Whole
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import FileStream, closing
 from ramet.vfs.streams import CountedStream
@@ -19,7 +19,7 @@ from ramet.workspace.policy import Policy, Request
 from ramet.workspace.secrets import Secrets
 
 
-class SessionFS:
+class SessionFS(Whole):
     """A FileSystem. `agent_id` is set for the time of one execution."""
 
     def __init__(
@@ -63,7 +63,7 @@ class SessionFS:
             self.bytes_read[mount] += read
         if written:
             self.bytes_written[mount] += written
-        shown = self._secrets.scrub_text(path)
+        shown = self._secrets.scrub_text(path) if self._secrets else path
         what = strerror(error) if error else ""
         self._history.note(
             OperationRecord(self._now(), self.session_id, self.agent_id, verb, shown, mount, read + written, what)
@@ -88,6 +88,23 @@ class SessionFS:
             async for entry in entries:
                 yield entry
         self._note("scan", path)
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        if self._asks:
+            await self._ask("scan", path)
+        found = await self._vfs.entries(path)
+        self._note("scan", path)
+        return found
+
+    async def read_bytes(self, path: Path) -> bytes:
+        if self._asks:
+            await self._ask("read", path)
+        try:
+            data = await self._vfs.read_bytes(path)
+        except OSError as error:
+            raise self._failed("read", path, error) from None
+        self._note("read", path, read=len(data))
+        return data
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         await self._ask("read", path)

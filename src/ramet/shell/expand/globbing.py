@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ramet.core import paths
+from ramet.core import ops, paths
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
 from ramet.core.paths import Path
@@ -174,7 +174,7 @@ class _Walker:
     async def _scan(self, prefix: str) -> list[tuple[str, Stat]]:
         try:
             path = paths.parse(prefix, self.cwd) if prefix else self.cwd
-            entries = [entry async for entry in self.fs.scan(path)]
+            entries = await ops.entries(self.fs, path)
         except OSError:
             return []
         entries.sort(key=lambda entry: entry[0])
