@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet.shell.expand import patterns
-from ramet.shell.expand.patterns import PatternTooCostly, compile_pattern, is_active
+from ramet.shell.expand.pattern_tokens import is_active
+from ramet.shell.expand.patterns import PatternTooCostly, compile_pattern
 
 MATCHES = [
     # pattern, text, whether it matches

@@ -14,252 +14,27 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from typing import Literal as OneOf
 
-Piece = tuple[str, bool]
+from ramet.shell.expand.pattern_tokens import (
+    ACTIVE,
+    ONE,
+    STAR,
+    Group,
+    Piece,
+    Set,
+    Star,
+    Token,
+    TokenReader,
+    characters,
+)
+
 Where = OneOf["/", "//", "/#", "/%"]
 
 MAX_EXTENDED: Final = 1 << 22
 """Longest text, in characters, that a pattern with extended groups is tried on."""
 
-_CLASSES: Final = {
-    "alpha": "A-Za-z",
-    "digit": "0-9",
-    "alnum": "0-9A-Za-z",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "space": " \\t-\\r",
-    "blank": " \\t",
-    "punct": "!-/:-@\\[-`{-~",
-    "print": " -~",
-    "graph": "!-~",
-    "cntrl": "\\x00-\\x1f\\x7f",
-    "xdigit": "0-9A-Fa-f",
-    "word": "0-9A-Za-z_",
-    "ascii": "\\x00-\\x7f",
-}
-_TESTS: Final[dict[str, Callable[[str], bool]]] = {
-    "alpha": lambda c: c.isalpha() or (c.isnumeric() and not c.isascii()),
-    "alnum": lambda c: c.isalnum(),
-    "upper": str.isupper,
-    "lower": str.islower,
-    "space": lambda c: c.isspace() and c not in "\x1c\x1d\x1e\x1f\x85\xa0\u2007\u202f",
-    "blank": lambda c: c in " \t\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u205f\u3000",
-    "punct": lambda c: c.isprintable() and not c.isalnum() and not c.isspace(),
-    "print": str.isprintable,
-    "graph": lambda c: c.isprintable() and not c.isspace(),
-    "word": lambda c: c.isalnum() or c == "_",
-}
-
 
 class PatternTooCostly(Exception):
     """A text is too long for a pattern with extended groups."""
-
-
-class _Set:
-    """A bracket expression: what one character may be."""
-
-    __slots__ = ("classes", "negated", "source")
-
-    def __init__(self, source: str, classes: tuple[str, ...], negated: bool) -> None:
-        self.source = source  # the inside of a regular expression's brackets, good for ASCII and listed characters
-        self.classes = classes
-        self.negated = negated
-
-    def regex(self) -> str:
-        if not self.source:
-            return r"[\s\S]" if self.negated else r"(?!)"
-        if not self.classes:
-            return f"[{'^' if self.negated else ''}{self.source}]"
-        wide = self.source + "".join(_wide(name) for name in self.classes)
-        return f"[{'^' if self.negated else ''}{wide}]"
-
-
-class _Group:
-    """An extended group: ``op(alternative|...)``."""
-
-    __slots__ = ("alternatives", "op")
-
-    def __init__(self, op: str, alternatives: list[list[_Token]]) -> None:
-        self.op = op
-        self.alternatives = alternatives
-
-
-class _Star:
-    __slots__ = ()
-
-
-class _One:
-    __slots__ = ()
-
-
-STAR, ONE = _Star(), _One()
-_Token = str | _Set | _Group | _Star | _One
-"""A str token is exactly one character."""
-
-_wide_cache: dict[str, str] = {}
-
-
-def _wide(name: str) -> str:
-    """The characters beyond ASCII that a class holds, as the inside of brackets (basic plane)."""
-    found = _wide_cache.get(name)
-    if found is None:
-        test = _TESTS.get(name)
-        ranges: list[str] = []
-        if test is not None:
-            first = -1
-            for code in range(0x80, 0x10000):
-                inside = not 0xD800 <= code <= 0xDFFF and test(chr(code))
-                if inside and first < 0:
-                    first = code
-                elif not inside and first >= 0:
-                    ranges.append(f"\\u{first:04x}-\\u{code - 1:04x}")
-                    first = -1
-            if name not in ("space", "blank"):
-                ranges.append("\\U00010000-\\U0010ffff" if name in ("print", "graph") else "")
-        found = _wide_cache[name] = "".join(ranges)
-    return found
-
-
-# ------------------------------------------------------------------------- reading
-
-
-_ACTIVE = re.compile(r"[*?\[\\]").search
-_EXTENDED = frozenset("?*+@!")
-
-
-def is_active(pieces: Iterable[Piece], extglob: bool) -> bool:
-    """Could these pieces be a pattern at all? (For the decision whether a word is looked up among file names.)"""
-    for text, quoted in pieces:
-        if quoted:
-            continue
-        if "*" in text or "?" in text or "[" in text:
-            return True
-        if extglob and "(" in text and re.search(r"[?*+@!]\(", text):
-            return True
-    return False
-
-
-def _characters(pieces: Sequence[Piece]) -> list[tuple[str, bool]]:
-    """One (character, quoted) pair per character, backslashes in unquoted text resolved."""
-    chars: list[tuple[str, bool]] = []
-    for text, quoted in pieces:
-        if quoted or "\\" not in text:
-            chars.extend((c, quoted) for c in text)
-            continue
-        escaped = False
-        for c in text:
-            if escaped:
-                chars.append((c, True))
-                escaped = False
-            elif c == "\\":
-                escaped = True
-            else:
-                chars.append((c, False))
-        if escaped:
-            chars.append(("\\", True))
-    return chars
-
-
-class _Reader:
-    """Turns characters into tokens."""
-
-    def __init__(self, chars: list[tuple[str, bool]], extglob: bool) -> None:
-        self.chars = chars
-        self.extglob = extglob
-
-    def tokens(self, pos: int, nested: bool) -> tuple[list[list[_Token]], int] | None:
-        """Alternatives up to the closing parenthesis (when nested) or the end; None when it is missing."""
-        chars, n = self.chars, len(self.chars)
-        current: list[_Token] = []
-        alternatives = [current]
-        while pos < n:
-            c, quoted = chars[pos]
-            if quoted:
-                current.append(c)
-                pos += 1
-                continue
-            if nested and c == ")":
-                return alternatives, pos + 1
-            if nested and c == "|":
-                current = []
-                alternatives.append(current)
-                pos += 1
-                continue
-            if self.extglob and c in _EXTENDED and pos + 1 < n and chars[pos + 1] == ("(", False):
-                group = self.tokens(pos + 2, True)
-                if group is not None:
-                    current.append(_Group(c, group[0]))
-                    pos = group[1]
-                    continue
-            if c == "*":
-                if not (current and current[-1] is STAR):
-                    current.append(STAR)
-            elif c == "?":
-                current.append(ONE)
-            elif c == "[" and (found := self._bracket(pos + 1)) is not None:
-                current.append(found[0])
-                pos = found[1]
-                continue
-            else:
-                current.append(c)
-            pos += 1
-        return None if nested else (alternatives, pos)
-
-    def _bracket(self, pos: int) -> tuple[_Set, int] | None:
-        """A bracket expression after its ``[``; None when it never closes and ``[`` is itself."""
-        chars, n = self.chars, len(self.chars)
-        negated = False
-        if pos < n and chars[pos] in (("!", False), ("^", False)):
-            negated = True
-            pos += 1
-        source: list[str] = []
-        classes: list[str] = []
-        first = True
-        while pos < n:
-            c, quoted = chars[pos]
-            if c == "]" and not quoted and not first:
-                return _Set("".join(source), tuple(classes), negated), pos + 1
-            first = False
-            if c == "[" and not quoted and pos + 1 < n and chars[pos + 1][0] in ":=." and not chars[pos + 1][1]:
-                found = self._named(pos + 1, chars[pos + 1][0])
-                if found is not None:
-                    name, after = found
-                    if chars[pos + 1][0] == ":":
-                        if name in _CLASSES:
-                            source.append(_CLASSES[name])
-                            classes.append(name)
-                        pos = after
-                        continue
-                    if len(name) == 1:
-                        c, pos = name, after - 1
-            pos += 1
-            # A range, unless the dash is quoted or last.
-            if pos + 1 < n and chars[pos] == ("-", False) and chars[pos + 1] != ("]", False):
-                high = chars[pos + 1][0]
-                after = pos + 2
-                if high == "[" and not chars[pos + 1][1] and pos + 2 < n and chars[pos + 2][0] in ".=":
-                    named = self._named(pos + 2, chars[pos + 2][0])
-                    if named is not None and len(named[0]) == 1:
-                        high, after = named
-                if c <= high:
-                    source.append(f"{_in_brackets(c)}-{_in_brackets(high)}")
-                pos = after
-                continue
-            source.append(_in_brackets(c))
-        return None
-
-    def _named(self, pos: int, kind: str) -> tuple[str, int] | None:
-        """``:name:]`` and its like; ``pos`` is on the first mark."""
-        chars, n = self.chars, len(self.chars)
-        end = pos + 1
-        while end + 1 < n:
-            if chars[end][0] == kind and chars[end + 1] == ("]", False) and end > pos + 1:
-                return "".join(c for c, _ in chars[pos + 1 : end]), end + 2
-            end += 1
-        return None
-
-
-def _in_brackets(c: str) -> str:
-    return "\\" + c if c in "\\]^-[&~|" else c
 
 
 # ------------------------------------------------------------------------ matching
@@ -382,7 +157,7 @@ class _Segment:
 
     __slots__ = ("pattern", "text", "width")
 
-    def __init__(self, tokens: Sequence[_Token], nocase: bool) -> None:
+    def __init__(self, tokens: Sequence[Token], nocase: bool) -> None:
         self.width = len(tokens)
         plain = not nocase and all(isinstance(token, str) for token in tokens)
         self.text: str | None = "".join(tokens) if plain else None  # type: ignore[arg-type]
@@ -415,10 +190,10 @@ class _Segment:
         return -1
 
 
-def _one_regex(token: _Token) -> str:
+def _one_regex(token: Token) -> str:
     if isinstance(token, str):
         return re.escape(token)
-    if isinstance(token, _Set):
+    if isinstance(token, Set):
         return token.regex()
     return "."
 
@@ -428,10 +203,10 @@ class _Glob(Pattern):
 
     __slots__ = ("head", "segments", "tail", "width")
 
-    def __init__(self, tokens: Sequence[_Token], nocase: bool) -> None:
+    def __init__(self, tokens: Sequence[Token], nocase: bool) -> None:
         literal = "".join(tokens) if all(isinstance(t, str) for t in tokens) else None  # type: ignore[arg-type]
         super().__init__(literal, nocase, bool(tokens) and tokens[0] == ".", bool(tokens) and tokens[0] is STAR)
-        runs: list[list[_Token]] = [[]]
+        runs: list[list[Token]] = [[]]
         for token in tokens:
             if token is STAR:
                 runs.append([])
@@ -568,7 +343,7 @@ class _Positions:
         self.masks: dict[object, int] = {}
         self.where = set(text)
 
-    def mask(self, token: _Token) -> int:
+    def mask(self, token: Token) -> int:
         """Where a character stands that the token matches."""
         key = token if isinstance(token, str) else id(token)
         found = self.masks.get(key)
@@ -584,26 +359,26 @@ class _Positions:
             self.masks[key] = found
         return found
 
-    def ends(self, tokens: Sequence[_Token], starts: int) -> int:
+    def ends(self, tokens: Sequence[Token], starts: int) -> int:
         """Where matches of the tokens end that begin at ``starts``."""
         for token in tokens:
             if not starts:
                 return 0
             if token is STAR:
                 starts = self.all & ~((starts & -starts) - 1)
-            elif isinstance(token, _Group):
+            elif isinstance(token, Group):
                 starts = self._group(token, starts)
             else:
                 starts = (starts & self.mask(token)) << 1
         return starts
 
-    def _alternatives(self, group: _Group, starts: int) -> int:
+    def _alternatives(self, group: Group, starts: int) -> int:
         ends = 0
         for alternative in group.alternatives:
             ends |= self.ends(alternative, starts)
         return ends
 
-    def _group(self, group: _Group, starts: int) -> int:
+    def _group(self, group: Group, starts: int) -> int:
         op = group.op
         if op == "@":
             return self._alternatives(group, starts)
@@ -629,11 +404,9 @@ class _Extended(Pattern):
 
     __slots__ = ("backward", "forward")
 
-    def __init__(self, tokens: list[_Token], nocase: bool) -> None:
+    def __init__(self, tokens: list[Token], nocase: bool) -> None:
         first = tokens[0]
-        super().__init__(
-            None, nocase, _dotted(tokens), first is STAR or (isinstance(first, _Group) and first.op == "*")
-        )
+        super().__init__(None, nocase, _dotted(tokens), first is STAR or (isinstance(first, Group) and first.op == "*"))
         self.forward = tokens
         self.backward = _reversed(tokens)
 
@@ -664,19 +437,19 @@ def _bit(ends: int, longest: bool) -> int:
     return ends.bit_length() - 1 if longest else (ends & -ends).bit_length() - 1
 
 
-def _reversed(tokens: Sequence[_Token]) -> list[_Token]:
+def _reversed(tokens: Sequence[Token]) -> list[Token]:
     return [
-        _Group(token.op, [_reversed(a) for a in token.alternatives]) if isinstance(token, _Group) else token
+        Group(token.op, [_reversed(a) for a in token.alternatives]) if isinstance(token, Group) else token
         for token in reversed(tokens)
     ]
 
 
-def _dotted(tokens: Sequence[_Token]) -> bool:
+def _dotted(tokens: Sequence[Token]) -> bool:
     """Does the pattern name a leading dot?"""
     if not tokens:
         return False
     first = tokens[0]
-    if isinstance(first, _Group):
+    if isinstance(first, Group):
         if first.op == "!":
             return False
         if any(_dotted(alternative) for alternative in first.alternatives):
@@ -691,10 +464,10 @@ class _Run(_Extended):
 
     __slots__ = ("least", "regex")
 
-    def __init__(self, tokens: list[_Token], nocase: bool) -> None:
+    def __init__(self, tokens: list[Token], nocase: bool) -> None:
         super().__init__(tokens, nocase)
         group = tokens[0]
-        assert isinstance(group, _Group)
+        assert isinstance(group, Group)
         self.least = 1 if group.op == "+" else 0
         units = [alternative[0] for alternative in group.alternatives]
         source = "|".join(map(_one_regex, units)) if len(units) > 1 else _one_regex(units[0])
@@ -771,20 +544,20 @@ def compile_pattern(pieces: Sequence[Piece] | str, extglob: bool = False, nocase
 
 
 def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
-    if not nocase and all(quoted or not _ACTIVE(text) for text, quoted in pieces):
+    if not nocase and all(quoted or not ACTIVE(text) for text, quoted in pieces):
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:
             return _Text(whole)
-    read = _Reader(_characters(pieces), extglob).tokens(0, False)
+    read = TokenReader(characters(pieces), extglob).tokens(0, False)
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]
-    if not any(isinstance(token, _Group) for token in tokens):
+    if not any(isinstance(token, Group) for token in tokens):
         if not nocase and all(isinstance(token, str) for token in tokens):
             return _Text("".join(tokens))  # type: ignore[arg-type]
         return _Glob(tokens, nocase)
-    if len(tokens) == 1 and isinstance(group := tokens[0], _Group):
+    if len(tokens) == 1 and isinstance(group := tokens[0], Group):
         units = group.alternatives
-        if group.op in "*+" and all(len(a) == 1 and not isinstance(a[0], _Group | _Star) for a in units):
+        if group.op in "*+" and all(len(a) == 1 and not isinstance(a[0], Group | Star) for a in units):
             return _Run(tokens, nocase)
         if group.op == "@" and not nocase and all(all(isinstance(t, str) for t in a) for a in units):
             return _Choice("".join(a) for a in units)  # type: ignore[arg-type]

@@ -11,13 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal as OneOf
 
-from ramet.shell.syntax.conditions import ConditionReader
+from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import (
     AndOr,
     ArithCommand,
-    ArrayElement,
-    ArrayLiteral,
     Assignment,
     Case,
     CaseItem,
@@ -28,9 +26,7 @@ from ramet.shell.syntax.nodes import (
     ForArith,
     Function,
     Group,
-    HereDoc,
     If,
-    Literal,
     Node,
     Pipeline,
     Redirect,
@@ -42,8 +38,8 @@ from ramet.shell.syntax.nodes import (
     While,
     Word,
 )
+from ramet.shell.syntax.redirects import REDIRECTIONS, continues
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
-from ramet.shell.syntax.words import EMPTY
 
 RESERVED = frozenset(
     [
@@ -73,36 +69,15 @@ RESERVED = frozenset(
 )
 _CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
-_REDIRECTIONS = frozenset(["<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"])
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
 _WRAPPERS = frozenset(["command", "builtin"])
 _COMPOUND_OK = frozenset(["eval", "let"])
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[|\+?=)", re.ASCII).match
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII).fullmatch
-_FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
-_QUOTE = re.compile(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
-
-_assignments: dict[str, Assignment] = {}
-_ASSIGNMENTS_KEPT = 4096
 
 
-class _Pending:
-    """A here-document whose body comes after the next newline."""
-
-    __slots__ = ("delimiter", "line", "quoted", "redirect", "strip")
-
-    def __init__(self, redirect: Redirect, delimiter: str, quoted: bool, line: int) -> None:
-        self.redirect = redirect
-        self.delimiter = delimiter
-        self.quoted = quoted
-        self.strip = redirect.op == "<<-"
-        self.line = line
-
-
-class Parser(ConditionReader):
+class Parser(AssignmentReader):
     """Reads a script. ``options`` and ``aliases`` may be changed between two calls of `next`.
 
-    ``warnings`` collects (line, message) pairs for what bash warns about and goes on; the caller empties it.
+    The caller empties ``warnings``.
     """
 
     def __init__(
@@ -112,26 +87,13 @@ class Parser(ConditionReader):
         options: Options = Options(),  # noqa: B008 - a frozen value
         start_line: int = 1,
     ) -> None:
-        if not text.endswith("\n") and not _continues(text, 0, len(text)):
+        if not text.endswith("\n") and not continues(text, 0, len(text)):
             # As bash does: then a missing word is an unexpected newline, not an unexpected end.
             text += "\n"
         super().__init__(text, options, start_line)
         self.aliases: Mapping[str, str] = aliases if aliases is not None else {}
-        self.warnings: list[tuple[int, str]] = []
-        self._pending: list[_Pending] = []
-        self._closing = ""  # what ends the text we are in besides its end: `)` inside a command substitution
         self._expanding: list[tuple[str, int]] = []  # aliases being read, each with the length of the text after it
         self._alias_next = -1  # length of the text after an alias that ended in a blank
-        self._compound: dict[str, Callable[[], Command]] = {
-            "if": self._if,
-            "for": self._for,
-            "while": self._while,
-            "until": self._while,
-            "case": self._case,
-            "select": self._for,
-            "{": self._group,
-            "[[": self._cond,
-        }
 
     # --------------------------------------------------------------------- lists
 
@@ -139,6 +101,7 @@ class Parser(ConditionReader):
         """The next complete command line, or None at the end of the text."""
         self.depth = 0
         self.n = len(self.text)
+        self._closing = ""
         self.peek()
         while self.kind == NEWLINE:
             self.skip()
@@ -300,7 +263,7 @@ class Parser(ConditionReader):
             if self.kind == OPERATOR:
                 if self.raw == "(":
                     return self._parenthesis()
-                if self.raw not in _REDIRECTIONS:
+                if self.raw not in REDIRECTIONS:
                     self.unexpected()
             elif self.kind != COMPLEX:
                 self.unexpected()
@@ -327,10 +290,10 @@ class Parser(ConditionReader):
         return True
 
     def _reserved(self, raw: str) -> Command:
-        compound = self._compound.get(raw)
+        compound = _COMPOUND.get(raw)
         if compound is not None:
             self.deeper()
-            command = compound()
+            command = compound(self)
             self.depth -= 1
             return command
         if raw == "function":
@@ -343,7 +306,7 @@ class Parser(ConditionReader):
 
     def _compound_command(self) -> Command | None:
         """The compound command in sight, or None."""
-        if self.kind == WORD and self.raw in self._compound:
+        if self.kind == WORD and self.raw in _COMPOUND:
             return self._reserved(self.raw)
         if self.kind == OPERATOR and self.raw == "(":
             return self._parenthesis()
@@ -630,7 +593,7 @@ class Parser(ConditionReader):
                 elif wrapped:
                     declaring = raw in _DECLARATIONS
                     wrapped = raw in _WRAPPERS or raw.startswith("-")
-                elif following == "(" and compound_ok and _ASSIGNMENT(raw) and raw.endswith("="):
+                elif following == "(" and compound_ok and ASSIGNMENT(raw) and raw.endswith("="):
                     words.append(self._raw_compound())
                     self.peek()
                     continue
@@ -649,7 +612,7 @@ class Parser(ConditionReader):
                 self.peek()
                 if len(words) == 1 and self.kind == OPERATOR and self.raw == "(" and not assigns and not redirects:
                     return self._function_after(self.text[start : self.pos], line)
-            elif kind == OPERATOR and self.raw in _REDIRECTIONS:
+            elif kind == OPERATOR and self.raw in REDIRECTIONS:
                 redirects.append(self._redirect(None, None))
             else:
                 break
@@ -694,191 +657,21 @@ class Parser(ConditionReader):
         self.skip()
         return self._function_body(name, False, line)
 
-    # --------------------------------------------------------------- assignments
+    # ----------------------------------------------------------------- fragments
 
-    def _assignment(self, raw: str) -> Assignment | None:
-        """Reads the word in sight as an assignment; None, with nothing consumed, when it is none."""
-        known = _assignments.get(raw) if raw else None
-        start, stop = self.start, self.stop
-        if known is not None and not self.text.startswith("(", stop):
-            self.pos = stop
-            return known
-        m = _ASSIGNMENT(self.text, start, self.n)
-        if m is None:
-            return None
-        head = m[0]
-        self.pos = m.end()
-        subscript = None
-        if head[-1] == "[":
-            name = head[:-1]
-            subscript = self.subscript()
-            if subscript is None:
-                return None
-            if self.text.startswith("=", self.pos):
-                append = False
-                self.pos += 1
-            elif self.text.startswith("+=", self.pos):
-                append = True
-                self.pos += 2
-            else:
-                return None
-        else:
-            append = head[-2] == "+"
-            name = head[:-2] if append else head[:-1]
-        if self.text.startswith("(", self.pos) and self.pos < self.n:
-            return Assignment(name, subscript, append, self._array(self.pos))
-        found = Assignment(name, subscript, append, self.rest_of_word())
-        if raw and self.pos == stop and len(raw) < 80:
-            if len(_assignments) >= _ASSIGNMENTS_KEPT:
-                _assignments.clear()
-            _assignments[raw] = found
-        return found
-
-    def _array(self, opened: int) -> ArrayLiteral:
-        """Reads ``(...)`` of a compound assignment; ``pos`` is on the parenthesis."""
-        self.pos += 1
-        elements: list[ArrayElement] = []
-        self.peek()
-        while True:
-            if self.kind == NEWLINE:
-                self.skip()
-            elif self.kind in (WORD, COMPLEX):
-                elements.append(self._element())
-                self.peek()
-            elif self.kind == OPERATOR and self.raw == ")":
-                self.pos = self.stop
-                return ArrayLiteral(tuple(elements))
-            else:
-                failure = self.missing(")", opened) if self.kind == EOF else self.failure()
-                raise SyntaxFailure(failure.message, failure.line, failure.second, status=1, fatal=False)
-
-    def _element(self) -> ArrayElement:
-        if self.text.startswith("[", self.start):
-            place = self.start
-            self.pos = place + 1
-            subscript = self.subscript()
-            if subscript is not None and self.text.startswith(("=", "+="), self.pos):
-                append = self.text[self.pos] == "+"
-                self.pos += 2 if append else 1
-                return ArrayElement(subscript, append, self.rest_of_word())
-        return ArrayElement(None, False, self.read_word())
-
-    def _raw_compound(self) -> Word:
-        """``let x=(1+2)*3`` and ``eval a=(...)``: the parentheses are text of the word."""
-        end = self.arith_end(self.stop + 1)
-        if end < 0:
-            raise self.missing(")", self.start)
-        text = self.text[self.start : end + 1]
-        self.pos = end + 1
-        parts = self.rest_of_word().parts
-        if parts and isinstance(parts[0], Literal):
-            text += parts[0].text
-            parts = parts[1:]
-        return Word((Literal(text), *parts))
-
-    # -------------------------------------------------------------- redirections
-
-    def _redirects(self) -> tuple[Redirect, ...]:
-        """The redirections after a compound command."""
-        found: list[Redirect] = []
-        while True:
-            if self.kind == OPERATOR and self.raw in _REDIRECTIONS:
-                found.append(self._redirect(None, None))
-            elif (
-                self.kind == WORD
-                and self.text.startswith(("<", ">"), self.stop)
-                and self.stop < self.n
-                and self._descriptor(self.raw)
-            ):
-                found.append(self._redirect(*self._prefix(self.raw)))
-            else:
-                return tuple(found)
-
-    def _descriptor(self, raw: str) -> bool:
-        """Is this word, right before a redirection operator, a descriptor?"""
-        return (raw.isdigit() and raw.isascii()) or (raw[0] == "{" and _FD_VARIABLE(raw) is not None)
-
-    def _prefix(self, raw: str) -> tuple[int | None, str | None]:
-        self.skip()
-        return (None, raw[1:-1]) if raw[0] == "{" else (int(raw), None)
-
-    def _redirect(self, fd: int | None, var: str | None) -> Redirect:
-        op, line = self.raw, self.line_at(self.start)
-        self.skip()
-        if self.kind not in (WORD, COMPLEX):
-            self.unexpected()
-        begin = self.start
-        target = self.read_word()
-        if op == "<<" or op == "<<-":
-            raw = self.text[begin : self.pos]
-            redirect = Redirect(op, target, fd, var, HereDoc(EMPTY, raw, False), line)
-            delimiter = _unquote(raw)
-            self._pending.append(_Pending(redirect, delimiter, delimiter != raw or '"' in raw or "'" in raw, line))
-        else:
-            redirect = Redirect(op, target, fd, var, None, line)
-        self.peek()
-        return redirect
-
-    def _documents(self) -> None:
-        """Reads the bodies that follow the newline just consumed."""
-        pending, self._pending = self._pending, []
-        for one in pending:
-            body = self._body(one)
-            if one.quoted:
-                word = Word((Literal(body),)) if body else EMPTY
-            else:
-                line = self.line_at(self.pos)
-                inner = Parser("", self.aliases, self.options, line - body.count("\n") - 1)
-                inner.text, inner.n, inner.depth = body, len(body), self.depth
-                word = inner.document()
-            here = HereDoc(word, one.delimiter, one.quoted)
-            object.__setattr__(one.redirect, "here", here)
-
-    def _body(self, one: _Pending) -> str:
-        """The text up to the delimiter, which is consumed."""
-        text, begin = self.text, self.pos
-        pos, end, delimiter = begin, self.n, one.delimiter
-        while pos < end:
-            stop = text.find("\n", pos, end)
-            line = text[pos:] if stop < 0 else text[pos:stop]
-            bare = line.lstrip("\t") if one.strip else line
-            if bare == delimiter:
-                self.pos = end if stop < 0 else stop + 1
-                return self._stripped(text[begin:pos], one)
-            if self._closing and bare.startswith(delimiter + self._closing):
-                # `$(cat <<E ... E)`: the parenthesis may follow the delimiter.
-                self.pos = pos + len(line) - len(bare) + len(delimiter)
-                return self._stripped(text[begin:pos], one)
-            if not one.quoted:
-                # A continued line is not looked at for the delimiter.
-                while stop >= 0 and _continues(text, pos, stop):
-                    pos = stop + 1
-                    stop = text.find("\n", pos, end)
-            if stop < 0:
-                break
-            pos = stop + 1
-        self.pos = end
-        wanted = f"warning: here-document at line {one.line} delimited by end-of-file (wanted `{delimiter}')"
-        self.warnings.append((self.last_line() - 1, wanted))
-        return self._stripped(text[begin:end], one)
-
-    def _stripped(self, body: str, one: _Pending) -> str:
-        return re.sub(r"(?m)^\t+", "", body) if one.strip else body
+    def fragment(self, body: str, line: int) -> Word:
+        inner = Parser("", self.aliases, self.options, line)
+        inner.text, inner.n, inner.depth = body, len(body), self.depth
+        return inner.document()
 
 
-def _continues(text: str, begin: int, end: int) -> bool:
-    """Does the line end in an odd number of backslashes?"""
-    pos = end
-    while pos > begin and text[pos - 1] == "\\":
-        pos -= 1
-    return (end - pos) % 2 == 1
-
-
-def _unquote(raw: str) -> str:
-    """A here-document's delimiter without its quotes."""
-
-    def one(m: re.Match[str]) -> str:
-        char, single, double = m.groups()
-        return char or single or (re.sub(r'\\([$`"\\])', r"\1", double) if double else "")
-
-    return _QUOTE.sub(one, raw)
+_COMPOUND: dict[str, Callable[[Parser], Command]] = {
+    "if": Parser._if,
+    "for": Parser._for,
+    "while": Parser._while,
+    "until": Parser._while,
+    "case": Parser._case,
+    "select": Parser._for,
+    "{": Parser._group,
+    "[[": Parser._cond,
+}

@@ -1,0 +1,249 @@
+"""Shell patterns as tokens: characters, sets, stars and extended groups, read from (text, quoted) pieces.
+
+In unquoted text a backslash quotes the next character. A bracket or a group that never closes is ordinary text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+Piece = tuple[str, bool]
+
+_CLASSES: Final = {
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "alnum": "0-9A-Za-z",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": " \\t-\\r",
+    "blank": " \\t",
+    "punct": "!-/:-@\\[-`{-~",
+    "print": " -~",
+    "graph": "!-~",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "xdigit": "0-9A-Fa-f",
+    "word": "0-9A-Za-z_",
+    "ascii": "\\x00-\\x7f",
+}
+_TESTS: Final[dict[str, Callable[[str], bool]]] = {
+    "alpha": lambda c: c.isalpha() or (c.isnumeric() and not c.isascii()),
+    "alnum": lambda c: c.isalnum(),
+    "upper": str.isupper,
+    "lower": str.islower,
+    "space": lambda c: c.isspace() and c not in "\x1c\x1d\x1e\x1f\x85\xa0\u2007\u202f",
+    "blank": lambda c: c in " \t\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u205f\u3000",
+    "punct": lambda c: c.isprintable() and not c.isalnum() and not c.isspace(),
+    "print": str.isprintable,
+    "graph": lambda c: c.isprintable() and not c.isspace(),
+    "word": lambda c: c.isalnum() or c == "_",
+}
+
+
+class Set:
+    """A bracket expression: what one character may be."""
+
+    __slots__ = ("classes", "negated", "source")
+
+    def __init__(self, source: str, classes: tuple[str, ...], negated: bool) -> None:
+        self.source = source  # the inside of a regular expression's brackets, good for ASCII and listed characters
+        self.classes = classes
+        self.negated = negated
+
+    def regex(self) -> str:
+        if not self.source:
+            return r"[\s\S]" if self.negated else r"(?!)"
+        if not self.classes:
+            return f"[{'^' if self.negated else ''}{self.source}]"
+        wide = self.source + "".join(_wide(name) for name in self.classes)
+        return f"[{'^' if self.negated else ''}{wide}]"
+
+
+class Group:
+    """An extended group: ``op(alternative|...)``."""
+
+    __slots__ = ("alternatives", "op")
+
+    def __init__(self, op: str, alternatives: list[list[Token]]) -> None:
+        self.op = op
+        self.alternatives = alternatives
+
+
+class Star:
+    __slots__ = ()
+
+
+class One:
+    __slots__ = ()
+
+
+STAR, ONE = Star(), One()
+Token = str | Set | Group | Star | One
+"""A str token is exactly one character."""
+
+_wide_cache: dict[str, str] = {}
+
+
+def _wide(name: str) -> str:
+    """The characters beyond ASCII that a class holds, as the inside of brackets (basic plane)."""
+    found = _wide_cache.get(name)
+    if found is None:
+        test = _TESTS.get(name)
+        ranges: list[str] = []
+        if test is not None:
+            first = -1
+            for code in range(0x80, 0x10000):
+                inside = not 0xD800 <= code <= 0xDFFF and test(chr(code))
+                if inside and first < 0:
+                    first = code
+                elif not inside and first >= 0:
+                    ranges.append(f"\\u{first:04x}-\\u{code - 1:04x}")
+                    first = -1
+            if name not in ("space", "blank"):
+                ranges.append("\\U00010000-\\U0010ffff" if name in ("print", "graph") else "")
+        found = _wide_cache[name] = "".join(ranges)
+    return found
+
+
+# ------------------------------------------------------------------------- reading
+
+
+ACTIVE = re.compile(r"[*?\[\\]").search
+_EXTENDED = frozenset("?*+@!")
+
+
+def is_active(pieces: Iterable[Piece], extglob: bool) -> bool:
+    """Could these pieces be a pattern at all? (For the decision whether a word is looked up among file names.)"""
+    for text, quoted in pieces:
+        if quoted:
+            continue
+        if "*" in text or "?" in text or "[" in text:
+            return True
+        if extglob and "(" in text and re.search(r"[?*+@!]\(", text):
+            return True
+    return False
+
+
+def characters(pieces: Sequence[Piece]) -> list[tuple[str, bool]]:
+    """One (character, quoted) pair per character, backslashes in unquoted text resolved."""
+    chars: list[tuple[str, bool]] = []
+    for text, quoted in pieces:
+        if quoted or "\\" not in text:
+            chars.extend((c, quoted) for c in text)
+            continue
+        escaped = False
+        for c in text:
+            if escaped:
+                chars.append((c, True))
+                escaped = False
+            elif c == "\\":
+                escaped = True
+            else:
+                chars.append((c, False))
+        if escaped:
+            chars.append(("\\", True))
+    return chars
+
+
+class TokenReader:
+    """Turns characters into tokens."""
+
+    def __init__(self, chars: list[tuple[str, bool]], extglob: bool) -> None:
+        self.chars = chars
+        self.extglob = extglob
+
+    def tokens(self, pos: int, nested: bool) -> tuple[list[list[Token]], int] | None:
+        """Alternatives up to the closing parenthesis (when nested) or the end; None when it is missing."""
+        chars, n = self.chars, len(self.chars)
+        current: list[Token] = []
+        alternatives = [current]
+        while pos < n:
+            c, quoted = chars[pos]
+            if quoted:
+                current.append(c)
+                pos += 1
+                continue
+            if nested and c == ")":
+                return alternatives, pos + 1
+            if nested and c == "|":
+                current = []
+                alternatives.append(current)
+                pos += 1
+                continue
+            if self.extglob and c in _EXTENDED and pos + 1 < n and chars[pos + 1] == ("(", False):
+                group = self.tokens(pos + 2, True)
+                if group is not None:
+                    current.append(Group(c, group[0]))
+                    pos = group[1]
+                    continue
+            if c == "*":
+                if not (current and current[-1] is STAR):
+                    current.append(STAR)
+            elif c == "?":
+                current.append(ONE)
+            elif c == "[" and (found := self._bracket(pos + 1)) is not None:
+                current.append(found[0])
+                pos = found[1]
+                continue
+            else:
+                current.append(c)
+            pos += 1
+        return None if nested else (alternatives, pos)
+
+    def _bracket(self, pos: int) -> tuple[Set, int] | None:
+        """A bracket expression after its ``[``; None when it never closes and ``[`` is itself."""
+        chars, n = self.chars, len(self.chars)
+        negated = False
+        if pos < n and chars[pos] in (("!", False), ("^", False)):
+            negated = True
+            pos += 1
+        source: list[str] = []
+        classes: list[str] = []
+        first = True
+        while pos < n:
+            c, quoted = chars[pos]
+            if c == "]" and not quoted and not first:
+                return Set("".join(source), tuple(classes), negated), pos + 1
+            first = False
+            if c == "[" and not quoted and pos + 1 < n and chars[pos + 1][0] in ":=." and not chars[pos + 1][1]:
+                found = self._named(pos + 1, chars[pos + 1][0])
+                if found is not None:
+                    name, after = found
+                    if chars[pos + 1][0] == ":":
+                        if name in _CLASSES:
+                            source.append(_CLASSES[name])
+                            classes.append(name)
+                        pos = after
+                        continue
+                    if len(name) == 1:
+                        c, pos = name, after - 1
+            pos += 1
+            # A range, unless the dash is quoted or last.
+            if pos + 1 < n and chars[pos] == ("-", False) and chars[pos + 1] != ("]", False):
+                high = chars[pos + 1][0]
+                after = pos + 2
+                if high == "[" and not chars[pos + 1][1] and pos + 2 < n and chars[pos + 2][0] in ".=":
+                    named = self._named(pos + 2, chars[pos + 2][0])
+                    if named is not None and len(named[0]) == 1:
+                        high, after = named
+                if c <= high:
+                    source.append(f"{_in_brackets(c)}-{_in_brackets(high)}")
+                pos = after
+                continue
+            source.append(_in_brackets(c))
+        return None
+
+    def _named(self, pos: int, kind: str) -> tuple[str, int] | None:
+        """``:name:]`` and its like; ``pos`` is on the first mark."""
+        chars, n = self.chars, len(self.chars)
+        end = pos + 1
+        while end + 1 < n:
+            if chars[end][0] == kind and chars[end + 1] == ("]", False) and end > pos + 1:
+                return "".join(c for c, _ in chars[pos + 1 : end]), end + 2
+            end += 1
+        return None
+
+
+def _in_brackets(c: str) -> str:
+    return "\\" + c if c in "\\]^-[&~|" else c

@@ -1,0 +1,98 @@
+"""Assignments: scalar and array, with subscripts of any text, and the compound values of declarations."""
+
+from __future__ import annotations
+
+import re
+
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Word
+from ramet.shell.syntax.redirects import RedirectReader
+from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
+
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[|\+?=)", re.ASCII).match
+_assignments: dict[str, Assignment] = {}
+_ASSIGNMENTS_KEPT = 4096
+
+
+class AssignmentReader(RedirectReader):
+    """Reads assignments."""
+
+    def _assignment(self, raw: str) -> Assignment | None:
+        """Reads the word in sight as an assignment; None, with nothing consumed, when it is none."""
+        known = _assignments.get(raw) if raw else None
+        start, stop = self.start, self.stop
+        if known is not None and not self.text.startswith("(", stop):
+            self.pos = stop
+            return known
+        m = ASSIGNMENT(self.text, start, self.n)
+        if m is None:
+            return None
+        head = m[0]
+        self.pos = m.end()
+        subscript = None
+        if head[-1] == "[":
+            name = head[:-1]
+            subscript = self.subscript()
+            if subscript is None:
+                return None
+            if self.text.startswith("=", self.pos):
+                append = False
+                self.pos += 1
+            elif self.text.startswith("+=", self.pos):
+                append = True
+                self.pos += 2
+            else:
+                return None
+        else:
+            append = head[-2] == "+"
+            name = head[:-2] if append else head[:-1]
+        if self.text.startswith("(", self.pos) and self.pos < self.n:
+            return Assignment(name, subscript, append, self._array(self.pos))
+        found = Assignment(name, subscript, append, self.rest_of_word())
+        if raw and self.pos == stop and len(raw) < 80:
+            if len(_assignments) >= _ASSIGNMENTS_KEPT:
+                _assignments.clear()
+            _assignments[raw] = found
+        return found
+
+    def _array(self, opened: int) -> ArrayLiteral:
+        """Reads ``(...)`` of a compound assignment; ``pos`` is on the parenthesis."""
+        self.pos += 1
+        elements: list[ArrayElement] = []
+        self.peek()
+        while True:
+            if self.kind == NEWLINE:
+                self.skip()
+            elif self.kind in (WORD, COMPLEX):
+                elements.append(self._element())
+                self.peek()
+            elif self.kind == OPERATOR and self.raw == ")":
+                self.pos = self.stop
+                return ArrayLiteral(tuple(elements))
+            else:
+                failure = self.missing(")", opened) if self.kind == EOF else self.failure()
+                raise SyntaxFailure(failure.message, failure.line, failure.second, status=1, fatal=False)
+
+    def _element(self) -> ArrayElement:
+        if self.text.startswith("[", self.start):
+            place = self.start
+            self.pos = place + 1
+            subscript = self.subscript()
+            if subscript is not None and self.text.startswith(("=", "+="), self.pos):
+                append = self.text[self.pos] == "+"
+                self.pos += 2 if append else 1
+                return ArrayElement(subscript, append, self.rest_of_word())
+        return ArrayElement(None, False, self.read_word())
+
+    def _raw_compound(self) -> Word:
+        """``let x=(1+2)*3`` and ``eval a=(...)``: the parentheses are text of the word."""
+        end = self.arith_end(self.stop + 1)
+        if end < 0:
+            raise self.missing(")", self.start)
+        text = self.text[self.start : end + 1]
+        self.pos = end + 1
+        parts = self.rest_of_word().parts
+        if parts and isinstance(parts[0], Literal):
+            text += parts[0].text
+            parts = parts[1:]
+        return Word((Literal(text), *parts))

@@ -1,0 +1,146 @@
+"""Redirections and here-documents: operators with their targets, and the bodies that follow the line.
+
+Rule: a body is read when the newline after its line is consumed, and put into the redirection that asked for it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ramet.shell.syntax.conditions import ConditionReader
+from ramet.shell.syntax.nodes import HereDoc, Literal, Redirect, Word
+from ramet.shell.syntax.scanner import COMPLEX, OPERATOR, WORD, Options
+from ramet.shell.syntax.words import EMPTY
+
+REDIRECTIONS = frozenset(["<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"])
+_FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
+_QUOTE = re.compile(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
+
+
+class _Pending:
+    """A here-document whose body comes after the next newline."""
+
+    __slots__ = ("delimiter", "line", "quoted", "redirect", "strip")
+
+    def __init__(self, redirect: Redirect, delimiter: str, quoted: bool, line: int) -> None:
+        self.redirect = redirect
+        self.delimiter = delimiter
+        self.quoted = quoted
+        self.strip = redirect.op == "<<-"
+        self.line = line
+
+
+class RedirectReader(ConditionReader):
+    """Reads redirections. ``warnings`` collects (line, message) pairs for what bash warns about and goes on."""
+
+    def __init__(self, text: str, options: Options, start_line: int) -> None:
+        super().__init__(text, options, start_line)
+        self.warnings: list[tuple[int, str]] = []
+        self._pending: list[_Pending] = []
+        self._closing = ""  # what ends the text we are in besides its end: `)` inside a command substitution
+
+    def fragment(self, body: str, line: int) -> Word:
+        """A text of its own, read as the body of an unquoted here-document that begins at ``line``."""
+        raise NotImplementedError
+
+    def _redirects(self) -> tuple[Redirect, ...]:
+        """The redirections after a compound command."""
+        found: list[Redirect] = []
+        while True:
+            if self.kind == OPERATOR and self.raw in REDIRECTIONS:
+                found.append(self._redirect(None, None))
+            elif (
+                self.kind == WORD
+                and self.text.startswith(("<", ">"), self.stop)
+                and self.stop < self.n
+                and self._descriptor(self.raw)
+            ):
+                found.append(self._redirect(*self._prefix(self.raw)))
+            else:
+                return tuple(found)
+
+    def _descriptor(self, raw: str) -> bool:
+        """Is this word, right before a redirection operator, a descriptor?"""
+        return (raw.isdigit() and raw.isascii()) or (raw[0] == "{" and _FD_VARIABLE(raw) is not None)
+
+    def _prefix(self, raw: str) -> tuple[int | None, str | None]:
+        self.skip()
+        return (None, raw[1:-1]) if raw[0] == "{" else (int(raw), None)
+
+    def _redirect(self, fd: int | None, var: str | None) -> Redirect:
+        op, line = self.raw, self.line_at(self.start)
+        self.skip()
+        if self.kind not in (WORD, COMPLEX):
+            self.unexpected()
+        begin = self.start
+        target = self.read_word()
+        if op == "<<" or op == "<<-":
+            raw = self.text[begin : self.pos]
+            redirect = Redirect(op, target, fd, var, HereDoc(EMPTY, raw, False), line)
+            delimiter = _unquote(raw)
+            self._pending.append(_Pending(redirect, delimiter, delimiter != raw or '"' in raw or "'" in raw, line))
+        else:
+            redirect = Redirect(op, target, fd, var, None, line)
+        self.peek()
+        return redirect
+
+    def _documents(self) -> None:
+        """Reads the bodies that follow the newline just consumed."""
+        pending, self._pending = self._pending, []
+        for one in pending:
+            body = self._body(one)
+            if one.quoted:
+                word = Word((Literal(body),)) if body else EMPTY
+            else:
+                word = self.fragment(body, self.line_at(self.pos) - body.count("\n") - 1)
+            here = HereDoc(word, one.delimiter, one.quoted)
+            object.__setattr__(one.redirect, "here", here)
+
+    def _body(self, one: _Pending) -> str:
+        """The text up to the delimiter, which is consumed."""
+        text, begin = self.text, self.pos
+        pos, end, delimiter = begin, self.n, one.delimiter
+        while pos < end:
+            stop = text.find("\n", pos, end)
+            line = text[pos:] if stop < 0 else text[pos:stop]
+            bare = line.lstrip("\t") if one.strip else line
+            if bare == delimiter:
+                self.pos = end if stop < 0 else stop + 1
+                return self._stripped(text[begin:pos], one)
+            if self._closing and bare.startswith(delimiter + self._closing):
+                # `$(cat <<E ... E)`: the parenthesis may follow the delimiter.
+                self.pos = pos + len(line) - len(bare) + len(delimiter)
+                return self._stripped(text[begin:pos], one)
+            if not one.quoted:
+                # A continued line is not looked at for the delimiter.
+                while stop >= 0 and continues(text, pos, stop):
+                    pos = stop + 1
+                    stop = text.find("\n", pos, end)
+            if stop < 0:
+                break
+            pos = stop + 1
+        self.pos = end
+        wanted = f"warning: here-document at line {one.line} delimited by end-of-file (wanted `{delimiter}')"
+        self.warnings.append((self.last_line() - 1, wanted))
+        return self._stripped(text[begin:end], one)
+
+    def _stripped(self, body: str, one: _Pending) -> str:
+        return re.sub(r"(?m)^\t+", "", body) if one.strip else body
+
+
+def continues(text: str, begin: int, end: int) -> bool:
+    """Does the line end in an odd number of backslashes?"""
+    pos = end
+    while pos > begin and text[pos - 1] == "\\":
+        pos -= 1
+    return (end - pos) % 2 == 1
+
+
+def _unquote(raw: str) -> str:
+    """A here-document's delimiter without its quotes."""
+
+    def one(m: re.Match[str]) -> str:
+        char, single, double = m.groups()
+        return char or single or (re.sub(r'\\([$`"\\])', r"\1", double) if double else "")
+
+    return _QUOTE.sub(one, raw)
