@@ -152,6 +152,8 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
     data = first or await reader.read(CHUNK)
     if not data:
         raise Corrupt("unexpected end of file")
+    if format_ is GZIP and len(data) < 2:
+        raise Corrupt("unexpected end of file")
     if not data.startswith(format_.magic[: len(data)]) and format_ is not LZMA:
         raise Corrupt("not in format")
     fresh = True
@@ -268,11 +270,12 @@ class _Pack:
 
     @property
     def name(self) -> str:
-        return self.proc.argv[0]
+        """gunzip and zcat are gzip in disguise, and say so."""
+        return "gzip" if self.format is GZIP else self.proc.argv[0]
 
     def warn(self, message: str, status: int = 1) -> None:
         if not (self.o.quiet and status == 2):
-            self.proc.complain(message)
+            self.proc.stderr.write(encode(f"{self.name}: {message}\n"))
         self.status = max(self.status, status) if self.status != 1 else 1
 
 
@@ -280,9 +283,16 @@ _CATS = {"zcat", "bzcat", "xzcat", "lzcat", "zstdcat"}
 _UNPACKERS = {"gunzip", "bunzip2", "unxz", "unlzma", "unzstd"}
 
 
+_BY_NAME = {
+    name: format_
+    for format_, names in ((GZIP, "gzip gunzip zcat"), (BZIP2, "bzip2 bunzip2 bzcat"), (XZ, "xz unxz xzcat"), (LZMA, "lzma unlzma lzcat"), (ZSTD, "zstd unzstd zstdcat"))
+    for name in names.split()
+}
+
+
 async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) -> int:
     name = proc.argv[0].rpartition("/")[2]
-    format_ = GZIP if name in ("gzip", "gunzip", "zcat") else BZIP2 if "bz" in name else ZSTD if "zst" in name else LZMA if "lz" in name else XZ
+    format_ = _BY_NAME[name]
     mode = o.mode or ("d" if name in _CATS or name in _UNPACKERS else "z")
     level = o.level if o.level is not None else format_.default
     low, high = format_.levels
@@ -320,7 +330,7 @@ def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
         job.proc.complain(words)
         job.status = 2
     elif name == "zstd":
-        words = "unsupported format" if text == "not in format" else "Read error (39) : premature end" if "end" in text else "Decoding error (36) : Data corruption detected"
+        words = ("unknown header" if shown_name == "stdin" else "unsupported format") if text == "not in format" else "Read error (39) : premature end" if "end" in text else "Decoding error (36) : Data corruption detected"
         stdin_name = "/*stdin*\\" if shown_name == "stdin" else shown_name
         job.proc.stderr.write(encode(f"zstd: {stdin_name}: {words} \n"))
         job.status = 1
@@ -434,7 +444,6 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
     if existing is not None and not job.o.force:
         if job.format is GZIP:
             proc.stderr.write(encode(f"{job.name}: {shown(target)} already exists;"))
-            proc.stderr.write(b" do you wish to overwrite (y or n)? ")
             answer = await proc.stdin.readline()
             if answer[:1] not in (b"y", b"Y"):
                 proc.stderr.write(b"\tnot overwritten\n")
@@ -539,8 +548,8 @@ async def _list(job: _Pack, operands: list[str]) -> int:
         except Corrupt as corrupt:
             _bad(job, shown(word), corrupt)
             continue
-        header = 18 + (len(word.rpartition("/")[2]) - 2 if False else 0)
-        ratio = (1 - (len(data) - header) / total) * 100 if total else 0.0
+        header = 18
+        ratio = (1 - (len(data) - header - len(word.rpartition('/')[2].removesuffix(job.suffix)) - 1) / total) * 100 if total else 0.0
         name = word.removesuffix(job.suffix) if word != "-" else "stdout"
         await proc.emit(encode(f"{len(data):19d} {total:19d} {ratio:5.1f}% {name}\n"))
     return job.status

@@ -114,7 +114,7 @@ def mixed(*fields: Any, default: object) -> Any:
 
 
 def ordered() -> Any:
-    """A field that receives every option in command-line order as `(field name, value)` pairs."""
+    """A field that receives every option in command-line order as `(field name, value)` pairs; an operand has no name."""
     return field(default=(), metadata={"ordered": True})
 
 
@@ -317,6 +317,7 @@ class _Parse:
             i += 1
             if word == "--":
                 operands.extend(words[i:])
+                self.order.extend(("", operand) for operand in words[i:])
                 break
             if word.startswith("--"):
                 i = self._long(word[2:], words, i)
@@ -327,6 +328,7 @@ class _Parse:
                     i = self._short(word[1:], words, i)
             else:
                 operands.append(word)
+                self.order.append(("", word))
                 if self.command.operands_first:
                     operands.extend(words[i:])
                     break

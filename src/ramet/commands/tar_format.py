@@ -1,0 +1,193 @@
+"""The tar format as streams: members in, members out, with GNU long names and pax headers; never the whole archive in memory."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+from ramet.core.paths import decode
+from ramet.core.streams import Reader
+
+BLOCK = 512
+RECORD = 10240
+REGULAR = (b"0", b"\0", b"7")
+DIRECTORY, SYMLINK, HARDLINK = b"5", b"2", b"1"
+
+
+class BadArchive(Exception):
+    """This is not a tar archive, or it ends too early."""
+
+
+@dataclass
+class Member:
+    """One entry of an archive."""
+
+    name: str
+    kind: bytes = b"0"
+    mode: int = 0o644
+    size: int = 0
+    mtime: float = 0
+    link: str = ""
+    uid: int = 0
+    gid: int = 0
+    owner: str = ""
+    group: str = ""
+    offset: int = 0
+
+    @property
+    def is_dir(self) -> bool:
+        return self.kind == DIRECTORY
+
+    @property
+    def is_file(self) -> bool:
+        return self.kind in REGULAR
+
+
+def header(member: Member, *, pax: bool = False) -> bytes:
+    """The blocks that announce a member."""
+    info = tarfile.TarInfo(member.name)
+    info.type = member.kind
+    info.mode = member.mode
+    info.size = member.size if member.is_file else 0
+    info.mtime = member.mtime if pax else int(member.mtime)
+    info.linkname = member.link
+    info.uid, info.gid, info.uname, info.gname = member.uid, member.gid, member.owner, member.group
+    return info.tobuf(tarfile.PAX_FORMAT if pax else tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+
+
+def padding(size: int) -> bytes:
+    return b"\0" * (-size % BLOCK)
+
+
+class Members:
+    """Reads an archive member by member; whoever takes a member reads its content before asking for the next."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.left = 0
+        self.pad = 0
+        self.at = 0
+        self.first = True
+
+    async def _exactly(self, size: int) -> bytes:
+        data = await self.reader.read_exactly(size)
+        self.at += len(data)
+        if len(data) < size:
+            raise BadArchive("Unexpected EOF in archive")
+        return data
+
+    async def next(self) -> Member | None:
+        """The next member; None at the end."""
+        await self.skip()
+        long_name = long_link = None
+        pax: dict[str, str] = {}
+        while True:
+            start = self.at
+            block = await self.reader.read_exactly(BLOCK)
+            self.at += len(block)
+            if not block:
+                if self.first:
+                    raise BadArchive("empty")
+                return None
+            if len(block) < BLOCK:
+                raise BadArchive("This does not look like a tar archive" if self.first else "Unexpected EOF in archive")
+            if not any(block):
+                return None
+            try:
+                info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            except tarfile.HeaderError as error:
+                raise BadArchive("This does not look like a tar archive" if self.first else "Skipping to next header") from error
+            self.first = False
+            if info.type in (b"L", b"K"):
+                data = await self._exactly(info.size + (-info.size % BLOCK))
+                text = decode(data[: info.size].rstrip(b"\0"))
+                if info.type == b"L":
+                    long_name = text
+                else:
+                    long_link = text
+                continue
+            if info.type in (b"x", b"X"):
+                data = await self._exactly(info.size + (-info.size % BLOCK))
+                pax.update(_pax(data[: info.size]))
+                continue
+            if info.type == b"g":
+                await self._exactly(info.size + (-info.size % BLOCK))
+                continue
+            break
+        name = long_name or pax.get("path") or info.name
+        if block[156:157] == b"5" or (info.type in REGULAR and name.endswith("/")):
+            info.type = DIRECTORY
+        size = int(pax.get("size", info.size))
+        member = Member(
+            name, info.type, info.mode & 0o7777, size if info.type in REGULAR else 0, float(pax.get("mtime", info.mtime)), long_link or pax.get("linkpath") or info.linkname,
+            int(pax.get("uid", info.uid)), int(pax.get("gid", info.gid)), pax.get("uname", info.uname), pax.get("gname", info.gname), start,
+        )  # fmt: skip
+        if member.is_dir and not member.name.endswith("/"):
+            member.name += "/"
+        self.left = member.size
+        self.pad = -member.size % BLOCK
+        return member
+
+    async def content(self) -> AsyncIterator[bytes]:
+        """The content of the member that was returned last."""
+        while self.left > 0:
+            block = await self.reader.read(min(self.left, 1 << 18))
+            if not block:
+                raise BadArchive("Unexpected EOF in archive")
+            self.left -= len(block)
+            self.at += len(block)
+            yield block
+
+    async def skip(self) -> None:
+        """Go past what is left of the current member."""
+        async for _ in self.content():
+            pass
+        if self.pad:
+            await self._exactly(self.pad)
+            self.pad = 0
+
+
+def _pax(data: bytes) -> dict[str, str]:
+    out: dict[str, str] = {}
+    at = 0
+    while at < len(data):
+        space = data.find(b" ", at)
+        if space < 0 or not data[at:space].isdigit():
+            break
+        size = int(data[at:space])
+        if size <= 0:
+            break
+        key, _, text = data[space + 1 : at + size - 1].partition(b"=")
+        out[decode(key)] = decode(text)
+        at += size
+    return out
+
+
+class Output:
+    """Writes members; the end is two empty blocks, filled up to a whole record."""
+
+    def __init__(self, write: Callable[[bytes], Awaitable[None]], *, pax: bool = False, at: int = 0) -> None:
+        self._write, self._pax = write, pax
+        self.size = at
+
+    async def put(self, data: bytes) -> None:
+        self.size += len(data)
+        await self._write(data)
+
+    async def member(self, member: Member, content: AsyncIterator[bytes] | None = None) -> None:
+        await self.put(header(member, pax=self._pax))
+        if content is None or not member.is_file:
+            return
+        written = 0
+        async for block in content:
+            if written + len(block) > member.size:
+                # The file grew while it was read: the header's size is what counts.
+                block = block[: member.size - written]
+            written += len(block)
+            await self.put(block)
+        await self.put(b"\0" * (member.size - written) + padding(member.size))
+
+    async def finish(self) -> None:
+        await self.put(b"\0" * (2 * BLOCK))
+        await self.put(b"\0" * (-self.size % RECORD))
