@@ -44,6 +44,8 @@ ERRORS: list[tuple[str, list[str]]] = [
     ("case x in a ;; esac", near(";;", "case x in a ;; esac")),
     ("case x in |) esac", near("|", "case x in |) esac")),
     ("case ; in", near(";", "case ; in")),
+    ("case x in a) b ) esac", near(")", "case x in a) b ) esac")),
+    ("for ((a; b) c); do", near("(", "for ((a; b) c); do")),
     ("cat <", near("newline", "cat <")),
     ("cat < >", near(">", "cat < >")),
     ("for", near("newline", "for")),
@@ -121,6 +123,12 @@ def test_errors_in_conditions_keep_the_status(text: str, message: str) -> None:
     assert found.message == message
     assert found.status is None
     assert bool(found.lines("bash: ")) == bool(message)
+
+
+def test_a_condition_cut_off_by_the_end_of_the_text() -> None:
+    found = failure("[[ a")
+    assert found.message == "unexpected token `newline', conditional binary operator expected"
+    assert found.status == 2
 
 
 def test_an_error_in_an_array_skips_only_the_line() -> None:

@@ -89,6 +89,9 @@ WORDS: list[tuple[str, tuple[n.Part, ...]]] = [
     ("${x/#a/}", (P("x", op="/#", args=(word("a"), word(""))),)),
     ("${x/%a/b/c}", (P("x", op="/%", args=(word("a"), word("b/c"))),)),
     ("${x/\\//_}", (P("x", op="/", args=(n.Word((E("/"),)), word("_"))),)),
+    ("${x////c}", (P("x", op="//", args=(word("/"), word("c"))),)),
+    ("${x///y}", (P("x", op="//", args=(word("/y"),)),)),
+    ("${x///$y}", (P("x", op="//", args=(n.Word((L("/"), V("y"))),)),)),
     ("${x^}", (P("x", op="^"),)),
     ("${x,,[A-Z]}", (P("x", op=",,", args=(word("[A-Z]"),)),)),
     ("${x~~}", (P("x", op="~~"),)),
@@ -253,6 +256,10 @@ FORMS = [
     "in a",
     "case in in in) a;; esac",
     "$x a",
+    "time time a",
+    "f$(x)() { a; }",
+    "${x!y} ${}",
+    "(( \"\\\"(\" ))",
     "\"f\"x() { a; }",
 ]  # fmt: skip
 
@@ -282,9 +289,10 @@ def test_here_document_without_end_warns() -> None:
     parser = Parser("cat <<E\nx\n")
     assert parser.next() is not None
     assert parser.warnings == [(2, "warning: here-document at line 1 delimited by end-of-file (wanted `E')")]
-    parser = Parser("cat <<E")
-    assert parser.next() is not None
-    assert len(parser.warnings) == 1
+    for text in ("cat <<E", "cat <<E \\", "cat <<E\na\\"):
+        parser = Parser(text)
+        assert parser.next() is not None
+        assert len(parser.warnings) == 1
 
 
 def test_aliases() -> None:
@@ -301,6 +309,7 @@ def test_aliases() -> None:
     assert read("a x", a="b", b="a y") == "a y x"
     assert read("sudo ll ll", sudo="echo ", ll="list") == "echo list ll"
     assert read("sudo x ll", sudo="echo ", ll="list") == "echo x ll"
+    assert read("sudo ll", sudo="echo x ", ll="list") == "echo x list"
     assert read("i a; fi", i="if true; then") == "if true; then\n    a;\nfi"
     assert read("two z", two="x\ny") == "x / y z"
     assert read("a | b && c", a="A", b="B", c="C") == "A | B && C"
@@ -344,3 +353,45 @@ def test_lines_are_those_of_the_source() -> None:
     late.next()
     line = late.next()
     assert line is not None and line.statements[0].line == 11
+
+
+ODD = {
+    # texts that mean the same
+    "a | \\\nb": "a | b",
+    "echo a; \\\n": "echo a",
+    "f ( ) { a; }": "f() { a; }",
+    "f$x() { a; }": "f$x () { a; }",
+    "a=1 b=2 \\\n": "a=1 b=2",
+    "for ((i='1;2'; \"a;b\"; `c;d`)); do x; done": "for ((i='1;2'; \"a;b\"; `c;d`)) { x; }",
+    "echo ${ab\\\n:-c}": "echo ${ab:-c}",
+    "echo ${\\\nx}": "echo ${x}",
+    "cat <<E; a\nx\nE\n": "cat <<E\nx\nE\na",
+    "{ cat <<E\nx\nE\n}": "{ cat <<E\nx\nE\n}",
+    '(( "(" + 1 ))': '((  "(" + 1 ))'.replace("((  ", "(( "),
+    "echo $(( \\( ))": "echo $(( \\( ))",
+    "echo $((a) )": "echo $( (a) )",
+    "x[$(a])]=1": "x[$(a])]=1",
+}
+
+
+@pytest.mark.parametrize(("text", "same"), ODD.items())
+def test_odd_spellings(text: str, same: str) -> None:
+    assert parse(text) == parse(same)
+
+
+def test_extended_patterns_must_be_closed() -> None:
+    with pytest.raises(SyntaxFailure, match="looking for matching"):
+        parse("echo @(a", Options(extglob=True))
+    assert parts("a'@'@(b)", True) == (L("a"), S("@"), L("@(b)"))
+    for text in ("echo '@'(b)", "echo $(a)(b)"):
+        with pytest.raises(SyntaxFailure, match="unexpected token"):
+            parse(text, Options(extglob=True))
+
+
+def test_here_documents_inside_substitutions_wait_for_their_line() -> None:
+    (sub,) = parts("$(cat <<E)\nx\nE\n")
+    assert isinstance(sub, n.CommandSub)
+
+
+def test_backslash_at_the_end_of_the_text() -> None:
+    assert parts("a\\") == (L("a\\"),)

@@ -49,4 +49,5 @@ def test_pieces() -> None:
         "x=1 echo \"a  b\" 'q\n' 1>&2 0>&- > f <> g"
     )
     assert command_text(parse("a >& f").statements[0].node) == "a &> f"
+    assert to_text(parse("f() { ${x!y}; }")) == "f () { ${x!y}; }"
     assert command_text(parse("! !").statements[0].node) == "! ! "

@@ -606,9 +606,6 @@ class Parser(AssignmentReader):
                     continue
                 wrapped = False
                 words.append(self.read_word())
-                if not words[-1].parts:  # type: ignore[union-attr]
-                    # Only line continuations: not a word after all.
-                    words.pop()
                 self.peek()
                 if len(words) == 1 and self.kind == OPERATOR and self.raw == "(" and not assigns and not redirects:
                     return self._function_after(self.text[start : self.pos], line)
@@ -634,7 +631,7 @@ class Parser(AssignmentReader):
         """A definition, when the first word in sight is followed by ``()``."""
         if assigns or redirects:
             return None
-        place, name = self.pos, self.raw
+        name = self.raw
         if not self.text.startswith("(", self.stop):
             # Cheap test before looking further: `name ()`.
             pos = self.stop
@@ -643,10 +640,6 @@ class Parser(AssignmentReader):
             if not self.text.startswith("(", pos):
                 return None
         self.skip()
-        if self.kind != OPERATOR or self.raw != "(":
-            self.pos = place
-            self.peek()
-            return None
         return self._function_after(name, line)
 
     def _function_after(self, name: str, line: int) -> Command:

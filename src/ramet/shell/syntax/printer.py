@@ -125,10 +125,7 @@ class _Printer:
         self.ended = text == " &" or (self.ended and not text)
 
     def last(self) -> str:
-        for text in reversed(self.out):
-            if text:
-                return text[-1]
-        return ""
+        return next((text[-1] for text in reversed(self.out) if text), "")
 
     def semicolon(self) -> None:
         if self.last() == "\n" or self.ended or (self.bash and self.last() == "&"):

@@ -1,0 +1,48 @@
+"""Parsed scripts are kept by their text, within bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from ramet.shell.syntax import Options, SyntaxFailure, cache, parse, parse_lines
+from ramet.shell.syntax import assignments as assignments_module
+from ramet.shell.syntax import words as words_module
+
+
+def test_the_same_text_is_parsed_once() -> None:
+    assert parse_lines("echo kept; x\ny") is parse_lines("echo kept; x\ny")
+    assert cache.recall("echo kept; x\ny", Options()) is parse_lines("echo kept; x\ny")
+    assert cache.recall("echo kept; x\ny", Options(extglob=True)) is None
+    assert parse("echo kept") is parse("echo kept")
+
+
+def test_what_fails_or_warns_is_not_kept() -> None:
+    for _ in range(2):
+        with pytest.raises(SyntaxFailure):
+            parse("echo )")
+    parse("cat <<E\nx")
+    assert cache.recall("cat <<E\nx", Options()) is None
+
+
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_scripts", {})
+    monkeypatch.setattr(cache, "_size", 0)
+    monkeypatch.setattr(cache, "_KEPT", 4)
+    monkeypatch.setattr(cache, "_CHARACTERS", 800)
+    for k in range(20):
+        parse(f"echo {k}")
+    assert len(cache._scripts) <= 4
+    parse("x" * 200)
+    assert cache.recall("x" * 200, Options()) is None
+    cache.remember("echo 19", Options(), ())
+    assert cache._size == sum(len(text) for text, _ in cache._scripts)
+
+
+def test_words_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_module, "_words", {})
+    monkeypatch.setattr(words_module, "_WORDS_KEPT", 3)
+    monkeypatch.setattr(assignments_module, "_assignments", {})
+    monkeypatch.setattr(assignments_module, "_ASSIGNMENTS_KEPT", 3)
+    parse("; ".join(f"a{k}=v{k} w{k}" for k in range(10)))
+    assert len(words_module._words) <= 3
+    assert len(assignments_module._assignments) <= 3
