@@ -126,8 +126,32 @@ def _concat(pieces: list[Text]) -> Text:
     runs = [piece.run for piece in merged]
     if len(runs) == 2:
         first, second = runs
-        return Text(False, lambda host: first(host) + second(host))
-    return Text(False, lambda host: "".join([run(host) for run in runs]))
+
+        def both(host: Any) -> str:
+            a, b = first(host), second(host)
+            if len(a) + len(b) > _LARGE:
+                _check_size(host, len(a) + len(b))
+            return a + b  # type: ignore[no-any-return]
+
+        return Text(False, both)
+
+    def joined(host: Any) -> str:
+        found = [run(host) for run in runs]
+        size = sum(map(len, found))
+        if size > _LARGE:
+            _check_size(host, size)
+        return "".join(found)
+
+    return Text(False, joined)
+
+
+_LARGE: Final = 1 << 24
+"""Below this size no text is worth asking the limits."""
+
+
+def _check_size(host: Any, size: int) -> None:
+    if size > host.budget.limits.string_bytes:
+        raise host.budget.exceeded("string_bytes")
 
 
 def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Final
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
 
-from ramet.shell.expand.errors import Discard
-from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.expand.errors import Discard, ShellError
+from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.session import Frame, FunctionDef, Session
 from ramet.shell.interp.traps import run_trap
 from ramet.shell.interp.variables import Scope
 
-HOP: Final = 48
-"""Calls that nest on one stack before the next one gets a task, and with it a stack, of its own."""
+HOP: Final = 40
+"""Levels that nest on one stack before the next one gets a task, and with it a stack, of its own."""
+
+
+async def hop(sh: Session, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Go on in a task of its own: however deep a script nests, no stack of ours does."""
+    stack = sh.stack
+    sh.stack = 0
+    try:
+        await sh.budget.breathe()
+        return await asyncio.create_task(work())
+    except ShellError as error:
+        # A traceback through thousands of levels costs more than the script.
+        raise error.with_traceback(None) from None
+    finally:
+        sh.stack = stack
 
 
 def call_function(sh: Session, function: FunctionDef, argv: list[str], scoped: bool = False) -> Result:
     """Run a function; `scoped` when the caller already opened its scope for assignments before the command."""
-    depth = sh.depth = sh.depth + 1
-    if not depth & 15:
-        if not depth % HOP:
-            return _hop(sh, function, argv, scoped)
-        if sh.budget.check():
-            return _pause(sh, function, argv, scoped)
+    sh.depth += 1
+    stack = sh.stack = sh.stack + 1
+    if stack >= HOP:
+        return _deep(sh, function, argv, scoped)
+    if not stack & 7 and sh.budget.check():
+        return _pause(sh, function, argv, scoped)
     return _call(sh, function, argv, scoped)
 
 
@@ -32,26 +46,31 @@ async def _pause(sh: Session, function: FunctionDef, argv: list[str], scoped: bo
         await sh.budget.breathe()
     except BaseException:
         sh.depth -= 1
+        sh.stack -= 1
         raise
     result = _call(sh, function, argv, scoped)
     return result if type(result) is int else await result  # type: ignore[misc]
 
 
-async def _hop(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
+async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> int:
     limit = sh.budget.limits.recursion
     nest = sh.store.get("FUNCNEST")
     if nest is not None and nest.isdigit() and 0 < int(nest) < limit:
         limit = int(nest)
     if sh.depth > limit:
         sh.depth -= 1
+        sh.stack -= 1
         raise Discard(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
 
     async def below() -> int:
+        sh.stack += 1
         result = _call(sh, function, argv, scoped)
         return result if type(result) is int else await result  # type: ignore[misc]
 
-    await sh.budget.breathe()
-    return await asyncio.create_task(below())
+    try:
+        return await hop(sh, below)
+    finally:
+        sh.stack -= 1
 
 
 def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
@@ -87,6 +106,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
             restore(name, saved)
     sh.params, sh.loops = frame.params, frame.loops
     sh.depth -= 1
+    sh.stack -= 1
     if frame.options is not None:
         _restore_options(sh, frame)
     return result
@@ -97,6 +117,7 @@ def _leave(sh: Session, frame: Frame) -> None:
     sh.store.pop()
     sh.params, sh.loops = frame.params, frame.loops
     sh.depth -= 1
+    sh.stack -= 1
     if frame.options is not None:
         _restore_options(sh, frame)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
     child = Session(shell)
-    child.depth = sh.depth + 1
+    child.depth, child.stack = sh.depth + 1, sh.stack + 5
     if child.depth > sh.budget.limits.recursion:
         raise sh.budget.exceeded("recursion", argv[0])
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget

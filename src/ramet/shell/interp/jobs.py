@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.interp import signals
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import send
@@ -81,6 +82,8 @@ class Jobs:
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.jobs: list[Job] = []
+        self.loose: set[Process] = set()
+        """Process substitutions that outlived their command."""
         self.reaped: dict[int, int] = {}
         """Statuses of processes that ended, by pid, for a later `wait`."""
         self.ended: deque[Job] = deque(maxlen=1000)
@@ -95,16 +98,22 @@ class Jobs:
         if len(self.shell.processes) >= parent.budget.limits.processes:
             work.close()
             raise parent.budget.exceeded("processes", "fork")
+        try:
+            parent.budget.check()
+        except BaseException:
+            work.close()
+            raise
         process = Process(self.shell.next_pid(), child)
         child.pid, child.process = process.pid, process
         self.shell.processes[process.pid] = process
-        process.task = asyncio.create_task(_contained(process, work))
+        process.task = asyncio.create_task(_contained(process, work, self.shell.starts.turn()))
         process.task.add_done_callback(lambda task: self._ended(process))
         process.task.add_done_callback(lambda task: work.close())  # cancelled before its first step, it never began
         return process
 
     def _ended(self, process: Process) -> None:
         self.shell.processes.pop(process.pid, None)
+        self.loose.discard(process)
         status = 128 + (process.killed or 15) if process.task.cancelled() else process.task.result()
         self.reaped[process.pid] = status
         if len(self.reaped) > 4096:
@@ -181,6 +190,9 @@ class Jobs:
     async def end(self) -> None:
         """Kill every job and wait until they are gone."""
         tasks = [job.process.task for job in self.jobs if job.running]
+        for process in self.loose:
+            tasks.append(process.task)
+            process.task.cancel()
         for job in self.jobs:
             if job.running:
                 job.process.killed = job.process.killed or 9
@@ -189,11 +201,54 @@ class Jobs:
             await asyncio.wait(tasks)
 
 
-async def _contained(process: Process, work: Coroutine[Any, Any, int]) -> int:
-    """The status of a process; a kill by signal is a status, not an exception."""
+class Starts:
+    """Lets processes start a few at a time, so that a script that forks without end cannot fill a turn of the loop."""
+
+    BURST = 16
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._burst = 0
+        self._pumping = False
+
+    def turn(self) -> asyncio.Future[None] | None:
+        """What a new process has to wait for before its first step; None for nothing."""
+        loop = asyncio.get_running_loop()
+        if not self._pumping:
+            self._pumping = True
+            loop.call_soon(self._pump, loop)
+        if self._burst < self.BURST and not self._waiting:
+            self._burst += 1
+            return None
+        future = loop.create_future()
+        self._waiting.append(future)
+        return future
+
+    def _pump(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._burst = 0
+        while self._waiting and self._burst < self.BURST:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+                self._burst += 1
+        if self._burst:
+            loop.call_soon(self._pump, loop)
+        else:
+            self._pumping = False
+
+
+async def _contained(process: Process, work: Coroutine[Any, Any, int], turn: asyncio.Future[None] | None) -> int:
+    """The status of a process; a kill by signal and the end of its time are statuses, not exceptions."""
     try:
+        if turn is not None:
+            await turn
         return await work
     except asyncio.CancelledError:
+        work.close()
         if process.killed:
             return 128 + process.killed
         raise
+    except TimeUp:
+        return 124
+    except (Cancelled, Killed):
+        return 137

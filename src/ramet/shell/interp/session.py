@@ -115,6 +115,7 @@ class Session:
         "shell",
         "shopts",
         "source",
+        "stack",
         "status",
         "store",
         "sub_level",
@@ -188,6 +189,7 @@ class Session:
         self.loops = 0
         self.ignore = 0
         self.depth = 0
+        self.stack = 0
         self.sub_level = 0
         self.globbing = False
         self.debugging = False
@@ -252,6 +254,7 @@ class Session:
         twin.frames, twin.source, twin.line = list(self.frames), self.source, self.line
         twin.loops, twin.ignore = 0, self.ignore
         twin.depth, twin.sub_level = self.depth + 1, self.sub_level + 1
+        twin.stack = self.stack + 3
         twin.globbing = False
         twin.pending = []
         twin.debugging, twin.in_trap = False, 0

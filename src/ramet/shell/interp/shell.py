@@ -11,8 +11,8 @@ EXIT trap runs). `session.jobs.settle()` waits for background jobs, `session.job
 
 from __future__ import annotations
 
-import asyncio
 import itertools
+import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
@@ -30,8 +30,8 @@ from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Run, drive
-from ramet.shell.interp.functions import HOP
-from ramet.shell.interp.jobs import Jobs, Process
+from ramet.shell.interp.functions import HOP, hop
+from ramet.shell.interp.jobs import Jobs, Process, Starts
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.simple import invoke, trace
 from ramet.shell.interp.specials import adopt_environment
@@ -41,6 +41,11 @@ from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import ArithCommand, CommandSub, ForArith, ProcessSub, Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import command_text, word_text
+from ramet.shell.syntax.scanner import Options
+
+if sys.getrecursionlimit() < 4000:
+    # Levels of a script nest some frames each before they move to a stack of their own.
+    sys.setrecursionlimit(4000)
 
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
@@ -58,6 +63,23 @@ def compiled(script: Script) -> Run:
             del _compiled[key]
     _compiled[id(script)] = (script, run)
     return run
+
+
+_later: dict[tuple[str, Options, int], tuple[Script, ...]] = {}
+"""Parsed texts of `eval`, whose lines are counted from where it stands."""
+
+
+def _recall(text: str, options: Options, line: int) -> tuple[Script, ...] | None:
+    return cache.recall(text, options) if line == 1 else _later.get((text, options, line))
+
+
+def _remember(text: str, options: Options, line: int, scripts: tuple[Script, ...]) -> None:
+    if line == 1:
+        cache.remember(text, options, scripts)
+    elif len(text) < 4096:
+        if len(_later) >= 512:
+            _later.clear()
+        _later[text, options, line] = scripts
 
 
 class Shell:
@@ -81,6 +103,7 @@ class Shell:
         self.name = name
         self.services = dict(services or {})
         self.processes: dict[int, Process] = {}
+        self.starts = Starts()
         self._pids = itertools.count(1001)
 
     def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> Session:
@@ -119,13 +142,21 @@ class Shell:
     ) -> int:
         """Run a text in a session; its exit status. What the text opened with `exec` stays open in the session."""
         session.budget = budget or Budget(self.limits)
+        session.store.limit = session.budget.limits.string_bytes
         kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
         for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
             session.fds[fd] = Description(stream if stream is not None else Null(), lent=True)
         try:
-            return await self._run_top(session, text, last)
+            status = await self._run_top(session, text, last)
+            if session.substitutions:
+                await subshell.end_substitutions(session, 0)
+            return status
+        except BaseException:
+            if session.substitutions:
+                await subshell.end_substitutions(session, 0, cancelled=True)
+            raise
         finally:
-            session.ignore = session.loops = session.depth = session.trace_level = 0
+            session.ignore = session.loops = session.depth = session.stack = session.trace_level = 0
             session.frames.clear()
             while session.store.scopes:
                 session.store.pop()
@@ -178,7 +209,7 @@ class Shell:
         """Run text line by line in this session: a status or control flow. `top` forgives a discarded line."""
         options = sh.syntax_options()
         plain = not (options.expand_aliases and sh.aliases)
-        known = cache.recall(text, options) if plain and line == 1 else None
+        known = _recall(text, options, line) if plain else None
         parser = (
             None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
         )
@@ -213,6 +244,8 @@ class Shell:
                 done.append(script)
             if "verbose" in sh.options:
                 sh.err(text if not done or len(done) == 1 else "")
+            if sh.budget.check():
+                await sh.budget.breathe()
             if top:
                 sh.ignore = sh.loops = 0
             try:
@@ -237,8 +270,8 @@ class Shell:
                 plain = False
             if sh.noexec and top:
                 continue
-        if known is None and plain and parser is not None and line == 1 and not (options.expand_aliases and sh.aliases):
-            cache.remember(text, options, tuple(done))
+        if known is None and plain and not (options.expand_aliases and sh.aliases):
+            _remember(text, options, line, tuple(done))
         return int(result)
 
     def _unwind(self, sh: Session) -> None:
@@ -248,7 +281,8 @@ class Shell:
             sh.params = frame.params
         while sh.store.scopes:
             sh.store.pop()
-        sh.depth = 0 if sh.parent is None else sh.depth
+        if sh.parent is None:
+            sh.depth = sh.stack = 0
 
     def _leave(self, sh: Session, status: int) -> int:
         sh.flow_status = sh.status = status
@@ -276,8 +310,8 @@ class Shell:
     def process_path(self, sh: Session, node: ProcessSub) -> Awaitable[str]:
         return subshell.process_path(sh, node)
 
-    async def end_substitutions(self, sh: Session, mark: int) -> None:
-        await subshell.end_substitutions(sh, mark)
+    async def end_substitutions(self, sh: Session, mark: int, cancelled: bool = False) -> None:
+        await subshell.end_substitutions(sh, mark, cancelled)
 
     async def globbed(self, sh: Session, fields: list[str]) -> list[str]:
         sh.globbing = False
@@ -315,10 +349,13 @@ class Shell:
 
     async def below(self, sh: Session, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         """Run something that nests (eval, source); now and then in a task of its own, so that no stack overflows."""
-        if sh.depth % HOP:
-            return await work()
-        await sh.budget.breathe()
-        return await asyncio.create_task(work())
+        if sh.stack < HOP:
+            sh.stack += 1
+            try:
+                return await work()
+            finally:
+                sh.stack -= 1
+        return await hop(sh, work)
 
     async def exists(self, path: Path) -> bool:
         try:

@@ -242,6 +242,10 @@ def _general(
         mark = len(sh.substitutions)
         try:
             return await run(sh, argv)
+        except BaseException:
+            if len(sh.substitutions) > mark:
+                await sh.shell.end_substitutions(sh, mark, cancelled=True)
+            raise
         finally:
             if len(sh.substitutions) > mark:
                 await sh.shell.end_substitutions(sh, mark)

@@ -15,6 +15,8 @@ from ramet.shell.expand.errors import Fatal, ShellError
 from ramet.shell.expand.patterns import PatternTooCostly
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
+from ramet.shell.interp.functions import HOP, hop
+from ramet.shell.interp.jobs import Process
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, exit_trap
 from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Simple
@@ -44,6 +46,12 @@ def settle(sh: Session, result: int) -> int:
 
 async def run_shell(sh: Session, run: Run) -> int:
     """Run the body of a forked shell and close it; never raises for what a script does."""
+    if sh.stack >= HOP:
+        return await hop(sh, lambda: _run_shell(sh, run))
+    return await _run_shell(sh, run)
+
+
+async def _run_shell(sh: Session, run: Run) -> int:
     try:
         try:
             result: Any = run(sh)
@@ -61,9 +69,13 @@ async def run_shell(sh: Session, run: Run) -> int:
         return report(sh, error)
     except Killed as killed:
         return 128 + killed.signal
+    except BaseException:
+        if sh.substitutions:
+            await end_substitutions(sh, 0, cancelled=True)
+        raise
     finally:
         if sh.substitutions:
-            await sh.shell.end_substitutions(sh, 0)
+            await end_substitutions(sh, 0)
         try:
             await release_all(sh.fds)
         except OSError as error:
@@ -124,12 +136,12 @@ def _cat(simple: Simple) -> Run:
 
 
 class Substitution:
-    """A running process substitution: its descriptor here, and the task of its shell."""
+    """A running process substitution: its descriptor here, its process, and whether it reads what we write."""
 
-    __slots__ = ("fd", "task")
+    __slots__ = ("fd", "process", "reads")
 
-    def __init__(self, fd: int, task: asyncio.Task[int]) -> None:
-        self.fd, self.task = fd, task
+    def __init__(self, fd: int, process: Process, reads: bool) -> None:
+        self.fd, self.process, self.reads = fd, process, reads
 
 
 async def process_path(sh: Session, node: ProcessSub) -> str:
@@ -147,12 +159,16 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     sh.fds[fd] = Description(ours)
     process = sh.jobs.spawn(sh, child, run_shell(child, sh.shell.compiled(node.body)))
     sh.background = process.pid
-    sh.substitutions.append(Substitution(fd, process.task))
+    sh.substitutions.append(Substitution(fd, process, node.direction == ">"))
     return f"/dev/fd/{fd}"
 
 
-async def end_substitutions(sh: Session, mark: int) -> None:
-    """The command is done with its process substitutions: close our ends and let the writers finish."""
+async def end_substitutions(sh: Session, mark: int, cancelled: bool = False) -> None:
+    """The command is done with its process substitutions: close our ends.
+
+    One that reads what we wrote gets a moment to say what it found (bash would go on, but that output would still
+    arrive). What still runs afterwards belongs to the job table, and ends with it.
+    """
     ending = sh.substitutions[mark:]
     del sh.substitutions[mark:]
     for substitution in ending:
@@ -161,11 +177,14 @@ async def end_substitutions(sh: Session, mark: int) -> None:
             closing = description.release()
             if closing is not None:
                 await closing
-    for substitution in ending:
-        if not substitution.task.done():
-            # One that reads what we wrote gets the time to say what it found; bash would not wait, but its output
-            # would still arrive.
-            try:
-                await asyncio.wait_for(asyncio.shield(substitution.task), 0.05)
-            except (TimeoutError, Killed):
-                continue
+    tasks = [one.process.task for one in ending if not one.process.task.done()]
+    if cancelled:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        return
+    readers = [one.process.task for one in ending if one.reads and not one.process.task.done()]
+    if readers:
+        await asyncio.wait(readers, timeout=0.05)
+    sh.jobs.loose.update(one.process for one in ending if not one.process.task.done())

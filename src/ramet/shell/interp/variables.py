@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from ramet.core.errors import LimitExceeded
 from ramet.shell.expand.errors import Discard, Readonly
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -70,13 +71,14 @@ class Scope(dict[str, Saved]):
 
 
 class Variables:
-    __slots__ = ("arith", "attrs", "host", "key_of", "scopes", "token", "values", "warn")
+    __slots__ = ("arith", "attrs", "host", "key_of", "limit", "scopes", "token", "values", "warn")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
         self.attrs: dict[str, int] = {}
         self.scopes: list[Scope] = []
         self.token: object = object()
+        self.limit = 1 << 29
         self.host: object = None
         self.arith: Callable[[str], int] = int
         self.key_of: Callable[[str], str] = str
@@ -233,6 +235,8 @@ class Variables:
             value = self.transform(name, value)
         elif append:
             value = (self.get(name) or "") + value
+            if len(value) > self.limit:
+                raise LimitExceeded("string_bytes", self.limit)
         if type(old) is str or old is None:
             self.values[name] = value
         elif type(old) is Indexed:
