@@ -8,7 +8,7 @@ from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.errors import Discard, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Builtin, Frame, Session
@@ -57,7 +57,8 @@ def evaluate(sh: Session, argv: list[str]) -> Result:
 async def _evaluate(sh: Session, text: str) -> int:
     sh.depth += 1
     if sh.depth > sh.budget.limits.recursion:
-        raise sh.budget.exceeded("recursion", "eval")
+        sh.depth -= 1
+        raise Discard(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
     try:
         return await sh.shell.below(
@@ -91,7 +92,8 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         return 1
     sh.depth += 1
     if sh.depth > sh.budget.limits.recursion:
-        raise sh.budget.exceeded("recursion", name)
+        sh.depth -= 1
+        raise Discard(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
     frame = Frame("source", file, sh.line, sh.params, sh.loops, function=False)
     sh.frames.append(frame)
     before = sh.params
