@@ -223,7 +223,7 @@ def test_a_subshell_changes_nothing_outside() -> None:
     async def work(box: Box) -> None:
         script = """
         x=1; a=(1 2); declare -A m=([k]=v); f() { echo old; }; set +e; trap 'echo t' USR1
-        (x=2; a[0]=9; m[k]=9; f() { echo new; }; set -e; cd /dev; umask 0; trap - USR1; shopt -s nullglob; exec 1>/dev/null)
+        (x=2; a[0]=9; m[k]=9; f() { echo new; }; set -e; cd /dev; umask 0; trap - USR1; shopt -s nullglob)
         y=$(x=3; a+=(3); m[j]=1; echo "${a[*]}")
         echo "$x ${a[*]} ${m[*]} $(f) $PWD $y"; case $- in *e*) echo e;; esac; umask; shopt nullglob; trap -p
         """

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ramet.core import paths
 from ramet.shell.expand import words
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import For, ForArith, Select, While, Word
@@ -91,7 +91,11 @@ def compile_for(node: For, body: Run) -> Run:
                     if not await sh.shell.before_compound(sh, node):
                         continue
                 if name in store.attrs or sh.allexport:
-                    store.set(name, str(item))
+                    try:
+                        store.set(name, str(item))
+                    except Readonly as error:
+                        status = sh.error(error.message)
+                        break
                 else:
                     old = sh.vars.get(name)
                     if type(old) is str or old is None:

@@ -286,9 +286,6 @@ async def _with_assignments(
                 store.writable(assign.name)
             except Readonly as error:
                 sh.complain(error.message)
-                sh.status = 1
-                if argv[0] in BUILTINS or argv[0] in sh.functions:
-                    return 1
                 continue
             store.save(assign.name)
             if assign.literal is not None:

@@ -108,7 +108,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     if "inherit_errexit" not in sh.shopts and not sh.posix:
         child.set_option("errexit", False)
     child.trace_level += 1
-    sh.substitution_status = await run_shell(child, run)
+    sh.status = sh.substitution_status = await run_shell(child, run)
     data = capture.getvalue().rstrip(b"\n")
     if b"\0" in data:
         sh.complain("warning: command substitution: ignored null byte in input")

@@ -226,7 +226,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
             return False
     old_flags = store.attrs.get(name, 0)
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
-        prefix = "" if request.command == "declare" and not request.remove else f"{request.command}: "
+        prefix = "" if request.command in ("export", "readonly") else f"{request.command}: "
         sh.complain(f"{prefix}{name}: readonly variable")
         return False
     if not _shape(sh, request, name, key, assignment):

@@ -549,10 +549,13 @@ def complete(sh: Session, argv: list[str]) -> Result:
         return 0
     if words[0] == "-p":
         status = 0
+        lines = ""
         for name in words[1:]:
             if name not in sh.completions:
                 status = sh.error(f"complete: {name}: no completion specification")
-        return status
+            else:
+                lines += f"complete {sh.completions[name]} {name}\n"
+        return status or sh.out(encode(lines), "complete")
     sh.completions[words[-1]] = " ".join(quote.word(word) for word in words[:-1])
     return 0
 
