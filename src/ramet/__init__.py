@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ramet.core.limits import Limits as Limits
     from ramet.workspace.mounts import MountMode as MountMode
     from ramet.workspace.result import IOResult as IOResult
+    from ramet.workspace.store import Store as Store
     from ramet.workspace.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
@@ -28,10 +29,21 @@ _PLACES = {
     "MountMode": "ramet.workspace.mounts",
     "RAMResource": "ramet.backends.ram",
     "RametError": "ramet.core.errors",
+    "Store": "ramet.workspace.store",
     "Workspace": "ramet.workspace.workspace",
 }
 
-__all__ = ["DiskResource", "IOResult", "Limits", "MountMode", "RAMResource", "RametError", "Workspace", "__version__"]
+__all__ = [
+    "DiskResource",
+    "IOResult",
+    "Limits",
+    "MountMode",
+    "RAMResource",
+    "RametError",
+    "Store",
+    "Workspace",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -312,6 +312,18 @@ class RAMResource:
                 if isinstance(node, Dir):
                     pending.append((below, node))
 
+    def node(self, path: Path) -> Node:
+        """The node itself, for whoever commits the tree; it must not be changed."""
+        return self._node(path)
+
+    def linked(self, number: int) -> File:
+        """The file with several names that an entry's number stands for."""
+        return self._shared[number]
+
+    def adopt(self, root: Dir, shared: dict[int, File]) -> None:
+        """Begin with a tree that someone else has built and that no resource owns."""
+        self._root, self._shared, self._shared_token = root, shared, Token()
+
     def put_now(self, path: Path, content: Blocks) -> None:
         """Create or replace a file at once; its parent must exist."""
         self._store(path, content, How.REPLACE, 0, None)
@@ -389,7 +401,7 @@ class RAMResource:
 
     def _own_table(self) -> dict[int, File]:
         if self._shared_token is not self._token:
-            self._shared = dict(self._shared)
+            self._shared = self._shared.copy()
             self._shared_token = self._token
         return self._shared
 
@@ -458,7 +470,7 @@ class RAMResource:
             file.stat = None
             if file.nlink:
                 return
-            del self._own_table()[entry]
+            self._own_table().pop(entry, None)
         else:
             file = entry
         self._used -= file.content.size

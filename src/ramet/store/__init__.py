@@ -1,0 +1,1 @@
+"""The store: every state of a workspace as chunks, packs, trees and revisions over one small object interface."""

@@ -37,19 +37,22 @@ class RestoreReport:
         self.problems.append(problem)
 
 
-def to_state_dict(ws: Workspace) -> dict[str, Any]:
-    """Everything that is captured. Blobs are lazy: they are read when the state is written somewhere."""
+def to_state_dict(ws: Workspace, *, content: bool = True) -> dict[str, Any]:
+    """Everything that is captured. Blobs are lazy: they are read when the state is written somewhere.
+
+    Without `content` it is the kernel alone: a revision keeps mounts and contents in its own way.
+    """
     left_out: list[str] = []
-    mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)]
+    mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)] if content else []
     return {
         "format": FORMAT,
         "version": VERSION,
-        "created_at": ws.settings.clock(),
+        **({"created_at": ws.settings.clock()} if content else {}),
         "mounts": [mount for mount in mounts if not (mount["scratch"] and not mount["files"] and not mount["dirs"])],
         "sessions": [_session_state(ws, session.session_id) for session in ws.list_sessions()],
         "max_drain_bytes": ws.settings.max_drain_bytes,
         "dirty_inodes": [],
-        "cache": {"entries": _cache_state(ws)},
+        "cache": {"entries": _cache_state(ws) if content else []},
         "history": {"records": [record.as_dict() for record in ws.history]},
         "jobs": finished_jobs(ws),
         "left_out": left_out,

@@ -1,0 +1,41 @@
+"""Cutting files into chunks: small files whole, large ones where their content says, so an insertion moves one cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pyfastcdc import FastCDC
+
+WHOLE: Final = 1024 * 1024
+"""Files up to this size are one chunk."""
+MINIMUM, AVERAGE, MAXIMUM = 64 * 1024, 256 * 1024, 1024 * 1024
+
+_cutter: Final = FastCDC(avg_size=AVERAGE, min_size=MINIMUM, max_size=MAXIMUM)
+_WINDOW: Final = 16 * 1024 * 1024
+
+
+def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The chunks of a content of known size; memory is bounded by the window, not by the content."""
+    if size <= WHOLE:
+        yield b"".join(blocks)
+        return
+    pending: list[bytes] = []
+    held = 0
+    for block in blocks:
+        pending.append(block)
+        held += len(block)
+        if held >= _WINDOW:
+            window = b"".join(pending)
+            done = 0
+            # The last maximum's worth may still be cut differently when more bytes follow.
+            for chunk in _cutter.cut_buf(window):
+                if chunk.offset + chunk.length > len(window) - MAXIMUM:
+                    break
+                yield window[chunk.offset : chunk.offset + chunk.length]
+                done = chunk.offset + chunk.length
+            pending = [window[done:]]
+            held = len(pending[0])
+    rest = b"".join(pending)
+    for chunk in _cutter.cut_buf(rest):
+        yield rest[chunk.offset : chunk.offset + chunk.length]

@@ -1,0 +1,91 @@
+"""What changed between two trees: only directories that differ are looked into, content is compared by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ramet.core.paths import decode as decode_name
+from ramet.store import trees
+from ramet.store.ids import TreeId
+from ramet.store.trees import DIR, Node
+
+What = Literal["added", "removed", "modified", "renamed"]
+Read = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One path that differs. `old` is where a renamed file was before."""
+
+    path: str
+    what: What
+    before: Node | None = None
+    after: Node | None = None
+    old: str | None = None
+
+
+def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bool = True) -> list[Difference]:
+    """Differences in order of their paths; with `renames`, a file that only moved is one difference, not two."""
+    found = list(_compare(read, before, after, ""))
+    return _paired(found) if renames else found
+
+
+def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str) -> Iterator[Difference]:
+    if before == after:
+        return
+    old = {node.name: node for node in trees.decode(read(before))} if before is not None else {}
+    new = {node.name: node for node in trees.decode(read(after))} if after is not None else {}
+    for name in sorted({*old, *new}):
+        was, now = old.get(name), new.get(name)
+        path = f"{where}/{decode_name(name)}"
+        if was is not None and now is not None and was.kind == now.kind == DIR:
+            if was.mode != now.mode:
+                yield Difference(path, "modified", was, now)
+            yield from _compare(read, was.tree, now.tree, path)
+            continue
+        if was is not None and now is not None and was.kind == now.kind:
+            if (was.payload, was.mode) != (now.payload, now.mode):
+                yield Difference(path, "modified", was, now)
+            continue
+        if was is not None:
+            yield Difference(path, "removed", was)
+            if was.kind == DIR:
+                yield from _compare(read, was.tree, None, path)
+        if now is not None:
+            yield Difference(path, "added", None, now)
+            if now.kind == DIR:
+                yield from _compare(read, None, now.tree, path)
+
+
+def _paired(found: list[Difference]) -> list[Difference]:
+    """Removed and added files with the same content are a rename; an empty file has no content to tell it by."""
+    gone: dict[bytes, list[Difference]] = {}
+    for difference in found:
+        node = difference.before
+        if difference.what == "removed" and node is not None and node.kind != DIR and node.payload:
+            gone.setdefault(node.payload, []).append(difference)
+    moved: set[str] = set()
+    result: list[Difference] = []
+    for difference in found:
+        node = difference.after
+        if difference.what == "added" and node is not None and node.kind != DIR and gone.get(node.payload):
+            source = gone[node.payload].pop(0)
+            moved.add(source.path)
+            result.append(Difference(difference.path, "renamed", source.before, node, source.path))
+        else:
+            result.append(difference)
+    return [d for d in result if not (d.what == "removed" and d.path in moved)]
+
+
+def summary(differences: list[Difference], limit: int = 200) -> dict[str, object]:
+    """The shape that is recorded on a revision: names and counts, bounded."""
+    shown: dict[str, object] = {}
+    for what in ("added", "removed", "modified"):
+        names = [d.path for d in differences if d.what == what]
+        shown[what] = names[:limit]
+        shown[f"{what}_count"] = len(names)
+    renamed = [[d.old, d.path] for d in differences if d.what == "renamed"]
+    shown["renamed"], shown["renamed_count"] = renamed[:limit], len(renamed)
+    return shown

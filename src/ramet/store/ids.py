@@ -1,0 +1,33 @@
+"""Typed ids. Equal content has equal ids, whatever the store, the compression or the encryption."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final, NewType
+
+from blake3 import blake3
+
+ChunkId = NewType("ChunkId", bytes)
+TreeId = NewType("TreeId", bytes)
+RevisionId = NewType("RevisionId", bytes)
+ObjectId = ChunkId | TreeId | RevisionId
+
+SIZE: Final = 32
+TREE_TAG: Final = b"ramet tree 1\n"
+REVISION_TAG: Final = b"ramet revision 1\n"
+
+
+def chunk_id(data: bytes) -> ChunkId:
+    """BLAKE3 of the bytes: bulk data wants the fastest digest there is."""
+    return ChunkId(blake3(data).digest())
+
+
+def tree_id(encoded: bytes) -> TreeId:
+    return TreeId(hashlib.sha256(TREE_TAG + encoded).digest())
+
+
+def revision_id(encoded: bytes) -> RevisionId:
+    return RevisionId(hashlib.sha256(REVISION_TAG + encoded).digest())
+
+
+EMPTY_CHUNK: Final = chunk_id(b"")

@@ -1,0 +1,248 @@
+"""`Objects`: the few things a store needs of whatever keeps its bytes: a directory, memory, or any object store.
+
+Rules that every implementation keeps: an object appears whole or not at all; `create` succeeds for exactly one of many
+callers; what `put` or `create` returned from survives a crash of this process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from typing import Any, Final, Protocol
+
+from ramet.core.errors import RametError, missing_extra
+
+TEMPORARY: Final = ".tmp-"
+
+
+class Objects(Protocol):
+    def get(self, key: str) -> bytes:
+        """The whole object; KeyError when it is not there."""
+        ...
+
+    def get_range(self, key: str, start: int, size: int) -> bytes: ...
+
+    def put(self, key: str, data: bytes) -> None: ...
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Create the object; False when the key exists already, which then stays as it is."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove an object; nothing happens when it is not there."""
+        ...
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        """Keys below a prefix that sort after `after`, in order."""
+        ...
+
+
+class MemoryObjects:
+    """For tests and throw-away stores."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes:
+        return self._objects[key]
+
+    def get_range(self, key: str, start: int, size: int) -> bytes:
+        return self._objects[key][start : start + size]
+
+    def put(self, key: str, data: bytes) -> None:
+        self._objects[key] = data
+
+    def create(self, key: str, data: bytes) -> bool:
+        return self._objects.setdefault(key, data) is data
+
+    def delete(self, key: str) -> None:
+        self._objects.pop(key, None)
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        yield from sorted(key for key in self._objects if key.startswith(prefix) and key > after)
+
+
+class DirectoryObjects:
+    """A directory of files. Writes go to a temporary name, are synced, and get their real name by rename or link."""
+
+    def __init__(self, root: str, *, sync: bool = True) -> None:
+        self.root = os.path.abspath(os.path.expanduser(root))
+        self._sync = sync
+        self._made: set[str] = set()
+        os.makedirs(self.root, exist_ok=True)
+
+    def _path(self, key: str) -> str:
+        return f"{self.root}/{key}"
+
+    def get(self, key: str) -> bytes:
+        try:
+            with open(self._path(key), "rb") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            raise KeyError(key) from None
+
+    def get_range(self, key: str, start: int, size: int) -> bytes:
+        try:
+            fd = os.open(self._path(key), os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise KeyError(key) from None
+        try:
+            return os.pread(fd, size, start)
+        finally:
+            os.close(fd)
+
+    def put(self, key: str, data: bytes) -> None:
+        temporary = self._written(key, data)
+        os.rename(temporary, self._path(key))
+        self._settle(key)
+
+    def create(self, key: str, data: bytes) -> bool:
+        temporary = self._written(key, data)
+        try:
+            os.link(temporary, self._path(key))
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(temporary)
+        self._settle(key)
+        return True
+
+    def _written(self, key: str, data: bytes) -> str:
+        folder = os.path.dirname(self._path(key))
+        if folder not in self._made:
+            os.makedirs(folder, exist_ok=True)
+            self._made.add(folder)
+        temporary = f"{folder}/{TEMPORARY}{secrets.token_hex(8)}"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            if self._sync:
+                os.fdatasync(fd)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        finally:
+            os.close(fd)
+        return temporary
+
+    def _settle(self, key: str) -> None:
+        if not self._sync:
+            return
+        fd = os.open(os.path.dirname(self._path(key)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def delete(self, key: str) -> None:
+        try:
+            os.unlink(self._path(key))
+        except FileNotFoundError:
+            return
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        folder, _, start = prefix.rpartition("/")
+        yield from self._walk(folder, start, after)
+
+    def _walk(self, folder: str, start: str, after: str) -> Iterator[str]:
+        top = self._path(folder) if folder else self.root
+        try:
+            entries = sorted(os.scandir(top), key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for entry in entries:
+            if not entry.name.startswith(start) or entry.name.startswith(TEMPORARY):
+                continue
+            key = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir():
+                if key + "/\U0010ffff" > after:
+                    yield from self._walk(key, "", after)
+            elif key > after:
+                yield key
+
+
+class ObstoreObjects:
+    """Anything obstore talks to: S3 and its family, GCS, Azure."""
+
+    def __init__(self, store: Any, prefix: str = "") -> None:
+        self._store = store
+        self._prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
+
+    def get(self, key: str) -> bytes:
+        import obstore
+
+        try:
+            return bytes(obstore.get(self._store, self._prefix + key).bytes())
+        except FileNotFoundError:
+            raise KeyError(key) from None
+
+    def get_range(self, key: str, start: int, size: int) -> bytes:
+        import obstore
+
+        try:
+            return bytes(obstore.get_range(self._store, self._prefix + key, start=start, length=size))
+        except FileNotFoundError:
+            raise KeyError(key) from None
+
+    def put(self, key: str, data: bytes) -> None:
+        import obstore
+
+        obstore.put(self._store, self._prefix + key, data)
+
+    def create(self, key: str, data: bytes) -> bool:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        try:
+            obstore.put(self._store, self._prefix + key, data, mode="create")
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def delete(self, key: str) -> None:
+        import obstore
+
+        try:
+            obstore.delete(self._store, self._prefix + key)
+        except FileNotFoundError:
+            return
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        import obstore
+
+        offset = self._prefix + after if after else None
+        keys: list[str] = []
+        for batch in obstore.list(self._store, self._prefix + prefix, offset=offset):
+            keys.extend(meta["path"] for meta in batch)
+        for key in sorted(keys):
+            yield key[len(self._prefix) :]
+
+
+def open_objects(url: str, **options: Any) -> Objects:
+    """`memory:`, a path, or a URL that obstore understands (`s3://bucket/prefix`, `gs://`, `az://`)."""
+    if url in ("memory:", "memory://"):
+        return MemoryObjects()
+    if "://" not in url:
+        return DirectoryObjects(url)
+    try:
+        from obstore.store import from_url
+    except ImportError:
+        raise missing_extra("s3", f"a store at {url.split('://')[0]}://") from None
+    return ObstoreObjects(from_url(url, **options))
+
+
+def prove_create(objects: Objects) -> None:
+    """Refuse a server that ignores the condition of `create`: refs on it would lose updates."""
+    key = f"probes/{secrets.token_hex(8)}"
+    try:
+        if not objects.create(key, b"1") or objects.create(key, b"2") or objects.get(key) != b"1":
+            raise RametError(
+                "store_unsafe_refs",
+                "the object store does not honour create-if-absent",
+                "use another server, or keep the refs in PostgreSQL",
+            )
+    finally:
+        objects.delete(key)

@@ -1,0 +1,242 @@
+"""Packs: many chunks and trees in one object, joined into blocks that are compressed together, with an index beside it.
+
+    packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 256 KiB
+    packs/<id>.idx    "RAMETIX1", count (4), then sorted records:
+                      id (32), start of the frame (8), size of the frame (4), offset in the block (4), size (4)
+
+The id of a pack is the BLAKE3 of its bytes, so writing one twice changes nothing. The index is sorted and of fixed
+width: a look-up is a binary search in the bytes as they are, and nothing has to be parsed to open a store.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from blake3 import blake3
+
+from ramet.core.errors import RametError
+from ramet.store.ids import SIZE
+from ramet.store.objects import Objects
+
+try:
+    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+except ImportError:
+    from backports import zstd
+
+PACK_MAGIC, INDEX_MAGIC = b"RAMETPK1", b"RAMETIX1"
+BLOCK: Final = 256 * 1024
+PACK: Final = 64 * 1024 * 1024
+LEVEL: Final = 1
+RECORD: Final = struct.Struct(">32sQIII")
+MANY: Final = 2000
+"""Questions after which a writer would rather know all ids than search for each."""
+KEPT_FRAMES: Final = 64 * 1024 * 1024
+
+
+class Place(NamedTuple):
+    """Where an object lies: in which pack, in which compressed frame, and where inside it."""
+
+    pack: str
+    start: int
+    length: int
+    offset: int
+    size: int
+
+
+class Index:
+    """The index of one pack, searched in its bytes."""
+
+    __slots__ = ("_data", "count", "pack")
+
+    def __init__(self, pack: str, data: bytes) -> None:
+        if data[:8] != INDEX_MAGIC or (len(data) - 12) % RECORD.size:
+            raise RametError("store_corrupt", f"the index of pack {pack} is damaged", "run verify, then repair")
+        self.pack = pack
+        self._data = data
+        self.count = int.from_bytes(data[8:12], "big")
+
+    def find(self, key: bytes) -> Place | None:
+        low, high, data, width = 0, self.count, self._data, RECORD.size
+        while low < high:
+            middle = (low + high) // 2
+            at = 12 + middle * width
+            found = data[at : at + SIZE]
+            if found < key:
+                low = middle + 1
+            elif found > key:
+                high = middle
+            else:
+                _, start, length, offset, size = RECORD.unpack_from(data, at)
+                return Place(self.pack, start, length, offset, size)
+        return None
+
+    def ids(self) -> Iterator[bytes]:
+        for at in range(12, len(self._data), RECORD.size):
+            yield self._data[at : at + SIZE]
+
+
+class PackReader:
+    """All packs of a store: finds objects by id, keeps indexes and the last frames."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._indexes: dict[str, Index] = {}
+        self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._kept = 0
+        self._lock = threading.Lock()
+
+    def refresh(self) -> None:
+        """Learn of packs that others have written."""
+        for key in self._objects.list("packs/"):
+            if key.endswith(".idx"):
+                name = key[6:-4]
+                if name not in self._indexes:
+                    self._indexes[name] = Index(name, self._objects.get(key))
+
+    def add(self, name: str, index: bytes) -> None:
+        self._indexes[name] = Index(name, index)
+
+    def packs(self) -> list[str]:
+        return sorted(self._indexes)
+
+    def index(self, name: str) -> Index:
+        return self._indexes[name]
+
+    def find(self, key: bytes) -> Place | None:
+        for index in reversed(self._indexes.values()):
+            place = index.find(key)
+            if place is not None:
+                return place
+        return None
+
+    def known(self) -> set[bytes]:
+        """Every id of the store, for a commit that asks often."""
+        found: set[bytes] = set()
+        for index in self._indexes.values():
+            found.update(index.ids())
+        return found
+
+    def read(self, key: bytes) -> bytes:
+        place = self.find(key)
+        if place is None:
+            self.refresh()
+            place = self.find(key)
+        if place is None:
+            raise RametError("store_corrupt", f"object {key.hex()} is missing", "run verify to see what it affects")
+        frame = self._frame(place)
+        return frame[place.offset : place.offset + place.size]
+
+    def _frame(self, place: Place) -> bytes:
+        key = (place.pack, place.start)
+        with self._lock:
+            frame = self._frames.get(key)
+            if frame is not None:
+                self._frames.move_to_end(key)
+                return frame
+        try:
+            raw = self._objects.get_range(f"packs/{place.pack}.pack", place.start, place.length)
+            frame = bytes(zstd.decompress(raw))
+        except (KeyError, zstd.ZstdError) as error:
+            raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
+        with self._lock:
+            self._frames[key] = frame
+            self._kept += len(frame)
+            while self._kept > KEPT_FRAMES and len(self._frames) > 1:
+                _, oldest = self._frames.popitem(last=False)
+                self._kept -= len(oldest)
+        return frame
+
+
+class PackWriter:
+    """Collects objects into blocks, compresses them beside the caller, writes packs; `finish()` makes all durable."""
+
+    def __init__(self, objects: Objects, reader: PackReader) -> None:
+        self._objects, self._reader = objects, reader
+        self._mine: set[bytes] = set()
+        self._known: set[bytes] | None = None
+        self._asked = 0
+        self._block: list[bytes] = []
+        self._block_ids: list[tuple[bytes, int, int]] = []
+        self._block_size = 0
+        self._pending: list[tuple[Future[bytes], list[tuple[bytes, int, int]]]] = []
+        self._frames: list[bytes] = []
+        self._records: list[tuple[bytes, int, int, int, int]] = []
+        self._size = len(PACK_MAGIC)
+        self._pool: ThreadPoolExecutor | None = None
+        self.objects_written = 0
+        self.bytes_written = 0
+
+    def add(self, key: bytes, data: bytes) -> None:
+        """Keep an object unless the store has it."""
+        if self.has(key):
+            return
+        self._mine.add(key)
+        if self._block_size and self._block_size + len(data) > BLOCK:
+            self._close_block()
+        self._block_ids.append((key, self._block_size, len(data)))
+        self._block.append(data)
+        self._block_size += len(data)
+        self.objects_written += 1
+
+    def has(self, key: bytes) -> bool:
+        if key in self._mine:
+            return True
+        if self._known is not None:
+            return key in self._known
+        self._asked += 1
+        if self._asked > MANY:
+            self._known = self._reader.known()
+        return self._reader.find(key) is not None
+
+    def _close_block(self) -> None:
+        if not self._block_ids:
+            return
+        data = self._block[0] if len(self._block) == 1 else b"".join(self._block)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
+        self._pending.append((self._pool.submit(zstd.compress, data, LEVEL), self._block_ids))
+        self._block, self._block_ids, self._block_size = [], [], 0
+        if len(self._pending) > 16:
+            self._collect(8)
+
+    def _collect(self, leave: int = 0) -> None:
+        while len(self._pending) > leave:
+            future, ids = self._pending.pop(0)
+            frame = future.result()
+            for key, offset, size in ids:
+                self._records.append((key, self._size, len(frame), offset, size))
+            self._frames.append(frame)
+            self._size += len(frame)
+            if self._size >= PACK:
+                self._write_pack()
+
+    def _write_pack(self) -> None:
+        if not self._records:
+            return
+        data = b"".join((PACK_MAGIC, *self._frames))
+        name = blake3(data).hexdigest()
+        self._records.sort()
+        index = INDEX_MAGIC + len(self._records).to_bytes(4, "big") + b"".join(RECORD.pack(*r) for r in self._records)
+        # The index names what the pack holds, so it must not be there before the pack is.
+        self._objects.put(f"packs/{name}.pack", data)
+        self._objects.put(f"packs/{name}.idx", index)
+        self._reader.add(name, index)
+        self.bytes_written += len(data) + len(index)
+        self._frames, self._records, self._size = [], [], len(PACK_MAGIC)
+
+    def finish(self) -> None:
+        self._close_block()
+        self._collect()
+        self._write_pack()
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def abandon(self) -> None:
+        """Forget what was not written; packs that were are garbage, never a hole."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)

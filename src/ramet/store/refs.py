@@ -1,0 +1,222 @@
+"""Refs: the only thing of a store that moves. A workspace has a numbered log; its last entry is what holds now.
+
+    refs/<workspace>/<20-digit number>     {"head", "fence", "holder", "expires", "kind", ...}
+
+Appending is create-if-absent of the next number: an atomic compare-and-swap on a disk, on S3 and in memory alike. The
+head and the lease live in the same log, so whoever takes a lease over moves the log on, and a writer that wakes up late
+fails its next append: it cannot overwrite anything, and it learns that its fence is not the current one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ramet.core.errors import RametError
+from ramet.store.ids import RevisionId
+from ramet.store.objects import Objects
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+TTL: Final = 60.0
+SKEW: Final = 5.0
+"""Seconds by which clocks may disagree: a lease of another machine is dead only this long after its end."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a workspace's log."""
+
+    number: int
+    head: RevisionId | None
+    fence: int
+    holder: str = ""
+    expires: float = 0.0
+    kind: str = "create"
+    time: float = 0.0
+    deleted: bool = False
+
+    def encode(self) -> bytes:
+        plain = {
+            "head": None if self.head is None else self.head.hex(), "fence": self.fence, "holder": self.holder,
+            "expires": self.expires, "kind": self.kind, "time": self.time, "deleted": self.deleted,
+        }  # fmt: skip
+        return json.dumps(plain, sort_keys=True).encode()
+
+
+def _decode(number: int, data: bytes) -> Entry:
+    plain = json.loads(data)
+    head = plain["head"]
+    return Entry(
+        number,
+        None if head is None else RevisionId(bytes.fromhex(head)),
+        plain["fence"],
+        plain["holder"],
+        plain["expires"],
+        plain["kind"],
+        plain["time"],
+        plain["deleted"],
+    )
+
+
+def holder_name() -> str:
+    """This process, so that others on the machine can tell whether it still lives: host, pid, start time, a nonce."""
+    return f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{secrets.token_hex(4)}"
+
+
+def _started(pid: int) -> str:
+    """When a process began, in the kernel's ticks; tells a reused pid from the old process. Empty when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def holder_is_gone(holder: str) -> bool:
+    """Whether the holder was a process of this machine that does not run any more."""
+    parts = holder.split("/")
+    if len(parts) != 4 or parts[0] != socket.gethostname() or not parts[2]:
+        return False
+    return _started(int(parts[1])) != parts[2]
+
+
+class Refs:
+    """The logs of all workspaces of a store."""
+
+    def __init__(self, objects: Objects, clock: Callable[[], float] = time.time) -> None:
+        self._objects, self._clock = objects, clock
+        self._last: dict[str, Entry] = {}
+
+    def names(self) -> list[str]:
+        """Workspaces that exist, sorted."""
+        found = {key.split("/")[1] for key in self._objects.list("refs/")}
+        return sorted(name for name in found if not self.last(name).deleted)
+
+    def last(self, name: str) -> Entry:
+        """What holds now; `workspace_not_found` when there is no such log."""
+        known = self._last.get(name)
+        after = "" if known is None else _key(name, known.number)
+        newest = None
+        for key in self._objects.list(f"refs/{name}/", after):
+            newest = key
+        if newest is not None:
+            known = _decode(int(newest.rpartition("/")[2]), self._objects.get(newest))
+            self._last[name] = known
+        if known is None:
+            raise not_found(name)
+        return known
+
+    def history(self, name: str) -> Iterator[Entry]:
+        for key in self._objects.list(f"refs/{name}/"):
+            yield _decode(int(key.rpartition("/")[2]), self._objects.get(key))
+
+    def create(self, name: str, head: RevisionId | None) -> Entry:
+        if not NAME.fullmatch(name):
+            raise RametError(
+                "invalid_argument",
+                f"{name!r} cannot name a workspace",
+                "use letters, digits, dots, dashes, underscores",
+            )
+        try:
+            old = self.last(name)
+        except RametError:
+            entry = Entry(1, head, 0, kind="create", time=self._clock())
+        else:
+            if not old.deleted:
+                raise RametError("workspace_exists", f"workspace {name!r} exists already", "open it, or take another")
+            entry = Entry(old.number + 1, head, old.fence + 1, kind="create", time=self._clock())
+        if not self._append(name, entry):
+            raise RametError("workspace_exists", f"workspace {name!r} was created by someone else", "open it")
+        return entry
+
+    def _append(self, name: str, entry: Entry) -> bool:
+        if self._objects.create(_key(name, entry.number), entry.encode()):
+            self._last[name] = entry
+            return True
+        return False
+
+    def move(self, name: str, seen: Entry, *, head: RevisionId | None, kind: str) -> Entry:
+        """Move the head on from the entry that the caller saw; refuses when the log went on since."""
+        entry = replace(seen, number=seen.number + 1, head=head, kind=kind, time=self._clock())
+        if self._append(name, entry):
+            return entry
+        now = self.last(name)
+        if now.fence != seen.fence:
+            raise RametError(
+                "lease_lost", f"another writer took {name!r} over", "open the workspace again; nothing was overwritten",
+                {"holder": now.holder},
+            )  # fmt: skip
+        raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "read it again and repeat")
+
+    # --------------------------------------------------------------------------------------------- leases
+
+    def acquire(self, name: str, holder: str, ttl: float = TTL) -> Entry:
+        """Become the writer of a workspace; `workspace_busy` while another one lives."""
+        while True:
+            now = self.last(name)
+            if now.deleted:
+                raise not_found(name)
+            if now.holder and now.holder != holder and not self._is_dead(now):
+                left = now.expires - self._clock()
+                raise RametError(
+                    "workspace_busy", f"workspace {name!r} is held by {now.holder.split('/')[0]}",
+                    f"wait {max(left, 0):.0f} s, close the other writer, or open it read-only",
+                    {"holder": now.holder, "expires": now.expires},
+                )  # fmt: skip
+            entry = replace(
+                now, number=now.number + 1, fence=now.fence + 1, holder=holder, expires=self._clock() + ttl,
+                kind="lease", time=self._clock(),
+            )  # fmt: skip
+            if self._append(name, entry):
+                return entry
+
+    def _is_dead(self, entry: Entry) -> bool:
+        return self._clock() > entry.expires + SKEW or holder_is_gone(entry.holder)
+
+    def renew(self, name: str, mine: Entry, ttl: float = TTL) -> Entry:
+        """Hold the lease longer; `lease_lost` when it was taken over."""
+        now = self.last(name)
+        if now.fence != mine.fence:
+            raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
+        return self.move_lease(name, now, mine.holder, ttl)
+
+    def move_lease(self, name: str, now: Entry, holder: str, ttl: float) -> Entry:
+        entry = replace(
+            now, number=now.number + 1, holder=holder, expires=self._clock() + ttl, kind="renew", time=self._clock()
+        )
+        if self._append(name, entry):
+            return entry
+        raise RametError("lease_lost", f"another writer took {name!r} over", "open the workspace again")
+
+    def release(self, name: str, mine: Entry) -> None:
+        """Let go. Releasing a lease that was lost changes nothing."""
+        now = self.last(name)
+        if now.fence == mine.fence and now.holder == mine.holder:
+            self._append(
+                name, replace(now, number=now.number + 1, holder="", expires=0.0, kind="release", time=self._clock())
+            )
+
+    def delete(self, name: str) -> None:
+        now = self.last(name)
+        if now.deleted:
+            raise not_found(name)
+        if now.holder and not self._is_dead(now):
+            raise RametError("workspace_busy", f"workspace {name!r} is in use", "close its writer first")
+        entry = replace(now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True)
+        if not self._append(name, entry):
+            raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "try again")
+
+
+def _key(name: str, number: int) -> str:
+    return f"refs/{name}/{number:020d}"
+
+
+def not_found(name: str) -> RametError:
+    return RametError("workspace_not_found", f"no workspace {name!r}", "create it, or see `ls` for the names")

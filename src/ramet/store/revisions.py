@@ -1,0 +1,116 @@
+"""Revisions: a committed state of a workspace. Canonical JSON, named by its digest, never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ramet.store.ids import RevisionId, TreeId, revision_id
+
+
+@dataclass(frozen=True)
+class MountState:
+    """One mount of a revision: its tree, or the description of a resource whose bytes live elsewhere."""
+
+    prefix: str
+    type: str
+    mode: str = "write"
+    tree: TreeId | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    redacted_fields: tuple[str, ...] = ()
+    needs_override: bool = False
+    scratch: bool = False
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What a commit recorded. `name` (`proj-x-3`) is for people; the id is the digest of everything here."""
+
+    workspace: str
+    seq: int
+    parents: tuple[RevisionId, ...]
+    lineage: str
+    mounts: tuple[MountState, ...]
+    kernel: TreeId | None = None
+    """Sessions, history and jobs, kept like a file of their own."""
+    author: str = ""
+    agent: str = ""
+    time: float = 0.0
+    message: str = ""
+    trace_id: str = ""
+    phase: str = "Committed"
+    diff: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.workspace}-{self.seq}"
+
+    def encode(self) -> bytes:
+        plain = {
+            "workspace": self.workspace,
+            "seq": self.seq,
+            "parents": [parent.hex() for parent in self.parents],
+            "lineage": self.lineage,
+            "mounts": [
+                {
+                    "prefix": mount.prefix, "type": mount.type, "mode": mount.mode,
+                    "tree": None if mount.tree is None else mount.tree.hex(), "config": dict(mount.config),
+                    "redacted_fields": list(mount.redacted_fields), "needs_override": mount.needs_override,
+                    "scratch": mount.scratch,
+                }
+                for mount in self.mounts
+            ],
+            "kernel": None if self.kernel is None else self.kernel.hex(),
+            "author": self.author, "agent": self.agent, "time": self.time, "message": self.message,
+            "trace_id": self.trace_id, "phase": self.phase, "diff": self.diff,
+        }  # fmt: skip
+        return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+    @property
+    def id(self) -> RevisionId:
+        return revision_id(self.encode())
+
+    @property
+    def content(self) -> tuple[tuple[str, TreeId | None], ...]:
+        """What decides whether two revisions hold the same files."""
+        return tuple((mount.prefix, mount.tree) for mount in self.mounts)
+
+    @property
+    def content_manifest(self) -> str:
+        """Lowercase hex SHA-256 of the trees of all mounts: the same wherever the same files are."""
+        import hashlib
+
+        parts = [
+            f"{m.prefix}\0{'' if m.tree is None else m.tree.hex()}\n"
+            for m in sorted(self.mounts, key=lambda m: m.prefix)
+        ]
+        return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def decode(data: bytes) -> Revision:
+    plain = json.loads(data)
+    mounts = tuple(
+        MountState(
+            prefix=m["prefix"], type=m["type"], mode=m["mode"],
+            tree=None if m["tree"] is None else TreeId(bytes.fromhex(m["tree"])), config=m["config"],
+            redacted_fields=tuple(m["redacted_fields"]), needs_override=m["needs_override"], scratch=m["scratch"],
+        )
+        for m in plain["mounts"]
+    )  # fmt: skip
+    return Revision(
+        workspace=plain["workspace"],
+        seq=plain["seq"],
+        parents=tuple(RevisionId(bytes.fromhex(parent)) for parent in plain["parents"]),
+        lineage=plain["lineage"],
+        mounts=mounts,
+        kernel=None if plain["kernel"] is None else TreeId(bytes.fromhex(plain["kernel"])),
+        author=plain["author"],
+        agent=plain["agent"],
+        time=plain["time"],
+        message=plain["message"],
+        trace_id=plain["trace_id"],
+        phase=plain["phase"],
+        diff=plain["diff"],
+    )
