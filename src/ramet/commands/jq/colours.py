@@ -1,0 +1,68 @@
+"""JSON in colours, laid out as jq lays it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramet.commands.jq.values import Json, dumps, quoted
+
+RESET = "\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    null: str = "1;30"
+    false: str = "0;39"
+    true: str = "0;39"
+    number: str = "0;39"
+    string: str = "0;32"
+    array: str = "1;39"
+    object: str = "1;39"
+    key: str = "34;1"
+
+    @classmethod
+    def parse(cls, setting: str) -> Palette:
+        """JQ_COLORS: the colours in order, separated by colons."""
+        names = ("null", "false", "true", "number", "string", "array", "object", "key")
+        given = dict(zip(names, setting.split(":"), strict=False)) if setting else {}
+        return cls(**{name: sgr for name, sgr in given.items() if sgr})
+
+
+def coloured(value: Json, palette: Palette, indent: str | None, sort: bool, ascii_only: bool) -> str:
+    out: list[str] = []
+    _write(value, palette, indent, "\n", sort, ascii_only, out)
+    return "".join(out)
+
+
+def _write(
+    value: Json, palette: Palette, indent: str | None, margin: str, sort: bool, ascii_only: bool, out: list[str]
+) -> None:
+    inner = "" if indent is None else margin + indent
+    outer = "" if indent is None else margin
+    if isinstance(value, list):
+        start = f"\x1b[{palette.array}m"
+        if not value:
+            out.append(f"{start}[]{RESET}")
+            return
+        out.append(start + "[")
+        for position, item in enumerate(value):
+            out.append(inner if not position else f"{start},{inner}")
+            _write(item, palette, indent, margin + (indent or ""), sort, ascii_only, out)
+        out.append(f"{start}{outer}{start}]{RESET}")
+    elif isinstance(value, dict):
+        start = f"\x1b[{palette.object}m"
+        if not value:
+            out.append(f"{start}{{}}{RESET}")
+            return
+        out.append(start + "{")
+        for position, key in enumerate(sorted(value) if sort else value):
+            out.append(f"{inner}{RESET}" if not position else f"{start},{inner}{RESET}")
+            out.append(f"\x1b[{palette.key}m{quoted(key, ascii_only)}{RESET}")
+            out.append(f"{start}:{' ' if indent is not None else ''}{RESET}")
+            _write(value[key], palette, indent, margin + (indent or ""), sort, ascii_only, out)
+        out.append(f"{start}{outer}{start}}}{RESET}")
+    else:
+        name = {True: palette.true, False: palette.false}.get(value) if isinstance(value, bool) else None
+        if name is None:
+            name = palette.null if value is None else palette.string if isinstance(value, str) else palette.number
+        out.append(f"\x1b[{name}m{dumps(value, ascii_only=ascii_only)}{RESET}")

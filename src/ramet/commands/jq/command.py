@@ -1,0 +1,590 @@
+"""The jq command: its options, its inputs, its output and its exit status."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+
+from ramet.commands.declare import Command, UsageError
+from ramet.commands.inputs import slurp
+from ramet.commands.jq import values
+from ramet.commands.jq.builtins import NATIVES, PRELUDE, Halt, tostream
+from ramet.commands.jq.colours import Palette, coloured
+from ramet.commands.jq.compile import ROOT, Compiler, Run, Scope
+from ramet.commands.jq.parser import Node, parse
+from ramet.commands.jq.reader import JsonReader, ParseError, plain_numbers
+from ramet.commands.jq.values import Break, CompileError, JqError, Json
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+_DEPTH = 6000
+
+
+@dataclass
+class Options:
+    slurp: bool = False
+    null_input: bool = False
+    raw_output: bool = False
+    join: bool = False
+    nul: bool = False
+    ascii: bool = False
+    compact: bool = False
+    colour: bool = False
+    sort: bool = False
+    exit_status: bool = False
+    raw_input: bool = False
+    indent: str = "  "
+    stream: bool = False
+    seq: bool = False
+    from_file: str | None = None
+    libraries: list[str] = field(default_factory=list)
+    named: dict[str, Json] = field(default_factory=dict)
+    positional: list[Json] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    files: list[tuple[str, str, str]] = field(default_factory=list)
+    """--slurpfile and --rawfile, to be read: (kind, name, file)."""
+
+
+_SWITCHES = {
+    "s": "slurp", "slurp": "slurp", "n": "null_input", "null-input": "null_input", "r": "raw_output",
+    "raw-output": "raw_output", "j": "join", "join-output": "join", "a": "ascii", "ascii-output": "ascii", "c": "compact",
+    "compact-output": "compact", "C": "colour", "color-output": "colour", "S": "sort", "sort-keys": "sort",
+    "e": "exit_status", "exit-status": "exit_status", "R": "raw_input", "raw-input": "raw_input", "stream": "stream",
+    "seq": "seq", "raw-output0": "nul",
+}  # fmt: skip
+_IGNORED = frozenset(("unbuffered", "stream-errors", "monochrome-output", "M", "b", "binary"))
+
+
+def _options(words: list[str]) -> Options:
+    o = Options()
+    at = 0
+    only_words = False
+    rest = ""
+    have_program = False
+
+    def take(name: str, count: int) -> list[str]:
+        nonlocal at
+        if at + count > len(words):
+            raise UsageError(
+                f"error: --{name} takes {'one parameter' if count == 1 else 'two parameters'}", 2, hint=False
+            )
+        at += count
+        return words[at - count : at]
+
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if only_words or not word.startswith("-") or word == "-" or word[1:2].isdecimal():
+            if not have_program and o.from_file is None:
+                o.words.append(word)
+                have_program = True
+            elif rest == "args":
+                o.positional.append(word)
+            elif rest == "json":
+                o.positional.append(_json_argument("jsonargs", word))
+            else:
+                o.words.append(word)
+            continue
+        if word == "--":
+            only_words = True
+        elif word.startswith("--"):
+            name = word[2:]
+            if name in _SWITCHES:
+                setattr(o, _SWITCHES[name], True)
+            elif name in _IGNORED:
+                continue
+            elif name == "tab":
+                o.indent = "\t"
+            elif name == "indent":
+                (amount,) = take(name, 1)
+                if not amount.lstrip("-").isdecimal():
+                    raise UsageError("error: --indent takes a number", 2, hint=False)
+                if not 0 <= int(amount) <= 7:
+                    raise UsageError(
+                        "error: Cannot indent more than 7 characters"
+                        if int(amount) > 7
+                        else "error: Cannot indent less than zero",
+                        2,
+                        hint=False,
+                    )
+                o.indent = " " * int(amount)
+                if amount == "0":
+                    o.compact = True
+            elif name == "arg":
+                key, text = take(name, 2)
+                o.named.setdefault(key, text)
+            elif name == "argjson":
+                key, text = take(name, 2)
+                o.named.setdefault(key, _json_argument(name, text))
+            elif name in ("slurpfile", "rawfile"):
+                key, file = take(name, 2)
+                o.files.append((name, key, file))
+            elif name == "args":
+                rest = "args"
+            elif name == "jsonargs":
+                rest = "json"
+            elif name == "from-file":
+                (o.from_file,) = take(name, 1)
+            elif name == "library-path":
+                o.libraries += take(name, 1)
+            else:
+                raise UsageError(
+                    "Unknown arguments\nUse jq --help for help with command-line options,\nor see the jq manpage, or online docs  at https://jqlang.github.io/jq",
+                    2,
+                    hint=False,
+                )
+        else:
+            letters = word[1:]
+            for position, letter in enumerate(letters):
+                if letter in _SWITCHES:
+                    setattr(o, _SWITCHES[letter], True)
+                elif letter in _IGNORED:
+                    continue
+                elif letter == "f":
+                    (o.from_file,) = take("from-file", 1)
+                elif letter == "L":
+                    o.libraries += [letters[position + 1 :]] if letters[position + 1 :] else take("library-path", 1)
+                    break
+                else:
+                    raise UsageError(
+                        "Unknown arguments\nUse jq --help for help with command-line options,\nor see the jq manpage, or online docs  at https://jqlang.github.io/jq",
+                        2,
+                        hint=False,
+                    )
+    if o.from_file is not None and have_program:
+        # The program came from a file after all: what looked like it is an input.
+        pass
+    return o
+
+
+def _json_argument(option: str, text: str) -> Json:
+    try:
+        value, end = values.decoder.raw_decode(text.strip())
+        if end != len(text.strip()):
+            raise ValueError
+    except ValueError:
+        raise UsageError(f"error: Invalid JSON text passed to --{option}", 2, hint=False) from None
+    return value
+
+
+class Host:
+    """What a program sees of the world."""
+
+    def __init__(self, proc: Proc, o: Options) -> None:
+        self.proc, self.o = proc, o
+        self.seconds = proc.budget.limits.regex_seconds
+        self.uses_input = False
+        self.pending: Iterator[Json] = iter(())
+        self.reader: JsonReader | None = None
+        self.name: str | None = None
+        self._ticks = 0
+        self._environment = dict(proc.env)
+
+    def tick(self) -> None:
+        self._ticks += 1
+        if not self._ticks & 1023:
+            self.proc.budget.check()
+
+    def variable(self, name: str) -> tuple[Json, bool]:
+        if name == "$ENV":
+            return self._environment, True
+        if name == "$ARGS":
+            return {"positional": self.o.positional, "named": self.o.named}, True
+        if name == "$__prog_args":
+            return self.o.positional, True
+        plain = name[1:]
+        return (self.o.named[plain], True) if plain in self.o.named else (None, False)
+
+    def inputs(self) -> Iterator[Json]:
+        return self.pending
+
+    def complain(self, text: str) -> None:
+        self.proc.stderr.write(encode(text))
+
+    def input_filename(self) -> Json:
+        return self.name
+
+    def input_line_number(self) -> Json:
+        return self.reader.line if self.reader is not None else 0
+
+    def now(self) -> Json:
+        return values.number(self.proc.now())
+
+    def environment(self) -> Json:
+        return self._environment
+
+    def search_list(self) -> Json:
+        return list(self.o.libraries)
+
+
+class _Jq:
+    def __init__(self, proc: Proc, o: Options) -> None:
+        self.proc, self.o = proc, o
+        self.host = Host(proc, o)
+        self.status = 0
+        self.last: Json = None
+        self.any_output = False
+        self.out: list[str] = []
+        self.palette = Palette.parse(proc.env.get("JQ_COLORS", "")) if o.colour else None
+        self.failed_file = False
+
+    # ------------------------------------------------------------------ program
+
+    async def program(self, text: str) -> Run:
+        compiler = Compiler(NATIVES, self.host)
+        scope = ROOT
+        for definition in _PRELUDE[2]:
+            scope = compiler.define(scope, definition)
+        tree = parse(text)
+        scope = await self.imports(compiler, scope, tree, [])
+        for definition in tree[2]:
+            scope = compiler.define(scope, definition)
+        body: Node = tree[3] if tree[3] is not None else ("identity",)
+        run = compiler.compile(body, scope)
+        self._check(compiler, scope)
+        return run
+
+    def _check(self, compiler: Compiler, scope: Scope) -> None:
+        """Functions that are never called must be right, too."""
+        current: Scope | None = scope
+        while current is not None and current is not ROOT:
+            if current.kind == "function":
+                current.function[0].run(False)
+            current = current.parent
+
+    async def imports(self, compiler: Compiler, scope: Scope, tree: Node, chain: list[str]) -> Scope:
+        for _, path, alias, _meta in tree[1]:
+            if alias is not None and alias.startswith("$"):
+                data = await self.module(path, ".json")
+                reader = JsonReader()
+                reader.feed(data.encode(), True)
+                content = list(reader.take(True))
+                self.o.named[alias[1:]] = content
+                self.o.named[f"{alias[1:]}::{alias[1:]}"] = content
+                continue
+            if path in chain:
+                raise CompileError(f"module {path} imports itself")
+            library = parse(await self.module(path, ".jq"))
+            if library[3] is not None:
+                raise CompileError("library should only have function definitions, not a main expression")
+            inner = await self.imports(compiler, scope, library, [*chain, path])
+            for definition in library[2]:
+                if alias is not None:
+                    inner = compiler.define(inner, definition)
+                    scope = compiler.define(scope, ("def", f"{alias}::{definition[1]}", definition[2], definition[3]))
+                    scope.function[0].scope = _rescoped(inner, definition, compiler)
+                else:
+                    scope = compiler.define(scope, definition)
+        return scope
+
+    async def module(self, path: str, suffix: str) -> str:
+        for base in [*self.o.libraries, "."]:
+            name = path.rsplit("/", 1)[-1]
+            for candidate in (f"{base}/{path}{suffix}", f"{base}/{path}/{name}{suffix}"):
+                try:
+                    return (await slurp(self.proc, candidate)).decode("utf-8", "replace")
+                except OSError:
+                    continue
+        raise CompileError(f"module not found: {path}\n")
+
+    # ------------------------------------------------------------------ input
+
+    async def blocks(self) -> AsyncIterator[tuple[str, bytes]]:
+        """The content of all inputs, block by block, with its name."""
+        for word in self.o.words or ["-"]:
+            standard = word == "-" and not self.o.words
+            try:
+                reader = self.proc.stdin if standard else await self.proc.open(word, dash=False)
+            except OSError as error:
+                self.unreadable(word, error)
+                continue
+            try:
+                while block := await reader.read():
+                    yield ("<stdin>" if standard else word), block
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise
+                self.unreadable(word, error)
+            finally:
+                await self.proc.close(reader)
+
+    def unreadable(self, word: str, error: OSError) -> None:
+        self.proc.stderr.write(encode(f"jq: error: Could not open {word}: {reason(error)}\n"))
+        self.failed_file = True
+
+    async def values(self) -> AsyncIterator[list[Json]]:
+        """The input values, in batches."""
+        reader = self.host.reader = JsonReader()
+        async for name, block in self.blocks():
+            self.host.name = None if name == "<stdin>" else name
+            reader.feed(block)
+            batch = self.taken(reader, False)
+            if batch:
+                yield batch
+        reader.feed(b"", True)
+        batch = self.taken(reader, True)
+        if batch:
+            yield batch
+
+    def taken(self, reader: JsonReader, last: bool) -> list[Json]:
+        batch: list[Json] = []
+        try:
+            for value in reader.take(last):
+                batch.append(value)
+        except ParseError as error:
+            self.parse_error = str(error)
+        if self.o.stream:
+            return [event for value in batch for event in tostream(value)]
+        return batch
+
+    parse_error: str | None = None
+
+    async def raw_values(self) -> AsyncIterator[list[Json]]:
+        rest = b""
+        async for name, block in self.blocks():
+            self.host.name = None if name == "<stdin>" else name
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            yield [line.decode("utf-8", "replace") for line in lines]
+        if rest:
+            yield [rest.decode("utf-8", "replace")]
+
+    # ------------------------------------------------------------------ running
+
+    async def run(self, run: Run) -> None:
+        o = self.o
+        source = self.raw_values() if o.raw_input else self.values()
+        if o.slurp:
+            await self.run_slurped(run, source)
+        elif o.null_input or self.host.uses_input:
+            everything = [value async for batch in source for value in batch]
+            self.host.pending = iter(everything)
+            if o.null_input:
+                await self.one(run, None)
+            else:
+                for value in self.host.pending:
+                    await self.one(run, value)
+        else:
+            async for batch in source:
+                if run is _identity_of(run) and self.quick(batch):
+                    continue
+                for value in batch:
+                    await self.one(run, value)
+                if self.parse_error is not None:
+                    break
+        if self.parse_error is not None:
+            await self.flush()
+            self.proc.stderr.write(encode(f"jq: error (at {self.where()}): {self.parse_error}\n"))
+            self.status = 2
+
+    async def run_slurped(self, run: Run, source: AsyncIterator[list[Json]]) -> None:
+        if self.o.raw_input:
+            data = [block async for _, block in self.blocks()]
+            whole: Json = b"".join(data).decode("utf-8", "replace")
+        else:
+            whole = [value async for batch in source for value in batch]
+        if self.parse_error is not None:
+            return
+        await self.one(run, None if self.o.null_input else whole)
+        if self.o.null_input:
+            self.host.pending = iter((whole,))
+
+    def quick(self, batch: list[Json]) -> bool:
+        return False
+
+    def where(self) -> str:
+        name = self.host.name or "<stdin>"
+        return f"{name}:{self.host.input_line_number()}"
+
+    async def one(self, run: Run, value: Json) -> None:
+        """One input through the program."""
+        count = 0
+        try:
+            for result in run(None, value):
+                self.emit(result)
+                count += 1
+                if not count & 255:
+                    await self.breathe()
+        except JqError as error:
+            await self.flush()
+            self.report(error.value)
+        except Break:
+            await self.flush()
+            self.report("break")
+        except RecursionError:
+            await self.flush()
+            self.report("the program is nested too deeply")
+        if len(self.out) > 256:
+            await self.breathe()
+
+    def report(self, value: Json) -> None:
+        self.status = 5
+        if isinstance(value, str):
+            text = f"jq: error (at {self.where()}): {value}\n"
+        else:
+            text = f"jq: error (at {self.where()}) (not a string): {values.dumps(value)}\n"
+        self.proc.stderr.write(text.encode("utf-8", "replace"))
+
+    async def breathe(self) -> None:
+        await self.flush()
+        await self.proc.budget.breathe()
+
+    async def flush(self) -> None:
+        if self.out:
+            await self.proc.emit("".join(self.out).encode("utf-8", "replace"))
+            self.out.clear()
+
+    def emit(self, value: Json) -> None:
+        o, out = self.o, self.out
+        self.last, self.any_output = value, True
+        if o.seq:
+            out.append("\x1e")
+        if (o.raw_output or o.join or o.nul) and isinstance(value, str):
+            out.append(value)
+        elif self.palette is not None:
+            out.append(coloured(value, self.palette, None if o.compact else o.indent, o.sort, o.ascii))
+        elif o.compact:
+            out.append(values.dumps(value, sort=o.sort, ascii_only=o.ascii))
+        else:
+            out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
+        out.append("" if o.join else "\0" if o.nul else "\n")
+
+
+def _identity_of(run: Run) -> Run | None:
+    return None
+
+
+def _rescoped(inner: Scope, definition: Node, compiler: Compiler) -> Scope:
+    return inner.function[0].scope
+
+
+_PRELUDE = parse(PRELUDE)
+
+
+async def jq(proc: Proc, _: None, words: list[str]) -> int:
+    o = _options(words)
+    try:
+        if o.from_file is not None:
+            text = (await slurp(proc, o.from_file)).decode("utf-8", "replace")
+        elif o.words:
+            text = o.words.pop(0)
+        else:
+            raise UsageError("Usage:\tjq [OPTIONS] FILTER [FILES...]", 2, hint=False)
+        for kind, name, file in o.files:
+            o.named[name] = await _file_variable(proc, kind, file)
+    except OSError as error:
+        proc.stderr.write(encode(f"jq: error: Could not open {error.filename or o.from_file}: {reason(error)}\n"))
+        return 2
+    state = _Jq(proc, o)
+    deepest = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(deepest, _DEPTH))
+    try:
+        return await _execute(state, text)
+    finally:
+        sys.setrecursionlimit(deepest)
+
+
+async def _execute(state: _Jq, text: str) -> int:
+    proc, o = state.proc, state.o
+    try:
+        run = await state.program(text)
+    except (CompileError, RecursionError) as error:
+        message = str(error) or "the program is nested too deeply"
+        if "at <top-level>" not in message:
+            message = f"{message} at <top-level>, line 1:\n{text}"
+        proc.stderr.write(encode(f"jq: error: {message}\njq: 1 compile error\n"))
+        return 3
+    try:
+        if o.compact and text.strip() == "." and _copies(o):
+            await _copy(state)
+        else:
+            await state.run(run)
+    except Halt as halt:
+        await state.flush()
+        if halt.shown:
+            shown = halt.value if isinstance(halt.value, str) else values.dumps(halt.value) + "\n"
+            proc.stderr.write(shown.encode("utf-8", "replace"))
+        return halt.status
+    await state.flush()
+    if state.status:
+        return state.status
+    if state.failed_file:
+        return 2
+    if o.exit_status:
+        return 4 if not state.any_output else 0 if values.truthy(state.last) else 1
+    return 0
+
+
+def _copies(o: Options) -> bool:
+    """Whether `.` may take the short way: values in, the same values out on one line each."""
+    return not (
+        o.slurp
+        or o.null_input
+        or o.raw_input
+        or o.raw_output
+        or o.join
+        or o.nul
+        or o.ascii
+        or o.colour
+        or o.sort
+        or o.stream
+        or o.seq
+    )
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+async def _copy(state: _Jq) -> None:
+    """`jq -c .`: the parser and writer of the standard library, a batch at a time."""
+    source = state.values()
+    async for batch in source:
+        if not batch:
+            continue
+        text = "\n".join(map(_encode, batch))
+        if not plain_numbers(text) or "\x7f" in text:
+            text = "\n".join(map(values.dumps, batch))
+        await state.proc.emit((text + "\n").encode("utf-8", "replace"))
+        state.any_output, state.last = True, batch[-1]
+        await state.proc.budget.breathe()
+        if state.parse_error is not None:
+            break
+    if state.parse_error is not None:
+        state.proc.stderr.write(encode(f"jq: error (at {state.where()}): {state.parse_error}\n"))
+        state.status = 2
+
+
+async def _file_variable(proc: Proc, kind: str, file: str) -> Json:
+    data = await slurp(proc, file)
+    if kind == "rawfile":
+        return data.decode("utf-8", "replace")
+    reader = JsonReader()
+    reader.feed(data, True)
+    try:
+        return list(reader.take(True))
+    except ParseError as error:
+        raise UsageError(f"error: Bad JSON in --slurpfile {file}: {error}", 2, hint=False) from None
+
+
+COMMANDS = [
+    Command(
+        "jq",
+        jq,
+        summary="Command-line JSON processor.",
+        usage="[OPTIONS] FILTER [FILES...]",
+        details="""
+            The language is jq 1.7's. Options: -n -s -r -j -a -c -C -S -e -R -f FILE -L DIR --tab --indent N --stream --seq
+            --raw-output0 --arg NAME VALUE --argjson NAME JSON --slurpfile NAME FILE --rawfile NAME FILE --args --jsonargs.
+        """,
+        examples=(
+            ("jq '.items[].name' f.json", "one field of every item"),
+            ("jq -r '.[] | [.a, .b] | @csv' f.json", "rows for a spreadsheet"),
+        ),
+        raw=True,
+        bad_usage=2,
+    )
+]

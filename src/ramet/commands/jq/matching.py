@@ -1,0 +1,150 @@
+"""jq's regular expressions: `test`, `match`, `capture`, `scan`, `split/2`, `sub` and `gsub`, on an engine with a time limit."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from ramet.commands.jq.compile import Compiler, Env, Native, Run, Scope
+from ramet.commands.jq.parser import Node
+from ramet.commands.jq.values import Json, described, fail
+from ramet.patterns import PatternError, perl
+from ramet.patterns.engines import compile_regex
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(source: str, flags: str) -> Any:
+    import regex
+
+    bits = regex.MULTILINE
+    for flag in flags:
+        if flag == "x":
+            bits |= regex.VERBOSE
+        elif flag == "s":
+            bits &= ~regex.MULTILINE
+        elif flag == "p":
+            bits = (bits & ~regex.MULTILINE) | regex.DOTALL
+        elif flag not in "gnil":
+            raise fail(f"{flags} is not a valid modifier string")
+    try:
+        return compile_regex(perl.rewrite(source), "i" in flags, "l" in flags, bits)
+    except PatternError as error:
+        raise fail(f"{source} (at offset 0) is not a valid regex: {error}") from None
+
+
+def _matches(text: Json, source: Json, flags: Json, everywhere: bool, seconds: float) -> Iterator[Any]:
+    if isinstance(source, list):
+        if len(source) > 1:
+            flags = source[1]
+        source = source[0] if source else None
+    if not isinstance(text, str):
+        raise fail(f"{described(text)} cannot be matched, as it is not a string")
+    if not isinstance(source, str):
+        raise fail(f"{described(source)} cannot be matched, as it is not a string")
+    if flags is not None and not isinstance(flags, str):
+        raise fail(f"{described(flags)} is not a string")
+    modes = flags or ""
+    pattern = _compiled(source, modes)
+    try:
+        for found in pattern.finditer(text, timeout=seconds, overlapped=False):
+            if "n" in modes and found.end() == found.start():
+                continue
+            yield found
+            if not (everywhere or "g" in modes):
+                return
+    except TimeoutError:
+        raise fail(f"the match took longer than {seconds:g} seconds") from None
+
+
+def _described_match(found: Any) -> Json:
+    names = {number: name for name, number in found.re.groupindex.items()}
+    captures: list[Json] = []
+    for group in range(1, found.re.groups + 1):
+        start, stop = found.span(group)
+        text = found.group(group)
+        entry = {"offset": start, "length": max(stop - start, 0) if start >= 0 else 0, "string": text}
+        captures.append({**entry, "name": names.get(group)})
+    return {
+        "offset": found.start(),
+        "length": found.end() - found.start(),
+        "string": found.group(),
+        "captures": captures,
+    }
+
+
+def _named(found: Any) -> dict[str, Json]:
+    return dict(found.groupdict())
+
+
+def native(name: str) -> Native:
+    def make(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
+        if name in ("sub", "gsub"):
+            return compiler.computed(_substitute(compiler, args, scope, name == "gsub"), path)
+        source_run = compiler.value(args[0], scope)
+        flags_run = compiler.value(args[1], scope) if len(args) > 1 else compiler.constant(None, False)
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            seconds = compiler.host.seconds
+            for flags in flags_run(env, item):
+                for source in source_run(env, item):
+                    found = _matches(item, source, flags, name in ("scan", "split"), seconds)
+                    if name == "test":
+                        yield next(found, None) is not None
+                    elif name == "match":
+                        yield from map(_described_match, found)
+                    elif name == "capture":
+                        yield from map(_named, found)
+                    elif name == "scan":
+                        for match in found:
+                            yield match.group() if not match.re.groups else list(match.groups())
+                    else:
+                        yield _split(item, found)
+
+        return compiler.computed(run, path)
+
+    return make
+
+
+def _split(text: str, found: Iterator[Any]) -> list[Json]:
+    parts: list[Json] = []
+    at = 0
+    for match in found:
+        parts.append(text[at : match.start()])
+        at = match.end()
+    parts.append(text[at:])
+    return parts
+
+
+def _substitute(compiler: Compiler, args: tuple[Node, ...], scope: Scope, everywhere: bool) -> Run:
+    source_run, with_run = compiler.value(args[0], scope), compiler.value(args[1], scope)
+    flags_run = compiler.value(args[2], scope) if len(args) > 2 else compiler.constant(None, False)
+
+    def run(env: Env, item: Any) -> Iterator[Any]:
+        for flags in flags_run(env, item):
+            for source in source_run(env, item):
+                found = list(_matches(item, source, flags, everywhere, compiler.host.seconds))
+                if not found:
+                    yield item
+                    continue
+                # Each result of the replacement makes one string, with that result at every match.
+                choices = [list(with_run(env, _named(match))) for match in found]
+                for which in range(max(len(choice) for choice in choices)):
+                    yield _replaced(item, found, choices, which)
+
+    return run
+
+
+def _replaced(text: str, found: list[Any], choices: list[list[Json]], which: int) -> str:
+    out: list[str] = []
+    at = 0
+    for match, choice in zip(found, choices, strict=True):
+        out.append(text[at : match.start()])
+        if which < len(choice):
+            new = choice[which]
+            if not isinstance(new, str):
+                raise fail(f"{described(new)} cannot be added to a string")
+            out.append(new)
+        at = match.end()
+    out.append(text[at:])
+    return "".join(out)

@@ -1,0 +1,182 @@
+"""Reading and writing at paths: indexing, slicing, `getpath`, `setpath`, `delpaths`; values are copied along the path only."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ramet.commands.jq.values import Json, equal, fail, is_number, kind, to_double
+
+MAX_INDEX = 536_870_911
+
+
+def slice_bounds(value: Json, start: Json, stop: Json) -> tuple[int, int]:
+    for bound in (start, stop):
+        if bound is not None and not is_number(bound):
+            raise fail("Start and end indices of an array slice must be numbers")
+    size = len(value) if value is not None else 0
+    low = 0 if start is None else to_double(start)
+    high = size if stop is None else to_double(stop)
+    if low != low:
+        low = 0
+    if high != high:
+        high = size
+    if low < 0:
+        low += size
+    if high < 0:
+        high += size
+    first, last = math.floor(min(max(low, 0), size)), math.ceil(min(max(high, 0), size))
+    return first, max(first, last)
+
+
+def index(value: Json, key: Json) -> Json:
+    """`.[key]`."""
+    known = type(value)
+    if known is dict and type(key) is str:
+        return value.get(key)
+    if known is list and is_number(key):
+        if key != key:
+            return None
+        at = math.floor(key)
+        if at < 0:
+            at += len(value)
+        return value[at] if 0 <= at < len(value) else None
+    if isinstance(key, dict) and (known is list or value is None or known is str):
+        start, stop = key.get("start"), key.get("end")
+        if value is None:
+            return None
+        low, high = slice_bounds(value, start, stop)
+        return value[low:high]
+    if value is None and (type(key) is str or is_number(key) or key is None):
+        return None
+    if known is list and isinstance(key, list):
+        return indices(value, key)
+    if isinstance(key, str) and known is not dict:
+        raise fail(f'Cannot index {kind(value)} with "{key}"')
+    raise fail(f"Cannot index {kind(value)} with {kind(key)}")
+
+
+def indices(value: Json, wanted: Json) -> list[Json] | None:
+    if value is None:
+        return None
+    if isinstance(value, list) and isinstance(wanted, list):
+        if not wanted:
+            return None
+        size = len(wanted)
+        found = range(len(value) - size + 1)
+        return [at for at in found if all(equal(value[at + i], wanted[i]) for i in range(size))]
+    if isinstance(value, str) and isinstance(wanted, str):
+        if not wanted:
+            return None
+        result: list[Json] = []
+        at = value.find(wanted)
+        while at >= 0:
+            result.append(at)
+            at = value.find(wanted, at + 1)
+        return result
+    if isinstance(value, list):
+        return [at for at, item in enumerate(value) if equal(item, wanted)]
+    return index(value, wanted)  # type: ignore[no-any-return]
+
+
+def get_slice(value: Json, start: Json, stop: Json) -> Json:
+    if value is None:
+        return None
+    if not isinstance(value, (list, str)):
+        raise fail(f"Cannot index {kind(value)} with object")
+    low, high = slice_bounds(value, start, stop)
+    return value[low:high]
+
+
+def set_index(value: Json, key: Json, new: Json) -> Json:
+    """A copy of the value with another element at the key."""
+    if isinstance(key, str) and (value is None or isinstance(value, dict)):
+        return {**(value or {}), key: new}
+    if is_number(key) and (value is None or isinstance(value, list)):
+        result = list(value or ())
+        if key != key:
+            raise fail("Cannot set array element at NaN index")
+        at = math.floor(key)
+        if at < 0:
+            at += len(result)
+            if at < 0:
+                raise fail("Out of bounds negative array index")
+        if at > MAX_INDEX:
+            raise fail("Array index too large")
+        if at >= len(result):
+            if at > 50_000_000:
+                raise fail("Array index too large")
+            result.extend([None] * (at + 1 - len(result)))
+        result[at] = new
+        return result
+    if isinstance(key, dict) and (value is None or isinstance(value, list)):
+        if not isinstance(new, list):
+            raise fail("A slice of an array can only be assigned another array")
+        result = list(value or ())
+        low, high = slice_bounds(result, key.get("start"), key.get("end"))
+        return result[:low] + new + result[high:]
+    if isinstance(key, dict) and not isinstance(value, list):
+        raise fail(f"Cannot update field at object index of {kind(value)}")
+    if isinstance(key, str):
+        raise fail(f'Cannot index {kind(value)} with "{key}"')
+    if isinstance(key, list) and isinstance(value, list):
+        raise fail("Cannot update field at array index of array")
+    raise fail(f"Cannot index {kind(value)} with {kind(key)}")
+
+
+def get_path(value: Json, path: list[Json] | tuple[Json, ...]) -> Json:
+    for key in path:
+        if value is None:
+            return None
+        value = index(value, key)
+    return value
+
+
+def set_path(value: Json, path: Any, new: Json) -> Json:
+    if not path:
+        return new
+    key, rest = path[0], path[1:]
+    below = None if value is None else index(value, key)
+    return set_index(value, key, set_path(below, rest, new))
+
+
+def delete_paths(value: Json, paths: list[Json]) -> Json:
+    """Without what is at the paths, all of which are meant as the value was before anything went."""
+    if any(not path for path in paths):
+        return None
+    if value is None or not paths:
+        return value
+    here = [path[0] for path in paths if len(path) == 1]
+    below: dict[Any, tuple[Json, list[Json]]] = {}
+    for path in paths:
+        if len(path) > 1:
+            key = path[0]
+            name = repr(_position(value, key)) if is_number(key) and isinstance(value, list) else repr(key)
+            below.setdefault(name, (key, []))[1].append(path[1:])
+    for key, deeper in below.values():
+        element = index(value, key)
+        if element is not None:
+            value = set_index(value, key, delete_paths(element, deeper))
+    if not here:
+        return value
+    if isinstance(value, dict):
+        for key in here:
+            if not isinstance(key, str):
+                raise fail(f"Cannot delete field at {kind(key)} index of object")
+        return {name: item for name, item in value.items() if name not in here}
+    if isinstance(value, list):
+        gone: set[int] = set()
+        for key in here:
+            if is_number(key):
+                gone.add(_position(value, key))
+            elif isinstance(key, dict):
+                gone.update(range(*slice_bounds(value, key.get("start"), key.get("end"))))
+            else:
+                raise fail(f"Cannot delete field at {'object' if isinstance(key, str) else kind(key)} index of array")
+        return [item for at, item in enumerate(value) if at not in gone]
+    raise fail(f"Cannot delete field at {'object' if isinstance(here[0], str) else 'array'} index of {kind(value)}")
+
+
+def _position(value: list[Json], key: Json) -> int:
+    at = math.floor(key)
+    return at + len(value) if at < 0 else at

@@ -1,0 +1,365 @@
+"""jq's values (JSON as Python has it): order, arithmetic, text form, and the errors that programs can catch."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Iterable
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Any
+
+Json = Any
+"""None, bool, int, float, str, list or dict; a value is never changed once it is shared."""
+
+
+class JqError(Exception):
+    """An error of the program, with the value that `catch` sees."""
+
+    def __init__(self, value: Json) -> None:
+        super().__init__(value)
+        self.value = value
+
+
+class Break(Exception):
+    """`break $label` on its way to its label."""
+
+    def __init__(self, label: object) -> None:
+        super().__init__("break")
+        self.label = label
+
+
+class CompileError(Exception):
+    """The program cannot be compiled."""
+
+
+def fail(message: str) -> JqError:
+    return JqError(message)
+
+
+_KINDS = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+_RANKS = {type(None): 0, int: 3, float: 3, str: 4, list: 5, dict: 6}
+_LONGEST = 11
+
+
+def kind(value: Json) -> str:
+    return _KINDS[type(value)]
+
+
+def described(value: Json) -> str:
+    """A value as error messages show it: its kind and its shortened text."""
+    text = dumps(value)
+    if len(text.encode()) > _LONGEST + 3:
+        cut = text.encode()[:_LONGEST].decode("utf-8", "ignore")
+        text = cut + "..."
+    return f"{kind(value)} ({text})"
+
+
+def truthy(value: Json) -> bool:
+    return value is not None and value is not False
+
+
+# -------------------------------------------------------------------------------------------------------- order
+
+
+def rank(value: Json) -> int:
+    if value is True:
+        return 2
+    if value is False:
+        return 1
+    return _RANKS[type(value)]
+
+
+def compare(left: Json, right: Json) -> int:
+    """-1, 0 or 1: null < false < true < numbers < strings < arrays < objects."""
+    a, b = rank(left), rank(right)
+    if a != b:
+        return -1 if a < b else 1
+    if a < 3:
+        return 0
+    if a == 3:
+        # nan is below every number, itself included.
+        return -1 if left < right or left != left else 0 if left == right else 1
+    if a == 4:
+        return -1 if left < right else 0 if left == right else 1
+    if a == 5:
+        for x, y in zip(left, right, strict=False):
+            order = compare(x, y)
+            if order:
+                return order
+        return -1 if len(left) < len(right) else 0 if len(left) == len(right) else 1
+    order = compare(sorted(left), sorted(right))
+    if order:
+        return order
+    for key in sorted(left):
+        order = compare(left[key], right[key])
+        if order:
+            return order
+    return 0
+
+
+sort_key = functools.cmp_to_key(compare)
+
+
+def equal(left: Json, right: Json) -> bool:
+    return compare(left, right) == 0
+
+
+def sorted_values(values: Iterable[Json]) -> list[Json]:
+    items = list(values)
+    if all(type(item) is str for item in items) or all(type(item) is int for item in items):
+        return sorted(items)
+    return sorted(items, key=sort_key)
+
+
+# ----------------------------------------------------------------------------------------------------- arithmetic
+
+
+def number(value: float) -> Json:
+    """A result of arithmetic: whole numbers that a double holds exactly are kept as int."""
+    if value == value and abs(value) < 1e17 and value == int(value):
+        whole = int(value)
+        return whole if whole or math.copysign(1.0, value) > 0 else value
+    return value
+
+
+def to_double(value: Json) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+_EXACT = 1 << 53
+
+
+def _small(left: int, right: int) -> bool:
+    """Whether both are numbers that a double holds exactly; others are doubles to arithmetic."""
+    return -_EXACT <= left <= _EXACT and -_EXACT <= right <= _EXACT
+
+
+def _whole(value: int) -> Json:
+    """An int result: beyond what a double holds exactly it becomes the double."""
+    return value if -_EXACT <= value <= _EXACT else number(to_double(value))
+
+
+def is_number(value: Json) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def add(left: Json, right: Json) -> Json:
+    a, b = type(left), type(right)
+    if a is int and b is int and _small(left, right):
+        return _whole(left + right)
+    if left is None:
+        return right
+    if right is None:
+        return left
+    if is_number(left) and is_number(right):
+        return number(to_double(left) + to_double(right))
+    if a is str and b is str:
+        return left + right
+    if a is list and b is list:
+        return left + right
+    if a is dict and b is dict:
+        return {**left, **right}
+    raise fail(f"{described(left)} and {described(right)} cannot be added")
+
+
+def subtract(left: Json, right: Json) -> Json:
+    if type(left) is int and type(right) is int and _small(left, right):
+        return _whole(left - right)
+    if is_number(left) and is_number(right):
+        return number(to_double(left) - to_double(right))
+    if isinstance(left, list) and isinstance(right, list):
+        return [item for item in left if not any(equal(item, other) for other in right)]
+    raise fail(f"{described(left)} and {described(right)} cannot be subtracted")
+
+
+def multiply(left: Json, right: Json) -> Json:
+    if type(left) is int and type(right) is int and _small(left, right):
+        return _whole(left * right)
+    if is_number(left) and is_number(right):
+        return number(to_double(left) * to_double(right))
+    if isinstance(right, str) and is_number(left):
+        left, right = right, left
+    if isinstance(left, str) and is_number(right):
+        if not right > 0:
+            return None
+        times = max(1, int(right) + (1 if right != int(right) else 0)) if right < 1 else int(right)
+        if len(left) * times > 1 << 28:
+            raise fail("Repeat string result too long")
+        return left * times
+    if isinstance(left, dict) and isinstance(right, dict):
+        return _merge(left, right)
+    raise fail(f"{described(left)} and {described(right)} cannot be multiplied")
+
+
+def _merge(left: dict[str, Json], right: dict[str, Json]) -> dict[str, Json]:
+    result = dict(left)
+    for key, value in right.items():
+        known = result.get(key)
+        result[key] = _merge(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return result
+
+
+def divide(left: Json, right: Json) -> Json:
+    if is_number(left) and is_number(right):
+        if right == 0:
+            raise fail(f"{described(left)} and {described(right)} cannot be divided because the divisor is zero")
+        return number(to_double(left) / to_double(right))
+    if isinstance(left, str) and isinstance(right, str):
+        return split_text(left, right)
+    raise fail(f"{described(left)} and {described(right)} cannot be divided")
+
+
+def split_text(text: str, separator: str) -> list[Json]:
+    if not text:
+        return []
+    return list(text) if not separator else list(text.split(separator))
+
+
+def modulo(left: Json, right: Json) -> Json:
+    if not (is_number(left) and is_number(right)):
+        raise fail(f"{described(left)} and {described(right)} cannot be divided")
+    if left != left or right != right:
+        return math.nan
+    a, b = _to_int64(left), abs(_to_int64(right))
+    if b == 0:
+        shown = f"{described(left)} and {described(right)}"
+        raise fail(f"{shown} cannot be divided because the divisor is zero")
+    return -(-a % b) if a < 0 else a % b
+
+
+def _to_int64(value: Json) -> int:
+    if value in (math.inf, -math.inf):
+        return (1 << 63) - 1 if value > 0 else -(1 << 63)
+    return max(-(1 << 63), min((1 << 63) - 1, int(value)))
+
+
+# ---------------------------------------------------------------------------------------------------- text form
+
+
+def number_text(value: Json) -> str:
+    if type(value) is int:
+        return str(value)
+    if value != value:
+        return "null"
+    if value in (math.inf, -math.inf):
+        return "1.7976931348623157e+308" if value > 0 else "-1.7976931348623157e+308"
+    text = repr(value)
+    sign = "-" if text[0] == "-" else ""
+    mantissa, _, power = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(power or 0)
+    if whole == "0":
+        point = int(power or 0) - (len(fraction) - len(fraction.lstrip("0")))
+    digits = digits.rstrip("0")
+    if not digits:
+        return sign + "0"
+    if point <= -5 or point > len(digits) + 15:
+        exponent = point - 1
+        rest = "." + digits[1:] if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return sign + digits + "0" * (point - len(digits))
+    return f"{sign}{digits[:point]}.{digits[point:]}"
+
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def dumps(value: Json, *, sort: bool = False, ascii_only: bool = False) -> str:
+    """The compact text of a value."""
+    kind_ = type(value)
+    if kind_ is str:
+        return quoted(value, ascii_only)
+    if kind_ is int:
+        return str(value)
+    if value is None:
+        return "null"
+    if kind_ is bool:
+        return "true" if value else "false"
+    if kind_ is float:
+        return number_text(value)
+    if kind_ is list:
+        return "[" + ",".join(dumps(item, sort=sort, ascii_only=ascii_only) for item in value) + "]"
+    keys = sorted(value) if sort else value
+    return (
+        "{"
+        + ",".join(f"{quoted(key, ascii_only)}:{dumps(value[key], sort=sort, ascii_only=ascii_only)}" for key in keys)
+        + "}"
+    )
+
+
+def quoted(text: str, ascii_only: bool = False) -> str:
+    shown = encode_basestring_ascii(text) if ascii_only else encode_basestring(text)
+    return shown.replace("\x7f", "\\u007f") if "\x7f" in shown else shown
+
+
+def pretty(value: Json, indent: str, *, sort: bool = False, ascii_only: bool = False) -> str:
+    """The text of a value over several lines."""
+    out: list[str] = []
+    _pretty(value, indent, "\n", sort, ascii_only, out)
+    return "".join(out)
+
+
+def _pretty(value: Json, indent: str, margin: str, sort: bool, ascii_only: bool, out: list[str]) -> None:
+    if isinstance(value, list) and value:
+        inner = margin + indent
+        out.append("[")
+        for index, item in enumerate(value):
+            out.append(inner if not index else "," + inner)
+            _pretty(item, indent, inner, sort, ascii_only, out)
+        out.append(margin + "]")
+    elif isinstance(value, dict) and value:
+        inner = margin + indent
+        out.append("{")
+        for index, key in enumerate(sorted(value) if sort else value):
+            out.append(inner if not index else "," + inner)
+            out.append(quoted(key, ascii_only) + ": ")
+            _pretty(value[key], indent, inner, sort, ascii_only, out)
+        out.append(margin + "}")
+    else:
+        out.append(dumps(value, ascii_only=ascii_only))
+
+
+def to_text(value: Json) -> str:
+    """`tostring`."""
+    return value if isinstance(value, str) else dumps(value)
+
+
+# --------------------------------------------------------------------------------------------------------- reading
+
+
+def parse_float(text: str) -> Json:
+    return number(float(text))
+
+
+def parse_int(text: str) -> Json:
+    if text == "-0":
+        return -0.0
+    return int(text) if len(text) < 400 else number(float(text))
+
+
+_decoder = json.JSONDecoder(parse_float=parse_float, parse_int=parse_int, strict=False)
+
+
+def _constant(name: str) -> Json:
+    if name == "NaN":
+        return math.nan
+    raise ValueError(name)
+
+
+decoder = json.JSONDecoder(parse_float=parse_float, parse_int=parse_int, parse_constant=_constant, strict=False)
