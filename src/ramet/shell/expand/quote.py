@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_SAFE_Q: Final = re.compile(r"[A-Za-z0-9_/.,:@%+=^\-\x80-\U0010ffff]*").fullmatch
 _BACKSLASH: Final = re.compile(r"[^A-Za-z0-9_/.:@%+=#~\-\x80-\U0010ffff]")
 _SAFE_SET: Final = re.compile(r"[A-Za-z0-9_/.,:@%+=\-\x80-\U0010ffff]*").fullmatch
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\x80-\x9f]").search
@@ -80,10 +79,13 @@ def setting(text: str) -> str:
     return text if text and _SAFE_SET(text) else single(text) if text else ""
 
 
+_METAS: Final = re.compile(r"[ \t\n'\"\\|&;()<>!{}*\[\]?^$`]|^[~#]|[=:]~").search
+
+
 def word(text: str) -> str:
     """A word of a trace line (`set -x`)."""
     if not text:
         return "''"
-    if unprintable(text):
-        return ansi(text)
-    return text if _SAFE_Q(text) and not text.startswith(("~", "#")) else single(text)
+    if _METAS(text):
+        return single(text)
+    return ansi(text) if unprintable(text) else text

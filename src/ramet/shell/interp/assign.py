@@ -150,6 +150,8 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
 def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = False) -> None:
     """`name[subscript]=value` with the subscript as expanded text."""
     if sh.store.is_assoc(name):
+        if not subscript:
+            raise Discard(f"{name}[{subscript}]: bad array subscript")
         sh.store.set_item(name, subscript, value, append)
         return
     if not subscript.strip():

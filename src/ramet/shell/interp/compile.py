@@ -78,7 +78,7 @@ def _statement(statement: nodes.Statement) -> Run:
         return _background(statement)
     run = compile_node(node)
     if counts(node):
-        return _checked(run)
+        return _checked(run, node)
     return run
 
 
@@ -86,12 +86,13 @@ def counts(node: nodes.Node) -> bool:
     return isinstance(node, _CHECKED) and not (isinstance(node, nodes.Pipeline) and node.negated)
 
 
-def _checked(run: Run) -> Run:
+def _checked(run: Run, node: nodes.Node) -> Run:
     """A command whose failure counts."""
 
     async def waiting(sh: Session, pending: Awaitable[int]) -> int:
         result: Any = await pending
         if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+            sh.command_text_now = node
             result = failed(sh, result)
             if type(result) is not int:
                 result = await result
@@ -101,6 +102,7 @@ def _checked(run: Run) -> Run:
         result = run(sh)
         if type(result) is int:
             if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                sh.command_text_now = node
                 return failed(sh, result)
             return result
         return waiting(sh, result)  # type: ignore[arg-type]
@@ -360,7 +362,7 @@ def _function(node: nodes.Function) -> Run:
 
 def compile_function_body(node: nodes.Function) -> Run:
     run = compile_node(node.body)
-    return _checked(run) if counts(node.body) else run
+    return _checked(run, node.body) if counts(node.body) else run
 
 
 def _arithmetic(node: nodes.ArithCommand) -> Run:
@@ -408,7 +410,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 def _background(statement: nodes.Statement) -> Run:
     run = compile_node(statement.node)
     if counts(statement.node):
-        run = _checked(run)
+        run = _checked(run, statement.node)
     node = statement.node
     text: list[str] = []
 

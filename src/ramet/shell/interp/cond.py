@@ -218,7 +218,7 @@ def compile_cond(node: Cond) -> Run:
 
 def _expr(node: CondExpr) -> Test:
     if isinstance(node, CondWord):
-        return _map(words.text(node.word), bool)
+        return _map(words.text(node.word), "-n", bool)
     if isinstance(node, CondUnary):
         return _unary(node)
     if isinstance(node, CondBinary):
@@ -257,13 +257,33 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
     return True, waiting
 
 
-def _map(text: words.Text, change: Callable[[str], bool]) -> Test:
+def _trace(sh: Session, *words: str) -> None:
+    from ramet.shell.interp.simple import trace
+
+    trace(sh, ["[[", *words, "]]"], raw=True)
+
+
+def _shown(value: str) -> str:
+    return value if value else "''"
+
+
+def _map(text: words.Text, op: str, change: Callable[[str], bool]) -> Test:
     inner = text.run
     if not text.wait:
-        return False, lambda sh: change(inner(sh))
+
+        def run(sh: Session) -> bool:
+            value = inner(sh)
+            if sh.xtrace:
+                _trace(sh, op, _shown(value))
+            return change(value)
+
+        return False, run
 
     async def waiting(sh: Session) -> bool:
-        return change(await inner(sh))
+        value = await inner(sh)
+        if sh.xtrace:
+            _trace(sh, op, _shown(value))
+        return change(value)
 
     return True, waiting
 
@@ -274,13 +294,16 @@ def _unary(node: CondUnary) -> Test:
     if op in FILE_TESTS:
 
         async def on_file(sh: Session) -> bool:
-            return await file_test(sh, op, await inner(sh) if text.wait else inner(sh))
+            value = await inner(sh) if text.wait else inner(sh)
+            if sh.xtrace:
+                _trace(sh, op, _shown(value))
+            return await file_test(sh, op, value)
 
         return True, on_file
     if op == "-n":
-        return _map(text, bool)
+        return _map(text, op, bool)
     if op == "-z":
-        return _map(text, lambda value: not value)
+        return _map(text, op, lambda value: not value)
     if not text.wait:
         return False, lambda sh: plain_unary(sh, op, inner(sh))
 
@@ -293,18 +316,18 @@ def _unary(node: CondUnary) -> Test:
 def _binary(node: CondBinary) -> Test:
     op = node.op
     if op == "=~":
-        return _pair(words.text(node.left), words.regex(node.right), _regex_match)
+        return _pair(op, words.text(node.left), words.regex(node.right), _regex_match)
     if op in ("=", "==", "!="):
         return _pattern_test(node, op != "!=")
     left = words.text(node.left)
     right = words.text(node.right)
     if op in NUMERIC:
         compare = NUMERIC[op]
-        return _pair(left, right, lambda sh, a, b: compare(sh.evaluate(a), sh.evaluate(b)))
+        return _pair(op, left, right, lambda sh, a, b: compare(sh.evaluate(a), sh.evaluate(b)))
     if op == "<":
-        return _pair(left, right, lambda sh, a, b: a < b)
+        return _pair(op, left, right, lambda sh, a, b: a < b)
     if op == ">":
-        return _pair(left, right, lambda sh, a, b: a > b)
+        return _pair(op, left, right, lambda sh, a, b: a > b)
 
     async def files(sh: Session) -> bool:
         a = await left.run(sh) if left.wait else left.run(sh)
@@ -314,14 +337,24 @@ def _binary(node: CondBinary) -> Test:
     return True, files
 
 
-def _pair(left: words.Text, right: words.Text, test: Callable[[Session, str, str], bool]) -> Test:
+def _pair(op: str, left: words.Text, right: words.Text, test: Callable[[Session, str, str], bool]) -> Test:
     first, second = left.run, right.run
     if not left.wait and not right.wait:
-        return False, lambda sh: test(sh, first(sh), second(sh))
+
+        def run(sh: Session) -> bool:
+            a, b = first(sh), second(sh)
+            if sh.xtrace:
+                _trace(sh, _shown(a), op, _shown(b))
+            return test(sh, a, b)
+
+        return False, run
 
     async def waiting(sh: Session) -> bool:
         a = await first(sh) if left.wait else first(sh)
-        return test(sh, a, await second(sh) if right.wait else second(sh))
+        b = await second(sh) if right.wait else second(sh)
+        if sh.xtrace:
+            _trace(sh, _shown(a), op, _shown(b))
+        return test(sh, a, b)
 
     return True, waiting
 
@@ -336,12 +369,12 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
                 return (value.lower() == fixed.lower()) is wanted
             return (value == fixed) is wanted
 
-        return _pair(left, right, same)
+        return _pair(node.op, left, right, same)
 
     def match(sh: Session, value: str, pattern: str) -> bool:
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
-    return _pair(left, right, match)
+    return _pair(node.op, left, right, match)
 
 
 def _regex_match(sh: Session, value: str, pattern: str) -> bool:

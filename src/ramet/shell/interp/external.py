@@ -36,7 +36,10 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
         return await _by_path(sh, argv, name)
     found = await search(sh, name)
     if found is None:
-        return await _not_found(sh, argv)
+        found = await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
+        if found is None:
+            return await _not_found(sh, argv)
+        return sh.error(f"{found}: Permission denied", 126)
     if found.startswith("\0"):
         return await _table(sh, name, argv)
     return await _script_file(sh, paths.parse(found, sh.cwd), found, argv)
@@ -49,8 +52,9 @@ async def _not_found(sh: Session, argv: list[str]) -> int:
 
         result: Any = call_function(sh, handler, ["command_not_found_handle", *argv])
         return int(result if type(result) is int else await result)
-    sh.complain(f"{argv[0]}: command not found")
-    return 127
+    if not sh.store.get("PATH"):
+        return sh.error(f"{argv[0]}: No such file or directory", 127)
+    return sh.error(f"{argv[0]}: command not found", 127)
 
 
 async def search(sh: Session, name: str) -> str | None:
@@ -68,7 +72,9 @@ async def search(sh: Session, name: str) -> str | None:
     return found
 
 
-async def search_path(sh: Session, name: str, path: str) -> str | None:
+async def search_path(sh: Session, name: str, path: str, executable: bool = False) -> str | None:
+    """As `search` along any path; with `executable` the last resort is a file that cannot be run."""
+    unusable: str | None = None
     table = in_table(sh, name)
     for directory in path.split(":"):
         folder = directory.rstrip("/") or ("/" if directory else ".")
@@ -78,9 +84,12 @@ async def search_path(sh: Session, name: str, path: str) -> str | None:
             stat = await sh.shell.fs.stat(paths.parse(f"{folder}/{name}", sh.cwd), follow=True)
         except OSError:
             continue
-        if stat.is_file and (stat.mode is None or stat.mode & 0o111):
-            return name if folder == "." and not directory else f"{folder}/{name}"
-    return None
+        if stat.is_file:
+            found = name if folder == "." and not directory else f"{folder}/{name}"
+            if stat.mode is None or stat.mode & 0o111:
+                return found
+            unusable = unusable or found
+    return unusable if executable else None
 
 
 async def _by_path(sh: Session, argv: list[str], name: str) -> int:
@@ -117,9 +126,7 @@ async def _script_file(sh: Session, path: Path, shown: str, argv: list[str]) -> 
             base = base[base.rfind("/") + 1 :]
         if base not in SHELLS:
             if base not in sh.shell.commands:
-                if "/" in program and program[: program.rfind("/")] not in BIN:
-                    return sh.error(f"{shown}: {program}: bad interpreter: No such file or directory", 127)
-                return sh.error(f"{shown}: {base}: bad interpreter: No such file or directory", 127)
+                return sh.error(f"{shown}: cannot execute: required file not found", 127)
             return await _table(sh, base, [base, *words, shown, *argv[1:]])
         return await sh.shell.run_bash(sh, [base, *words, shown, *argv[1:]])
     if b"\0" in data[:80]:

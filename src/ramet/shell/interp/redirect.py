@@ -15,10 +15,12 @@ from ramet.core.fs import Open
 from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Null
 from ramet.shell.expand import words
+from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
+from ramet.shell.interp.variables import split_subscript
 from ramet.shell.syntax.nodes import Redirect
 from ramet.shell.syntax.printer import word_text
 
@@ -108,7 +110,11 @@ def _install(sh: Session, plan: Plan, description: Description, undo: Undo) -> N
         return
     # `{name}>file` outlives the command.
     fd = sh.free_fd()
-    sh.store.set(plan.var, str(fd))
+    name, subscript = split_subscript(plan.var)
+    if subscript is None:
+        sh.store.set(name, str(fd))
+    else:
+        sh.store.set_element(name, subscript, str(fd))
     sh.fds[fd] = description
 
 
@@ -124,7 +130,8 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
     """`>&2`, `<&-`, `3>&1-`; False when the word is a file name after all."""
     fd = plan.fd
     if plan.var is not None and word == "-":
-        named = sh.store.get(plan.var) or ""
+        found = parameter(sh, plan.var)
+        named = found if isinstance(found, str) else ""
         closing = sh.fds.pop(int(named), None) if named.isdigit() else None
         if closing is None:
             raise RedirectError(f"{plan.var}: Bad file descriptor")
@@ -138,10 +145,10 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
         if plan.op == ">&" and not plan.explicit and plan.var is None:
             return False
         raise RedirectError(f"{plan.shown}: ambiguous redirect")
-    found = sh.fds.get(int(source))
-    if found is None:
+    shared = sh.fds.get(int(source))
+    if shared is None:
         raise RedirectError(f"{plan.shown}: Bad file descriptor")
-    _install(sh, plan, found.share(), undo)
+    _install(sh, plan, shared.share(), undo)
     if move and int(source) != fd:
         _put(sh, int(source), None, undo)
     return True

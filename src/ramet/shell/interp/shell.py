@@ -35,10 +35,10 @@ from ramet.shell.interp.jobs import Jobs, Process, Starts
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.simple import invoke, trace
 from ramet.shell.interp.specials import adopt_environment
-from ramet.shell.interp.traps import Leave, deliver, exit_trap, run_trap
+from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.syntax import cache
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import ArithCommand, CommandSub, ForArith, ProcessSub, Script
+from ramet.shell.syntax.nodes import ArithCommand, CommandSub, Cond, ForArith, ProcessSub, Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import command_text, word_text
 from ramet.shell.syntax.scanner import Options
@@ -214,7 +214,7 @@ class Shell:
             None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
         )
         done: list[Script] = []
-        position = 0
+        position = read = 0
         result: Any = 0
         at = sh.line
         while True:
@@ -242,8 +242,10 @@ class Shell:
                     break
                 script = parsed
                 done.append(script)
-            if "verbose" in sh.options:
-                sh.err(text if not done or len(done) == 1 else "")
+            if parser is not None:
+                if "verbose" in sh.options and top:
+                    sh.err(text[read : parser.pos].lstrip("\n"))
+                read = parser.pos
             if sh.budget.check():
                 await sh.budget.breathe()
             if top:
@@ -318,6 +320,8 @@ class Shell:
         return await globbing.expand(self.fs, sh.cwd, fields, sh.shopts, sh.store.get("GLOBIGNORE"), sh.budget)
 
     async def return_trap(self, sh: Session) -> None:
+        if not active(sh, "RETURN", sh.functrace):
+            return
         result = await run_trap(sh, "RETURN")
         if result == EXIT:
             raise Leave(result)
@@ -329,7 +333,7 @@ class Shell:
         if sh.xtrace:
             if isinstance(node, ArithCommand):
                 head = f"(( {word_text(node.body)} ))"
-            elif isinstance(node, ForArith):
+            elif isinstance(node, ForArith | Cond):
                 head = ""
             else:
                 head = command_text(node).split("\n")[0]

@@ -136,6 +136,9 @@ async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign])
 
 
 def trace_assignment(sh: Session, assign: Assign) -> None:
+    if assign.literal is not None:
+        trace(sh, [assign.shown(sh) + assign.literal], raw=True)
+        return
     value = sh.store.get(assign.name)
     trace(sh, [f"{assign.shown(sh)}{'' if value is None or not value else quote.word(value)}"], raw=True)
 

@@ -92,11 +92,13 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
 }
 
 
+_DYNAMIC: Final = {name: Dynamic(get, put) for name, (get, put) in COMPUTED.items()}
+
+
 def install(sh: Session) -> None:
     """Give a new session the variables that every shell starts with."""
     values, attrs, user = sh.vars, sh.store.attrs, sh.shell.user
-    for name, (get, put) in COMPUTED.items():
-        values[name] = Dynamic(get, put)
+    values.update(_DYNAMIC)
     for name in ("SHELLOPTS", "BASHOPTS"):
         attrs[name] = READONLY
     values.update(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def active(sh: Session, name: str, inherited: bool) -> bool:
     """Whether a trap holds here: functions see DEBUG, ERR and RETURN only when told to inherit them."""
-    return name in sh.traps and (inherited or sh.trap_depth.get(name, 0) >= len(sh.frames))
+    return name in sh.traps and (inherited or sh.trap_depth.get(name, 0) >= sum(frame.function for frame in sh.frames))
 
 
 async def run_trap(sh: Session, name: str) -> int:

@@ -227,7 +227,7 @@ def trap(sh: Session, argv: list[str]) -> Result:
             sh.traps.pop(name, None)
         else:
             sh.traps[name] = action
-            sh.trap_depth[name] = len(sh.frames)
+            sh.trap_depth[name] = sum(frame.function for frame in sh.frames)
     sh.rewatch()
     return status
 

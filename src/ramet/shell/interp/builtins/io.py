@@ -445,7 +445,9 @@ async def _whole(sh: Session, reader: Reader, delim: bytes, skip: int, strip: bo
         data = data.replace(b"\0", b"")
     pieces = data.split(delim)
     last = pieces.pop()
-    lines = [decode(piece) for piece in pieces] if strip or delim == b"\0" else [decode(piece + delim) for piece in pieces]
+    lines = (
+        [decode(piece) for piece in pieces] if strip or delim == b"\0" else [decode(piece + delim) for piece in pieces]
+    )
     if last:
         lines.append(decode(last))
     for index, line in enumerate(lines[skip:], origin):
