@@ -110,7 +110,13 @@ def _file(node: File, writer: PackWriter, store: object, done: Committed) -> byt
     if known is not None:
         return known
     done.files += 1
-    payload = b"".join(_stored(node.content.read(0, None), node.content.size, writer))
+    if node.content.size <= WHOLE:
+        data = node.content.join()
+        payload: bytes = chunk_id(data) if data else b""
+        if data:
+            writer.add(payload, data)
+    else:
+        payload = b"".join(_stored(node.content.read(0, None), node.content.size, writer))
     done.memos.append((node, Memo(store, payload)))
     return payload
 
