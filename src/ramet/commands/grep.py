@@ -156,7 +156,7 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     except PatternError as error:
         proc.complain(str(error))
         return 2
-    if o.max_count == 0 and not o.list_files:
+    if (o.max_count == 0 or (not wanted and not o.invert)) and o.list_files != "without":
         return 1
     run = _Run(proc, o, plan, many=len(operands) > 1)
     try:

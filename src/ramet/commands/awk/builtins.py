@@ -322,16 +322,47 @@ def keys(runtime: Runtime, array: Array) -> list[str]:
     how = runtime.procinfo.get("sorted_in")
     if how:
         return [key for key, _ in ordered(runtime, array, str(how))]
-    plain = [key for key in array if not _is_whole(key)]
-    if len(plain) == len(array):
-        return plain
-    return plain + sorted((key for key in array if _is_whole(key)), key=int)
+    names = [key for key in array if not _is_whole(key)]
+    if len(names) < len(array):
+        return _as_hashed(names) + sorted((key for key in array if _is_whole(key)), key=int)
+    return _as_hashed(names)
 
 
 def _is_whole(key: str) -> bool:
-    """Whether an index is an integer in its usual form; gawk keeps those apart and in order."""
-    digits = key[1:] if key[:1] == "-" else key
-    return digits.isdecimal() and digits.isascii() and (digits[0] != "0" or key == "0") and len(digits) < 16
+    """Whether an index is a natural number in its usual form; gawk keeps those apart and in order."""
+    return key.isdecimal() and key.isascii() and (key[0] != "0" or key == "0") and len(key) < 16
+
+
+_TABLE_SIZES = (13, 127, 1021, 8191, 131_071)
+_HASHED_MAX = 20_000
+
+
+def _as_hashed(names: list[str]) -> list[str]:
+    """Names in the order in which gawk's hash table holds them, which scripts have come to expect."""
+    if len(names) < 2 or len(names) > _HASHED_MAX:
+        return names
+    level, size = 0, _TABLE_SIZES[0]
+    hashes = {name: _hash(name) for name in names}
+    table: dict[int, list[str]] = {}
+    for count, name in enumerate(names, 1):
+        if count // size > 2 and level + 1 < len(_TABLE_SIZES):
+            level += 1
+            size = _TABLE_SIZES[level]
+            moved: dict[int, list[str]] = {}
+            for bucket in sorted(table):
+                # Chains are taken apart from their head and put together again at it.
+                for other in reversed(table[bucket]):
+                    moved.setdefault(hashes[other] % size, []).append(other)
+            table = moved
+        table.setdefault(hashes[name] % size, []).append(name)
+    return [name for bucket in sorted(table) for name in reversed(table[bucket])]
+
+
+def _hash(name: str) -> int:
+    value = 0
+    for byte in name.encode("utf-8", "surrogateescape"):
+        value = (byte + 65_599 * value) & 0xFFFFFFFF
+    return value
 
 
 def asort(runtime: Runtime, array: Array, into: Array | None, how: Value, indices: bool) -> float:
@@ -537,7 +568,7 @@ def exponential(value: float) -> float:
 def logarithm(value: float) -> float:
     if value > 0:
         return math.log(value)
-    return -math.inf if value == 0 else math.nan
+    return -math.inf if value == 0 else -math.nan
 
 
 def root(value: float) -> float:

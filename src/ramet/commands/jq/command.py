@@ -296,7 +296,7 @@ class _Jq:
     async def blocks(self) -> AsyncIterator[tuple[str, bytes]]:
         """The content of all inputs, block by block, with its name."""
         for word in self.o.words or ["-"]:
-            standard = word == "-" and not self.o.words
+            standard = word == "-"
             try:
                 reader = self.proc.stdin if standard else await self.proc.open(word, dash=False)
             except OSError as error:
