@@ -1,0 +1,336 @@
+"""file: what kind of data a file holds, by its first bytes, in the words of file(1) for the types people meet."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, flag, several, value
+from ramet.commands.inputs import slurp
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    brief: bool = flag("-b", "--brief", help="do not prepend filenames to output lines")
+    mime: bool = flag("-i", "--mime", help="output MIME type strings (--mime-type and --mime-encoding)")
+    mime_type: bool = flag("--mime-type", help="output the MIME type")
+    mime_encoding: bool = flag("--mime-encoding", help="output the MIME encoding")
+    follow: bool = flag("-L", "--dereference", help="follow symlinks")
+    no_follow: bool = flag("-h", "--no-dereference", help="don't follow symlinks (default)")
+    files_from: tuple[str, ...] = several("-f", "--files-from", metavar="FILE", help="read the filenames to be examined from FILE")
+    separator: str = value("-F", "--separator", metavar="STRING", default=":", help="use STRING as separator instead of ':'")
+    no_pad: bool = flag("-N", "--no-pad", help="do not pad output")
+    print0: bool = flag("-0", "--print0", help="terminate filenames with ASCII NUL")
+    keep_going: bool = flag("-k", "--keep-going", help="don't stop at the first match")
+    raw: bool = flag("-r", "--raw", help="don't translate unprintable chars to \\ooo")
+    extension: bool = flag("--extension", help="output a slash-separated list of extensions")
+
+
+async def file(proc: Proc, o: FileOptions, operands: list[str]) -> int:
+    words = list(operands)
+    for word in o.files_from:
+        words += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
+    if not words:
+        raise UsageError("missing file operand" if False else "Usage: file [-bchiklLNnprsvzZ0] [-F separator] [-f namefile] [file ...]", hint=False)
+    width = 0 if o.no_pad else max(len(w) for w in words) + len(o.separator)
+    for word in words:
+        text, mime = await _kind(proc, o, word)
+        if o.mime or (o.mime_type and o.mime_encoding):
+            shown = mime
+        elif o.mime_type:
+            shown = mime.partition(";")[0]
+        elif o.mime_encoding:
+            shown = mime.partition("charset=")[2] or "binary"
+        else:
+            shown = text
+        name = "/dev/stdin" if word == "-" else word
+        lead = "" if o.brief else f"{name}{chr(0) if o.print0 else ''}{o.separator}".ljust(width) + " "
+        await proc.emit(encode(f"{lead}{shown}\n"))
+    return 0
+
+
+async def _kind(proc: Proc, o: FileOptions, word: str) -> tuple[str, str]:
+    if word != "-":
+        try:
+            stat = await proc.fs.stat(proc.path(word))
+            if stat.kind is Kind.LINK:
+                if not o.follow:
+                    try:
+                        await proc.fs.stat(proc.path(word), follow=True)
+                    except OSError:
+                        return f"broken symbolic link to {stat.target}", "inode/symlink; charset=binary"
+                    return f"symbolic link to {stat.target}", "inode/symlink; charset=binary"
+                stat = await proc.fs.stat(proc.path(word), follow=True)
+        except OSError as error:
+            text = f"cannot open `{word}' ({reason(error)})"
+            return text, text
+        if stat.kind is Kind.DIR:
+            return "directory", "inode/directory; charset=binary"
+        if stat.kind is Kind.FIFO:
+            return "fifo (named pipe)", "inode/fifo; charset=binary"
+        if stat.kind is Kind.DEVICE:
+            return "character special (1/3)", "inode/chardevice; charset=binary"
+        if stat.size == 0:
+            return "empty", "inode/x-empty; charset=binary"
+    try:
+        reader = await proc.open(word)
+        data = await reader.read_exactly(1 << 20)
+        await proc.close(reader)
+    except OSError as error:
+        text = f"cannot open `{word}' ({reason(error)})"
+        return text, text
+    return describe(data)
+
+
+_MAGIC: list[tuple[bytes, str, str]] = [
+    (b"%PDF-", "", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "", "image/png"),
+    (b"GIF8", "", "image/gif"),
+    (b"\xff\xd8\xff", "JPEG image data", "image/jpeg"),
+    (b"BZh", "", "application/x-bzip2"),
+    (b"\xfd7zXZ\0", "XZ compressed data", "application/x-xz"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard compressed data (v0.8+), Dictionary ID: None", "application/zstd"),
+    (b"7z\xbc\xaf\x27\x1c", "7-zip archive data, version 0.4", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "RAR archive data", "application/x-rar"),
+    (b"\x7fELF", "", "application/x-executable"),
+    (b"MZ", "MS-DOS executable", "application/x-dosexec"),
+    (b"SQLite format 3\0", "SQLite 3.x database", "application/vnd.sqlite3"),
+    (b"PAR1", "Apache Parquet", "application/vnd.apache.parquet"),
+    (b"OggS", "Ogg data", "application/ogg"),
+    (b"fLaC", "FLAC audio bitstream data", "audio/flac"),
+    (b"ID3", "Audio file with ID3", "audio/mpeg"),
+    (b"\xca\xfe\xba\xbe", "compiled Java class data", "application/x-java-applet"),
+    (b"\0asm", "WebAssembly (wasm) binary module version 0x1 (MVP)", "application/wasm"),
+    (b"wOFF", "Web Open Font Format", "font/woff"),
+    (b"\x1f\x9d", "compress'd data", "application/x-compress"),
+    (b"!<arch>\n", "current ar archive", "application/x-archive"),
+    (b"BM", "PC bitmap", "image/bmp"),
+    (b"II*\0", "TIFF image data, little-endian", "image/tiff"),
+    (b"MM\0*", "TIFF image data, big-endian", "image/tiff"),
+    (b"\0\0\1\0", "MS Windows icon resource", "image/vnd.microsoft.icon"),
+    (b"glTF", "glTF binary model", "model/gltf-binary"),
+]
+
+
+def describe(data: bytes) -> tuple[str, str]:
+    """The description and the MIME type of data."""
+    if not data:
+        return "empty", "inode/x-empty; charset=binary"
+    binary = _binary(data)
+    if binary is not None:
+        return binary[0], f"{binary[1]}; charset=binary"
+    return _text(data)
+
+
+def _binary(data: bytes) -> tuple[str, str] | None:
+    if data.startswith(b"\x1f\x8b"):
+        return _gzip(data), "application/gzip"
+    if data.startswith(b"PK\x03\x04"):
+        return _zip(data)
+    if data.startswith(b"PK\x05\x06"):
+        return "Zip archive data (empty)", "application/zip"
+    if len(data) > 262 and data[257:262] == b"ustar":
+        gnu = data[257:265] == b"ustar  \0"
+        return f"POSIX tar archive{' (GNU)' if gnu else ''}", "application/x-tar"
+    if data.startswith(b"RIFF") and len(data) > 12:
+        kind = {b"WAVE": ("WAVE audio", "audio/x-wav"), b"AVI ": ("AVI", "video/x-msvideo"), b"WEBP": ("Web/P image", "image/webp")}.get(data[8:12])
+        if kind:
+            return f"RIFF (little-endian) data, {kind[0]}", kind[1]
+    if data[4:8] == b"ftyp":
+        return "ISO Media, MP4 Base Media v1 [ISO 14496-12:2003]", "video/mp4"
+    for magic, text, mime in _MAGIC:
+        if data.startswith(magic):
+            if magic == b"BM" and len(data) < 30:
+                continue
+            return text or _detail(magic, data), mime
+    return None
+
+
+def _gzip(data: bytes) -> str:
+    text = "gzip compressed data"
+    flags = data[3]
+    at = 10
+    if flags & 4:
+        at += 2 + int.from_bytes(data[at : at + 2], "little")
+    if flags & 8:
+        end = data.find(b"\0", at)
+        text += f', was "{decode(data[at:end])}"'
+    stamp = int.from_bytes(data[4:8], "little")
+    if stamp:
+        from ramet.commands.clock import NANO, strftime, zone
+        from ramet.commands.clock import at as moment
+
+        text += ", last modified: " + strftime("%a %b %e %H:%M:%S %Y", moment(stamp * NANO, zone("UTC"))[0])
+    text += {2: ", max compression", 4: ", max speed"}.get(data[8], "")
+    text += {3: ", from Unix", 0: ", from FAT filesystem (MS-DOS, OS/2, NT)"}.get(data[9], "")
+    size = int.from_bytes(data[-4:], "little")
+    return f"{text}, original size modulo 2^32 {size}"
+
+
+def _zip(data: bytes) -> tuple[str, str]:
+    name_length = int.from_bytes(data[26:28], "little")
+    first = data[30 : 30 + name_length]
+    if first == b"mimetype" and b"application/epub+zip" in data[:100]:
+        return "EPUB document", "application/epub+zip"
+    if first in (b"[Content_Types].xml", b"_rels/.rels"):
+        head = data[:8000]
+        if b"word/" in head:
+            return "Microsoft Word 2007+", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        if b"xl/" in head:
+            return "Microsoft Excel 2007+", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+        if b"ppt/" in head:
+            return "Microsoft PowerPoint 2007+", "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        return "Microsoft OOXML", "application/octet-stream"
+    if first.startswith(b"META-INF/"):
+        return "Java archive data (JAR)", "application/java-archive"
+    version = data[4]
+    method = {0: "store", 8: "deflate", 12: "bzip2", 14: "lzma"}.get(data[8], "")
+    return f"Zip archive data, at least v{version // 10}.{version % 10} to extract, compression method={method}", "application/zip"
+
+
+def _detail(magic: bytes, data: bytes) -> str:
+    if magic == b"%PDF-":
+        found = re.match(rb"%PDF-(\d+\.\d+)", data)
+        pages = re.search(rb"/Type\s*/Pages.*?/Count\s+(\d+)", data, re.S)
+        text = f"PDF document, version {found[1].decode() if found else '?'}"
+        return text + (f", {pages[1].decode()} page{'(s)' if pages[1] != b'1' else '(s)'}" if pages else "")
+    if magic.startswith(b"\x89PNG") and len(data) >= 29:
+        width, height, depth, color = struct.unpack(">IIBB", data[16:26])
+        kinds = {0: "grayscale", 2: "/color RGB", 3: " colormap", 4: "gray+alpha", 6: "/color RGBA"}
+        kind = kinds.get(color, "")
+        interlaced = "interlaced" if data[28] else "non-interlaced"
+        return f"PNG image data, {width} x {height}, {depth}-bit{kind if kind[:1] in '/ ' else ' ' + kind}, {interlaced}"
+    if magic == b"GIF8":
+        width, height = struct.unpack("<HH", data[6:10])
+        return f"GIF image data, version {data[3:6].decode('latin-1')}, {width} x {height}"
+    if magic == b"BZh":
+        return f"bzip2 compressed data, block size = {chr(data[3])}00k" if len(data) > 3 else "bzip2 compressed data"
+    return "ELF 64-bit LSB executable, x86-64, version 1 (SYSV)" if data[4:5] == b"\2" else "ELF 32-bit LSB executable"
+
+
+_TEXT_BYTES = frozenset({7, 8, 9, 10, 12, 13, 27, *range(32, 127), 0x85, *range(0xA0, 256)})
+_INTERPRETERS = [
+    (r"python[\d.]*", "Python script", "text/x-script.python"),
+    (r"(?:ba|da|z|k|c|tc|fi)?sh", None, "text/x-shellscript"),
+    (r"perl", "Perl script", "text/x-perl"),
+    (r"ruby", "Ruby script", "text/x-ruby"),
+    (r"node", "Node.js script", "application/javascript"),
+    (r"(?:g|m|n)?awk", None, "text/x-awk"),
+    (r"php", "PHP script", "text/x-php"),
+]
+
+
+def _charset(data: bytes) -> tuple[str, str] | None:
+    if data.startswith(b"\xef\xbb\xbf"):
+        return "Unicode text, UTF-8 (with BOM)", "utf-8"
+    if data.startswith(b"\xff\xfe"):
+        return "Unicode text, UTF-16, little-endian", "utf-16le"
+    if data.startswith(b"\xfe\xff"):
+        return "Unicode text, UTF-16, big-endian", "utf-16be"
+    if any(c not in _TEXT_BYTES and c < 128 for c in set(data)):
+        return None
+    if data.isascii():
+        return "ASCII", "us-ascii"
+    try:
+        data.decode()
+        return "Unicode text, UTF-8", "utf-8"
+    except UnicodeDecodeError as error:
+        if error.end >= len(data) - 3 and len(data) == 1 << 20:
+            return "Unicode text, UTF-8", "utf-8"
+    if all(c in _TEXT_BYTES for c in set(data)):
+        return "ISO-8859", "iso-8859-1"
+    if not set(data) & (set(range(256)) - _TEXT_BYTES - set(range(0x80, 0xA0))):
+        return "Non-ISO extended-ASCII", "unknown-8bit"
+    return None
+
+
+def _text(data: bytes) -> tuple[str, str]:
+    charset = _charset(data)
+    if charset is None:
+        return "data", "application/octet-stream; charset=binary"
+    label, encoding = charset
+    kind, mime = _language(data)
+    lines = data.split(b"\n")
+    text = label if "text" in label else f"{label} text"
+    if kind == "JSON":
+        return "JSON text data", f"application/json; charset={encoding}"
+    parts = [text]
+    if kind:
+        if kind.startswith("CSV") or kind.startswith("XML") or kind.startswith("HTML"):
+            text = {"CSV": f"CSV {text}"}.get(kind, f"{kind}, {text}")
+            parts = [text]
+        elif kind.endswith("script"):
+            parts = [f"{kind}, {text} executable"]
+        else:
+            parts = [f"{kind}, {text}"]
+    longest = max(map(len, lines))
+    if longest > 300:
+        parts.append(f"with very long lines ({longest})")
+    crlf, bare = data.count(b"\r\n"), data.count(b"\n")
+    cr = data.count(b"\r") - crlf
+    ends = [name for name, number in (("CRLF", crlf), ("CR", cr), ("LF", bare - crlf)) if number]
+    if not bare and not cr:
+        parts.append("with no line terminators")
+    elif ends and ends != ["LF"]:
+        parts.append(f"with {', '.join(ends)} line terminators")
+    if 27 in data:
+        parts.append("with escape sequences")
+    if 8 in data:
+        parts.append("with overstriking")
+    return ", ".join(parts), f"{mime}; charset={encoding}"
+
+
+def _language(data: bytes) -> tuple[str, str]:
+    head = data[:4096].lstrip(b"\xef\xbb\xbf")
+    found = re.match(rb"#! *(\S+)(?:[ \t]+(\S+))?", head)
+    if found:
+        program = decode(found[1])
+        name = program.rpartition("/")[2]
+        if name == "env" and found[2]:
+            name = decode(found[2]).rpartition("/")[2]
+        for pattern, text, mime in _INTERPRETERS:
+            if re.fullmatch(pattern, name):
+                if text is None:
+                    text = "POSIX shell script" if name in ("sh", "dash") else "Bourne-Again shell script" if name == "bash" else f"{name} script"
+                return text, mime
+        return f"a {decode(head.split(b'%c' % 10)[0][2:]).strip()} script", "text/plain"
+    stripped = head.lstrip()
+    if stripped.startswith(b"<?xml"):
+        version = re.search(rb'version="([\d.]+)"', stripped[:100])
+        return f"XML {version[1].decode()} document" if version else "XML document", "text/xml"
+    if re.match(rb"<!doctype html|<html|<head|<body", stripped, re.I):
+        return "HTML document", "text/html"
+    if stripped[:1] in (b"{", b"["):
+        try:
+            json.loads(data)
+            return "JSON", "application/json"
+        except (ValueError, RecursionError):
+            pass
+    if re.search(rb"^(?:from \w[\w.]* import |import \w+\n|def \w+\(.*\):)", head, re.M) and b"{" not in head[:200]:
+        return "Python script", "text/x-script.python"
+    if re.search(rb"^#include\s*[<\"]", head, re.M):
+        return ("C++ source" if re.search(rb"\b(class|template|namespace)\b", head) else "C source"), "text/x-c"
+    if _is_csv(data):
+        return "CSV", "text/csv"
+    return "", "text/plain"
+
+
+def _is_csv(data: bytes) -> bool:
+    rows = [line for line in data[:65536].split(b"\n")[:10] if line]
+    if len(rows) < 2:
+        return False
+    counts = {re.sub(rb'"(?:[^"]|"")*"', b"", row).count(b",") for row in rows}
+    return len(counts) == 1 and 0 not in counts and len(data.split(b"\n")) > 2
+
+
+COMMANDS = [
+    Command("file", file, FileOptions, summary="Determine type of FILEs.", usage="[OPTION]... [FILE]...",
+            ignored=("-n --no-buffer", "-p --preserve-date", "-s --special-files", "-S --no-sandbox", "-e= --exclude=", "-P= --parameter=", "-d --debug", "-E"),
+            refused={"-z --uncompress": "unpack first", "-Z --uncompress-noreport": "unpack first", "-m= --magic-file=": "the table of types is built in", "-C --compile": "the table of types is built in"}),
+]
