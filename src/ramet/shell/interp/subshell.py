@@ -30,7 +30,7 @@ def report(sh: Session, error: Exception) -> int:
     if isinstance(error, RecursionError):
         sh.complain("maximum recursion depth reached")
         return 1
-    sh.complain(str(error))
+    sh.complain_once(error)
     if isinstance(error, Fatal | Unbound):
         # What ends a shell ends `bash -c` with 127, any other shell with 1.
         return 127 if sh.origin == "environment" and not sh.sub_level else 1
