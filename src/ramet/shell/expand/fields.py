@@ -129,6 +129,10 @@ class Fields:
 
     def several_split(self, values: list[str]) -> None:
         """Unquoted `$@` and `$*`: each value is split on its own."""
+        if self.ifs and self.ifs[0] not in DEFAULT_IFS:
+            # A separator that is not white makes the empty ones count.
+            self.split(self.ifs[0].join(values))
+            return
         first = True
         for value in values:
             if not first:

@@ -84,19 +84,17 @@ def split_components(pattern: str) -> list[str]:
 async def _matches(
     fs: FileSystem, cwd: Path, pattern: str, shopts: Collection[str], dots: bool, budget: Budget
 ) -> list[str]:
-    absolute = pattern.startswith("/")
     parts = split_components(pattern)
-    found: list[str] = ["/"] if absolute else [""]
-    if absolute:
-        parts = parts[1:]
-        lead = len(pattern) - len(pattern.lstrip("/"))
-        if lead > 1:
-            found = ["/" * lead]
-            parts = parts[lead - 1 :]
+    found: list[str] = [""]
+    separator = ""
     walker = _Walker(fs, cwd, shopts, dots, budget)
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
-        found = await walker.step(found, part, last)
+        if not part and not last:
+            separator += "/"
+            continue
+        found = await walker.step([prefix + separator for prefix in found], part, last)
+        separator = "" if part == "**" and walker.globstar else "/"
         if not found:
             return []
     return sorted(found)
@@ -114,9 +112,7 @@ class _Walker:
     async def step(self, prefixes: list[str], part: str, last: bool) -> list[str]:
         """Each prefix extended by what one component matches."""
         if not part:
-            if last:
-                return [prefix + ("" if prefix.endswith("/") else "/") for prefix in prefixes]
-            return [prefix + "/" for prefix in prefixes]
+            return [prefix for prefix in prefixes if prefix.strip("/")]
         if part == "**" and self.globstar:
             out: list[str] = []
             for prefix in prefixes:
@@ -148,9 +144,9 @@ class _Walker:
         return out
 
     async def _deep(self, prefix: str, last: bool) -> list[str]:
-        """`**`: directories at any depth, and with `last` files too."""
+        """`**`: directories at any depth (with the separator that follows), and with `last` files too."""
         out: list[str] = []
-        if not last or prefix:
+        if not last or prefix.strip("/"):
             out.append(prefix)
         pending = [prefix]
         while pending:
@@ -159,16 +155,14 @@ class _Walker:
             for name, stat in await self._scan(here):
                 if name.startswith(".") and not self.dotglob:
                     continue
-                joined = _join(here, name)
+                joined = here + name
                 if stat.kind is Kind.DIR:
-                    pending.append(joined)
-                    out.append(joined)
+                    pending.append(joined + "/")
+                    out.append(joined if last else joined + "/")
                 elif last:
                     out.append(joined)
             if len(out) > self.budget.limits.expansion_words:
                 raise self.budget.exceeded("expansion_words", "glob")
-        if last:
-            return [name + "/" if name == prefix and prefix and not prefix.endswith("/") else name for name in out]
         return out
 
     async def _scan(self, prefix: str) -> list[tuple[str, Stat]]:
@@ -190,6 +184,5 @@ class _Walker:
 
 
 def _join(prefix: str, name: str) -> str:
-    if not prefix or prefix.endswith("/"):
-        return prefix + name
-    return f"{prefix}/{name}"
+    """A name behind a prefix, which ends in its own separator."""
+    return prefix + name

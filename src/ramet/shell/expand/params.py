@@ -264,8 +264,9 @@ def _at(node: Param) -> Apply:
             return letters if letters or found is not None else None
         if op == "@A":
             if node.name in ("@", "*"):
-                return f"set -- {' '.join(transform.simple_transform('@Q', v) for v in host.params)}"
-            return transform.declaration(host.store, name_of(host))
+                return ["set", "--", *(transform.simple_transform("@Q", value) for value in host.params)]
+            found = transform.declaration(host.store, name_of(host))
+            return found.split(" ", 2) if found is not None and whole else found
         array = host.store.array(name_of(host)) if whole and op in ("@K", "@k") else None
         if isinstance(array, Indexed | Assoc):
             if op == "@K":

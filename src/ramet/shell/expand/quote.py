@@ -47,7 +47,7 @@ def ansi(text: str) -> str:
 
 def single(text: str) -> str:
     """`'...'`, with `'\\''` for quotes inside."""
-    return "'" + text.replace("'", "'\\''") + "'"
+    return "\\'" if text == "'" else "'" + text.replace("'", "'\\''") + "'"
 
 
 def at_q(text: str) -> str:

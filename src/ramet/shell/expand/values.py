@@ -24,12 +24,14 @@ ATTRIBUTE_LETTERS = (
 class Indexed:
     """An indexed array: sparse, read in the order of its indices."""
 
-    __slots__ = ("_sorted", "items", "owner", "top")
+    __slots__ = ("_sorted", "blank", "items", "owner", "top")
 
     def __init__(self, items: Iterable[str] = (), owner: object = None) -> None:
         self.items: dict[int, str] = dict(enumerate(items))
         self.top = len(self.items)
         self.owner = owner
+        self.blank = False
+        """Declared and never assigned to."""
         self._sorted = True
 
     def copy(self, owner: object) -> Indexed:
@@ -72,11 +74,12 @@ class Indexed:
 class Assoc:
     """An associative array, read in the order of bash's hash table (1024 buckets, newest first within one)."""
 
-    __slots__ = ("_order", "items", "owner")
+    __slots__ = ("_order", "blank", "items", "owner")
 
     def __init__(self, items: dict[str, str] | None = None, owner: object = None) -> None:
         self.items: dict[str, str] = items if items is not None else {}
         self.owner = owner
+        self.blank = False
         self._order: list[str] | None = None
 
     def copy(self, owner: object) -> Assoc:

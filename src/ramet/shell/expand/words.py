@@ -459,20 +459,28 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return _choice_text(node, quoted, quote)
     wait, get = getter(node)
     escaped = quote if quoted else None
+    # Where one text is wanted, `${a[@]}` joins by spaces, but its changed values and its keys by IFS.
+    join = _star_text if node.op or node.form == "keys" else one_text
     if wait:
 
         async def waiting(host: Any) -> str:
-            return _quoted(one_text(host, await get(host)), escaped)
+            return _quoted(join(host, await get(host)), escaped)
 
         return Text(True, waiting)
     if escaped is not None:
-        return Text(False, lambda host: escaped(one_text(host, get(host))))
+        return Text(False, lambda host: escaped(join(host, get(host))))
 
     def run(host: Any) -> str:
         found = get(host)
-        return found if type(found) is str else one_text(host, found)
+        return found if type(found) is str else join(host, found)
 
     return Text(False, run)
+
+
+def _star_text(host: Any, found: Found) -> str:
+    if type(found) is list:
+        return star_join(host, found) if host.store.get("IFS") != "" else " ".join(found)
+    return one_text(host, found)
 
 
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:

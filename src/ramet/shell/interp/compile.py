@@ -19,7 +19,7 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.pipeline import compile_pipeline
-from ramet.shell.interp.redirect import compile_redirects, run_redirected
+from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.session import FunctionDef, Session
 from ramet.shell.interp.simple import compile_simple
 from ramet.shell.interp.subshell import run_shell
@@ -315,21 +315,29 @@ def _subshell(node: nodes.Subshell) -> Run:
     plans = compile_redirects(node.redirects)
     line = node.line
 
+    def redirected(child: Session) -> Result:
+        return drive(_inside(child, plans, body))
+
     async def run(sh: Session) -> int:
         sh.line = line
         child = sh.fork(borrow=True)
-        inner: Run = body
-        if plans:
-
-            def inner(child: Session) -> Result:
-                return drive(run_redirected(child, plans, body))
-
-        status = await run_shell(child, inner)
+        status = await run_shell(child, redirected if plans else body)
         sh.pipes = None
         sh.status = status
         return status
 
     return lambda sh: drive(run(sh))
+
+
+async def _inside(child: Session, plans: list[Plan], body: Run) -> int:
+    """The body of a subshell behind its redirections, which hold until it is gone: its last words go there too."""
+    undo: Undo = []
+    good = await apply(child, plans, undo)
+    await keep(child, undo)
+    if not good:
+        return 1
+    result = body(child)
+    return result if isinstance(result, int) else await result
 
 
 def _function(node: nodes.Function) -> Run:

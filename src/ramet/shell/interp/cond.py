@@ -10,6 +10,8 @@ from ramet.core import paths
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import PipeReader, PipeWriter
 from ramet.shell.expand import words
+from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Run, drive
 from ramet.shell.interp.session import Session
@@ -197,6 +199,8 @@ def compile_cond(node: Cond) -> Run:
                 status = 0 if test(sh) else 1
             except RegexError:
                 status = 2
+            except (Discard, ArithFailure) as error:
+                status = sh.error(f"[[: {error}")
             sh.status = status
             sh.pipes = None
             return status
@@ -210,6 +214,8 @@ def compile_cond(node: Cond) -> Run:
             sh.status = 0 if (await found if wait else found) else 1
         except RegexError:
             sh.status = 2
+        except (Discard, ArithFailure) as error:
+            sh.status = sh.error(f"[[: {error}")
         sh.pipes = None
         return sh.status
 

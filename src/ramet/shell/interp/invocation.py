@@ -97,6 +97,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     elif reading or not rest:
         text = paths.decode(await sh.reader(0).read_all(sh.budget.limits.string_bytes))
         child.params = rest
+        child.origin = "stdin"
     else:
         name = rest.pop(0)
         try:

@@ -53,7 +53,7 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
                 if sh.flow_n > 0:
                     sh.loops -= 1
                     return int(result)
-                status = 0
+                status = sh.flow_status
                 if result == BREAK:
                     break
             turns += 1
@@ -80,7 +80,8 @@ def compile_for(node: For, body: Run) -> Run:
             if sh.globbing:
                 items = await sh.shell.globbed(sh, items)
         if not name.isidentifier():
-            return sh.error(f"`{name}': not a valid identifier")
+            sh.status = sh.error(f"`{name}': not a valid identifier")
+            return 1
         status = turns = 0
         sh.loops += 1
         store = sh.store
@@ -113,7 +114,7 @@ def compile_for(node: For, body: Run) -> Run:
                     sh.flow_n -= 1
                     if sh.flow_n > 0:
                         return int(result)
-                    status = 0
+                    status = sh.flow_status
                     if result == BREAK:
                         break
                 turns += 1
@@ -183,7 +184,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     sh.flow_n -= 1
                     if sh.flow_n > 0:
                         return int(result)
-                    status = 0
+                    status = sh.flow_status
                     if result == BREAK:
                         break
                 if sh.xtrace:
@@ -234,7 +235,7 @@ def compile_select(node: Select, body: Run) -> Run:
                 sh.err("#? " if prompt is None else prompt)
                 data = await sh.reader(0).readline()
                 if not data:
-                    sh.err("\n")
+                    sh.out(b"\n", "select")
                     status = 1
                     break
                 reply = paths.decode(data).rstrip("\n")
@@ -255,7 +256,7 @@ def compile_select(node: Select, body: Run) -> Run:
                     sh.flow_n -= 1
                     if sh.flow_n > 0:
                         return int(result)
-                    status = 0
+                    status = sh.flow_status
                     if result == BREAK:
                         break
                 show = not sh.store.get("REPLY")

@@ -15,6 +15,8 @@ from ramet.core.fs import Open
 from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Null
 from ramet.shell.expand import words
+from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
@@ -258,6 +260,9 @@ async def run_redirected(sh: Session, plans: list[Plan], run: Callable[[Session]
         result = run(sh)
         if type(result) is not int:
             result = await result
+    except (ShellError, ArithFailure) as error:
+        sh.complain_once(error)
+        raise
     finally:
         good = True if not undo else await restore(sh, undo)
         if len(sh.substitutions) > mark:

@@ -294,7 +294,7 @@ class Session:
     def flags(self) -> str:
         """`$-`."""
         letters = "".join(letter for letter, name in LETTERS.items() if name in self.options)
-        return letters + ("c" if self.origin == "environment" else "" if self.source else "s")
+        return letters + {"environment": "c", "stdin": "s"}.get(self.origin, "")
 
     def syntax_options(self) -> Options:
         shopts = self.shopts
@@ -408,6 +408,12 @@ class Session:
         """`bash: line N: message` on stderr."""
         line = f"line {self.line}: " if self.line else ""
         self.err(f"{self.error_name}: {line}{message}\n")
+
+    def complain_once(self, error: Exception) -> None:
+        """Report an error where it happened, while its redirections hold; whoever catches it stays silent."""
+        if not getattr(error, "reported", False):
+            self.complain(str(error))
+            error.reported = True  # type: ignore[attr-defined]
 
     def error(self, message: str, status: int = 1) -> int:
         self.complain(message)

@@ -185,6 +185,8 @@ class Shell:
                 await deliver(session)
             if last or result == EXIT:
                 await exit_trap(session)
+            if last:
+                await self._close_all(session)
         except subshell.ERRORS as error:
             session.status = subshell.report(session, error)
         except Leave as leave:
@@ -194,6 +196,13 @@ class Shell:
             if last:
                 await self._last_words(session)
         return session.status
+
+    async def _close_all(self, session: Session) -> None:
+        """The shell ends: whoever waits for the end of what it held open gets it."""
+        for fd in [fd for fd in session.fds if fd > 2]:
+            closing = session.fds.pop(fd).release()
+            if closing is not None:
+                await closing
 
     async def _last_words(self, session: Session) -> None:
         status = session.status
@@ -323,6 +332,10 @@ class Shell:
         if not active(sh, "RETURN", sh.functrace):
             return
         result = await run_trap(sh, "RETURN")
+        depth = sum(frame.function for frame in sh.frames)
+        if depth and not sh.functrace and sh.trap_depth.get("RETURN", 0) == depth:
+            # Set inside this function, and gone with it.
+            sh.traps.pop("RETURN", None)
         if result == EXIT:
             raise Leave(result)
 

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from ramet.shell.expand import quote, words
-from ramet.shell.expand.errors import Readonly
+from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.interp.assign import Assign, AssignWord, compile_assign
 from ramet.shell.interp.builtins import BUILTINS
@@ -327,6 +328,9 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
             sh.status = 0
             return 0
         result = await invoke(sh, argv, scoped)
+    except (ShellError, ArithFailure) as error:
+        sh.complain_once(error)
+        raise
     finally:
         if undo and not kept and not await restore(sh, undo) and result == 0:
             sh.status = result = 1

@@ -38,13 +38,13 @@ def _sources(sh: Session) -> list[str]:
 
 def _lines(sh: Session) -> list[str]:
     found = [str(frame.line) for frame in reversed(sh.frames)]
-    return [*found, *(["0"] if sh.source else [])]
+    return [*found, *(["0"] if sh.source or (sh.origin == "main" and found) else [])]
 
 
 def _functions(sh: Session) -> list[str]:
     if not any(frame.function for frame in sh.frames):
         return []
-    return [*sh.function_names(), *(["main"] if sh.source else [])]
+    return [*sh.function_names(), *(["main"] if sh.source or sh.origin == "main" else [])]
 
 
 def _pipe_status(sh: Session) -> list[str]:

@@ -300,13 +300,13 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
             sh.complain(f"{request.command}: {name}: cannot convert indexed to associative array")
             return False
         if type(value) is not Assoc:
-            store.make_assoc(name)
+            store.make_assoc(name).blank = value is None
     elif request.array == "a":
         if type(value) is Assoc:
             sh.complain(f"{request.command}: {name}: cannot convert associative to indexed array")
             return False
         if type(value) is not Indexed and not isinstance(value, Dynamic):
-            store.indexed(name)
+            store.indexed(name).blank = value is None
     elif assignment is None and key is not None and not isinstance(value, Indexed | Assoc):
         store.indexed(name)
     return True
@@ -375,6 +375,8 @@ def declaration_line(sh: Session, name: str) -> str | None:
         )
     array = store.array(name)
     if array is not None:
+        if array.blank and not len(array):
+            return f"declare -{letters} {name}"
         return f"declare -{letters} {name}={transform.array_text(array)}"
     text = store.get(name)
     return f"declare -{letters} {name}" if text is None else f"declare -{letters} {name}={quote.double(text)}"

@@ -33,17 +33,15 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
             return EXIT
         if len(words) > 1:
             sh.complain(f"{name}: too many arguments")
-            sh.flow_n = sh.loops
-            sh.status = 1
+            sh.flow_n, sh.flow_status = sh.loops, 1
             return BREAK
         if found <= 0:
             sh.complain(f"{name}: {words[0]}: loop count out of range")
-            sh.flow_n = sh.loops
-            sh.status = 1
+            sh.flow_n, sh.flow_status = sh.loops, 1
             return BREAK
         count = found
     sh.flow_n = min(count, sh.loops)
-    sh.status = 0
+    sh.flow_status = sh.status = 0
     return flow
 
 
@@ -83,8 +81,7 @@ def exit_(sh: Session, argv: list[str]) -> Result:
             sh.complain(f"{argv[0]}: {words[0]}: numeric argument required")
             status = 2
         elif len(words) > 1:
-            sh.complain(f"{argv[0]}: too many arguments")
-            return 1
+            raise Discard(f"{argv[0]}: too many arguments")
         else:
             status = found & 255
     sh.flow_status = status

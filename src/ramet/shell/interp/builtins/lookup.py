@@ -92,7 +92,8 @@ async def _file(sh: Session, name: str) -> str | None:
             base = name[name.rfind("/") + 1 :]
             return name if name[: name.rfind("/")] in BIN and in_table(sh, base) else None
         return name if stat.is_file and (stat.mode is None or stat.mode & 0o111) else None
-    hit = await search(sh, name)
+    known = sh.hashed.get(name)
+    hit = known[0] if known is not None else await search_path(sh, name, sh.store.get("PATH") or "")
     return None if hit is None else _shown(hit)
 
 

@@ -259,9 +259,8 @@ def refuse(sh: Session, argv: list[str]) -> Result:
     return sh.error(f"{argv[0]}: not supported here: there is no terminal")
 
 
-def quietly(sh: Session, argv: list[str]) -> Result:
-    """What has no effect without a terminal."""
-    return 0
+def suspend(sh: Session, argv: list[str]) -> Result:
+    return sh.error("suspend: cannot suspend: no job control")
 
 
 def umask(sh: Session, argv: list[str]) -> Result:
@@ -293,7 +292,7 @@ def umask(sh: Session, argv: list[str]) -> Result:
         return 0
     changed = _symbolic_mask(sh.umask, word)
     if changed is None:
-        return sh.error(f"umask: `{word[:1]}': invalid symbolic mode operator")
+        return sh.error(f"umask: `{word.lstrip('ugoa')[:1]}': invalid symbolic mode operator")
     sh.umask = changed
     return sh.out(b"", "umask")
 
@@ -393,7 +392,7 @@ TABLE: Final[dict[str, Builtin]] = {
     "history": history,
     "fc": refuse,
     "bind": refuse,
-    "suspend": refuse,
+    "suspend": suspend,
     "umask": umask,
     "ulimit": ulimit,
 }

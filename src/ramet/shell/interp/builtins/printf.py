@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime, timezone
 from functools import lru_cache
@@ -39,19 +40,15 @@ class Spec(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _parse(text: str) -> tuple[bytes | Spec | None, ...]:
-    """The format as literal bytes and conversions; a trailing None says that `\\c` ended it."""
+def _parse(text: str) -> tuple[bytes | Spec, ...]:
+    """The format as literal bytes and conversions."""
     data = encode(text)
-    parts: list[bytes | Spec | None] = []
+    parts: list[bytes | Spec] = []
     pos = 0
     while pos < len(data):
         percent = data.find(b"%", pos)
         literal = data[pos : percent if percent >= 0 else len(data)]
         if literal:
-            stop = re.search(rb"(?<!\\)(?:\\\\)*\\c", literal)
-            if stop is not None:
-                parts += [escapes.format(literal[: stop.end() - 2]), None]
-                return tuple(parts)
             parts.append(escapes.format(literal))
         if percent < 0:
             break
@@ -108,8 +105,6 @@ class _Printer:
 
     def integer(self, text: str | None, unsigned: bool = False) -> int:
         if not text:
-            if text is not None:
-                self._wrong(text)
             return 0
         if text[0] in "'\"":
             return _char_code(text[1:])
@@ -139,8 +134,6 @@ class _Printer:
 
     def real(self, text: str | None) -> float:
         if not text:
-            if text is not None:
-                self._wrong(text)
             return 0.0
         if text[0] in "'\"":
             return float(_char_code(text[1:]))
@@ -237,8 +230,7 @@ class _Printer:
 
     def _real(self, value: float, kind: str, flags: str, width: int, precision: int | None) -> None:
         if kind in "aA":
-            text = value.hex()
-            text = re.sub(r"\.?0*p", "p", text)
+            text = _hexadecimal(value)
             text = text.upper() if kind == "A" else text
         else:
             form = "%" + "".join(c for c in flags if c in "+ #") + f".{6 if precision is None else precision}{kind}"
@@ -261,6 +253,19 @@ class _Printer:
                 zone = UTC
         moment = datetime.fromtimestamp(int(seconds), zone)
         return moment.strftime((spec.time or "%X").replace("%s", str(int(seconds))))
+
+
+def _hexadecimal(value: float) -> str:
+    """`%a` as a machine with 64-bit mantissas writes it: the first digit takes four bits."""
+    if value != value or value in (math.inf, -math.inf):
+        return str(value)
+    sign = "-" if math.copysign(1, value) < 0 else ""
+    if not value:
+        return f"{sign}0x0p+0"
+    mantissa, exponent = math.frexp(abs(value))
+    digits = f"{int(mantissa * 2**64):x}"
+    rest = digits[1:].rstrip("0")
+    return f"{sign}0x{digits[0]}{'.' + rest if rest else ''}p{exponent - 4:+d}"
 
 
 def _char_code(text: str) -> int:
@@ -313,13 +318,13 @@ def printf(sh: Session, argv: list[str]) -> Result:
     return written if not printer.status else printer.status
 
 
-def _run(printer: _Printer, parts: tuple[bytes | Spec | None, ...]) -> None:
+def _run(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> None:
     while True:
         before = printer.used
         for part in parts:
             if isinstance(part, bytes):
                 printer.emit(part)
-            elif part is None or not printer.convert(part):
+            elif not printer.convert(part):
                 return
         if printer.used >= len(printer.arguments) or printer.used == before:
             return
