@@ -1,0 +1,91 @@
+"""Real servers for real protocols, started by the test session itself on loopback ports that are free."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A running S3-compatible server with one empty bucket."""
+
+    endpoint: str
+    bucket: str = "bucket"
+    key: str = "test-key"
+    secret: str = "test-secret"
+    region: str = "us-east-1"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on, below 32768 - 10000 since SeaweedFS adds 10000 to each for its own use."""
+    found: list[int] = []
+    candidate = 20_000 + (hash((time.time_ns(), id(found))) % 2_000)
+    while len(found) < count:
+        candidate += 1
+        with socket.socket() as one, socket.socket() as other:
+            try:
+                one.bind(("127.0.0.1", candidate))
+                other.bind(("127.0.0.1", candidate + 10_000))
+            except OSError:
+                continue
+            found.append(candidate)
+    return found
+
+
+@contextmanager
+def seaweed(folder: Path) -> Iterator[S3Server]:
+    """SeaweedFS from its wheel: master, volume, filer and S3 gateway in one process."""
+    weed = shutil.which("weed", path=str(Path(sys.executable).parent)) or shutil.which("weed")
+    if weed is None:
+        raise RuntimeError("the `weed` program is missing; `make test` installs it with the development packages")
+    master, volume, filer, s3 = free_ports(4)
+    server = S3Server(f"http://127.0.0.1:{s3}")
+    identity = {"name": "test", "credentials": [{"accessKey": server.key, "secretKey": server.secret}],
+                "actions": ["Admin", "Read", "Write", "List", "Tagging"]}  # fmt: skip
+    (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+    command = [
+        weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master.port={master}",
+        f"-volume.port={volume}", "-filer", f"-filer.port={filer}", "-s3", f"-s3.port={s3}",
+        f"-s3.config={folder}/s3.json", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.volumeSizeLimitMB=64", "-volume.max=30",
+    ]  # fmt: skip
+    with open(folder / "weed.log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        _until(lambda: _answers(f"http://127.0.0.1:{filer}/"), process)
+        bucket = urllib.request.Request(f"http://127.0.0.1:{filer}/buckets/{server.bucket}/", method="POST")
+        _until(lambda: _answers(bucket), process)
+        _until(lambda: _answers(server.endpoint + "/status"), process)
+        yield server
+    finally:
+        process.kill()  # it takes long over an orderly end, and nothing of it is kept
+        process.wait()
+
+
+def _answers(request: str | urllib.request.Request) -> bool:
+    try:
+        with urllib.request.urlopen(request, timeout=2):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except OSError:
+        return False
+
+
+def _until(ready: object, process: subprocess.Popen[bytes], seconds: float = 40) -> None:
+    """Poll until the server answers; a server that died or never answers is an error."""
+    deadline = time.monotonic() + seconds
+    while not ready():  # type: ignore[operator]
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError("the test server did not start")
+        time.sleep(0.05)
