@@ -1,0 +1,1 @@
+"""What people and programs touch: thin surfaces over the library, with no behaviour of their own."""
