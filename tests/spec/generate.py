@@ -42,6 +42,7 @@ class Scripts:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.files = 0
+        self.inside = False  # a function: it must not call itself
 
     def pick(self, options: list[str]) -> str:
         return self.random.choice(options)
@@ -166,7 +167,8 @@ class Scripts:
             ifs = self.pick([":", "''", "' '", ","])
             return f'IFS={ifs} read -r a b <<< {self.word(0)}; echo "$a|$b"'
         if kind == 10:
-            return f"f {self.words(depth)}; echo f=$?"
+            name = "f" if self.inside else self.pick(["f", "g"])
+            return f"{name} {self.words(depth)}; echo f=$?"
         if kind == 11:
             loop = "while read -r l; do echo [$l]; done"
             return f"echo {self.word(depth)} | {self.pick(['cat', 'tr a-z A-Z', 'wc -l', 'sed s/a/_/', loop])}"
@@ -199,7 +201,10 @@ class Scripts:
             return f"{{ {self.block(depth - 1)}\n}} {self.pick(['', '| cat', '> out; cat out', '2>&1'])}"
         if kind == 10:
             return f"{self.test(1)} {self.pick(['&&', '||'])} echo yes; echo s=$?"
-        return f"f() {{\nlocal a={self.word(1)}\n{self.block(0)}\nreturn {self.random.randint(0, 3)}\n}}"
+        self.inside = True
+        body = self.block(0)
+        self.inside = False
+        return f"g() {{\nlocal a={self.word(1)}\n{body}\nreturn {self.random.randint(0, 3)}\n}}"
 
     def block(self, depth: int) -> str:
         return "\n".join(self.statement(depth) for _ in range(self.random.randint(1, 2)))
@@ -207,6 +212,7 @@ class Scripts:
     def script(self) -> str:
         head = (
             "declare -A map=([k]=v); arr=(one 'two x' 3); a=abc b='x y' x=5 y=; n=1\n"
+            "g() { echo g; }\n"
             "f() { echo \"f:$1\" $#; return 2; }\nset -- p 'q r'\n"
         )
         body = "\n".join(self.statement(2) for _ in range(self.random.randint(3, 7)))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ramet.core import paths
 from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import PipeReader, PipeWriter
-from ramet.shell.expand import words
+from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.patterns import compile_pattern
@@ -75,6 +75,10 @@ _BITS: Final = {"-r": 0o444, "-w": 0o222, "-x": 0o111, "-u": 0o4000, "-g": 0o200
 
 class RegexError(Exception):
     """A regular expression that does not compile: status 2."""
+
+
+class OperandError(Exception):
+    """An operand of `-eq` and its like that is no number: the test fails, the line goes on."""
 
 
 async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
@@ -199,7 +203,7 @@ def compile_cond(node: Cond) -> Run:
                 status = 0 if test(sh) else 1
             except RegexError:
                 status = 2
-            except (Discard, ArithFailure) as error:
+            except OperandError as error:
                 status = sh.error(f"[[: {error}")
             sh.status = status
             sh.pipes = None
@@ -214,7 +218,7 @@ def compile_cond(node: Cond) -> Run:
             sh.status = 0 if (await found if wait else found) else 1
         except RegexError:
             sh.status = 2
-        except (Discard, ArithFailure) as error:
+        except OperandError as error:
             sh.status = sh.error(f"[[: {error}")
         sh.pipes = None
         return sh.status
@@ -222,9 +226,16 @@ def compile_cond(node: Cond) -> Run:
     return (lambda sh: drive(watched(sh))) if wait else run
 
 
+def _operand(sh: Session, text: str) -> int:
+    try:
+        return sh.evaluate(text)
+    except (Discard, ArithFailure) as error:
+        raise OperandError(str(error)) from error
+
+
 def _expr(node: CondExpr) -> Test:
     if isinstance(node, CondWord):
-        return _map(words.text(node.word), "-n", bool)
+        return _map(texts.text(node.word), "-n", bool)
     if isinstance(node, CondUnary):
         return _unary(node)
     if isinstance(node, CondBinary):
@@ -273,7 +284,7 @@ def _shown(value: str) -> str:
     return value if value else "''"
 
 
-def _map(text: words.Text, op: str, change: Callable[[str], bool]) -> Test:
+def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
     inner = text.run
     if not text.wait:
 
@@ -295,7 +306,7 @@ def _map(text: words.Text, op: str, change: Callable[[str], bool]) -> Test:
 
 
 def _unary(node: CondUnary) -> Test:
-    text, op = words.text(node.word), node.op
+    text, op = texts.text(node.word), node.op
     inner = text.run
     if op in FILE_TESTS:
 
@@ -322,14 +333,14 @@ def _unary(node: CondUnary) -> Test:
 def _binary(node: CondBinary) -> Test:
     op = node.op
     if op == "=~":
-        return _pair(op, words.text(node.left), words.regex(node.right), _regex_match)
+        return _pair(op, texts.text(node.left), texts.regex(node.right), _regex_match)
     if op in ("=", "==", "!="):
         return _pattern_test(node, op != "!=")
-    left = words.text(node.left)
-    right = words.text(node.right)
+    left = texts.text(node.left)
+    right = texts.text(node.right)
     if op in NUMERIC:
         compare = NUMERIC[op]
-        return _pair(op, left, right, lambda sh, a, b: compare(sh.evaluate(a), sh.evaluate(b)))
+        return _pair(op, left, right, lambda sh, a, b: compare(_operand(sh, a), _operand(sh, b)))
     if op == "<":
         return _pair(op, left, right, lambda sh, a, b: a < b)
     if op == ">":
@@ -343,7 +354,7 @@ def _binary(node: CondBinary) -> Test:
     return True, files
 
 
-def _pair(op: str, left: words.Text, right: words.Text, test: Callable[[Session, str, str], bool]) -> Test:
+def _pair(op: str, left: texts.Text, right: texts.Text, test: Callable[[Session, str, str], bool]) -> Test:
     first, second = left.run, right.run
     if not left.wait and not right.wait:
 
@@ -366,7 +377,7 @@ def _pair(op: str, left: words.Text, right: words.Text, test: Callable[[Session,
 
 
 def _pattern_test(node: CondBinary, wanted: bool) -> Test:
-    left, right = words.text(node.left), words.pattern(node.right)
+    left, right = texts.text(node.left), texts.pattern(node.right)
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
         fixed = right.const
 
