@@ -1,32 +1,39 @@
-"""Words compiled to closures: the four ways to expand one are fields, text, pattern and document.
+"""Words compiled to closures that give fields.
 
-A compiled word that cannot suspend is a plain function; one with a command or process substitution in it is a
-coroutine function (`wait`). Fields come back with unresolved `GlobWord`s in them and `host.globbing` set: looking
-into the tree may suspend, so the caller does it.
+Fields come back with unresolved `GlobWord`s in them and `host.globbing` set: looking into the tree may suspend, so
+the caller does it.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand import arith
 from ramet.shell.expand.braces import expand_braces, has_braces
-from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
-from ramet.shell.expand.fields import PLAIN, Fields, escape
+from ramet.shell.expand.fields import PLAIN, Fields
 from ramet.shell.expand.params import (
     Found,
     Star,
-    apply_of,
-    base_of,
-    one_text,
-    parameter,
     star_join,
-    target_of,
-    unbound,
+)
+from ramet.shell.expand.texts import (
+    CHOOSING,
+    TILDE_WORD,
+    Text,
+    argument_text,
+    choice_of,
+    chosen,
+    concat,
+    const,
+    getter,
+    is_plain,
+    key_text,
+    part_text,
+    variable,
+    with_tildes,
 )
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
@@ -42,476 +49,8 @@ from ramet.shell.syntax.nodes import (
     Word,
 )
 
-Quote = Callable[[str], str] | None
-"""What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""
 ACTIVE, QUOTED, SPLIT = range(3)
 """How unquoted literal text counts: as written in a word, as quoted text, as the result of an expansion."""
-CHOOSING: Final = frozenset(("-", ":-", "=", ":=", "?", ":?", "+", ":+"))
-
-
-class Text(NamedTuple):
-    """A way to one text: `const` when it never changes; `run` is a coroutine function when `wait`."""
-
-    wait: bool
-    run: Callable[[Any], Any]
-    const: str | None = None
-
-
-def const(text: str) -> Text:
-    return Text(False, lambda host: text, text)
-
-
-_REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
-
-
-def regex_escape(text: str) -> str:
-    return _REGEX.sub(r"\\\g<0>", text)
-
-
-def mark_ampersand(text: str) -> str:
-    """Quoted replacement text: its ampersands are not the match."""
-    return text.replace("&", "\0&") if "&" in text else text
-
-
-# ------------------------------------------------------------------------------------------------------- texts
-
-
-def text(word: Word, quoted: bool = False, quote: Quote = None, assign: bool = False) -> Text:
-    """A word as one text; with `quote` as a pattern, with `assign` with the tildes of an assignment."""
-    parts = word.parts
-    if not quoted and parts and type(parts[0]) is Literal and "~" in parts[0].text:
-        return _concat(_with_tildes(parts, assign, quote))
-    if assign and len(parts) > 1 and any(type(p) is Literal and ":~" in p.text for p in parts):
-        return _concat(_with_tildes(parts, assign, quote))
-    if assign:
-        return _concat([_assigned_part(part, quote) for part in parts])
-    return _concat([_part_text(part, quoted, quote) for part in parts])
-
-
-def _assigned_part(part: Part, quote: Quote) -> Text:
-    """A part of an assignment's value: the words of its operators have the tildes of an assignment too."""
-    if isinstance(part, Param) and part.bad is None and part.op in CHOOSING:
-        return _choice_text(part, False, quote, assign=True)
-    return _part_text(part, False, quote)
-
-
-def document(word: Word) -> Text:
-    """The body of a here-document."""
-    return text(word, quoted=True)
-
-
-def pattern(word: Word) -> Text:
-    """A word as a pattern in which quoted characters stand for themselves."""
-    return text(word, quote=escape)
-
-
-def regex(word: Word) -> Text:
-    """A word as a regular expression in which quoted characters stand for themselves."""
-    return text(word, quote=regex_escape)
-
-
-def _concat(pieces: list[Text]) -> Text:
-    merged: list[Text] = []
-    for piece in pieces:
-        if piece.const is not None and merged and merged[-1].const is not None:
-            merged[-1] = const(merged[-1].const + piece.const)
-        else:
-            merged.append(piece)
-    if not merged:
-        return const("")
-    if len(merged) == 1:
-        return merged[0]
-    if any(piece.wait for piece in merged):
-        return Text(True, _concat_waiting(merged))
-    runs = [piece.run for piece in merged]
-    if len(runs) == 2:
-        first, second = runs
-
-        def both(host: Any) -> str:
-            a, b = first(host), second(host)
-            if len(a) + len(b) > _LARGE:
-                _check_size(host, len(a) + len(b))
-            return a + b  # type: ignore[no-any-return]
-
-        return Text(False, both)
-
-    def joined(host: Any) -> str:
-        found = [run(host) for run in runs]
-        size = sum(map(len, found))
-        if size > _LARGE:
-            _check_size(host, size)
-        return "".join(found)
-
-    return Text(False, joined)
-
-
-_LARGE: Final = 1 << 24
-"""Below this size no text is worth asking the limits."""
-
-
-def _check_size(host: Any, size: int) -> None:
-    if size > host.budget.limits.string_bytes:
-        raise host.budget.exceeded("string_bytes")
-
-
-def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
-    async def run(host: Any) -> str:
-        return "".join([await piece.run(host) if piece.wait else piece.run(host) for piece in pieces])
-
-    return run
-
-
-def _quoted(text: str, quote: Quote) -> str:
-    return quote(text) if quote is not None else text
-
-
-def _part_text(part: Part, quoted: bool, quote: Quote) -> Text:
-    kind = type(part)
-    if kind is Literal:
-        return const(_quoted(part.text, quote) if quoted else part.text)  # type: ignore[union-attr]
-    if kind is SingleQuoted:
-        return const(_quoted(part.text, quote))  # type: ignore[union-attr]
-    if kind is Escaped:
-        char: str = part.char  # type: ignore[union-attr]
-        return const("\\" + char if quote is regex_escape else _quoted(char, quote))
-    if kind is AnsiQuoted:
-        return const(_quoted(part.value, quote))  # type: ignore[union-attr]
-    if kind is DoubleQuoted:
-        return _concat([_part_text(inner, True, quote) for inner in part.parts])  # type: ignore[union-attr]
-    if isinstance(part, Param):
-        return _param_text(part, quoted, quote)
-    if isinstance(part, CommandSub):
-        return Text(True, _command_text(part, quote if quoted else None))
-    if isinstance(part, ArithSub):
-        return arith_text(part)
-    assert isinstance(part, ProcessSub)
-    found = part
-    return Text(True, lambda host: host.process_path(found))
-
-
-def _command_text(part: CommandSub, quote: Quote) -> Callable[[Any], Awaitable[str]]:
-    if quote is None:
-        return lambda host: host.command_text(part)
-
-    async def run(host: Any) -> str:
-        return quote(await host.command_text(part))
-
-    return run
-
-
-def arith_text(part: ArithSub) -> Text:
-    wait, value = number(part.body)
-    if not wait:
-        return Text(False, lambda host: str(value(host)))
-
-    async def run(host: Any) -> str:
-        return str(await value(host))
-
-    return Text(True, run)
-
-
-def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
-    """The value of an arithmetic expression: (wait, function)."""
-    pieces = [_part_text(part, True, None) for part in word.parts]
-    body = _concat(pieces)
-    if body.const is not None:
-        code = arith.prepare(body.const)
-        return False, lambda host: code(host.store)
-    inner = body.run
-    if body.wait:
-
-        async def run(host: Any) -> int:
-            return int(host.evaluate(await inner(host)))
-
-        return True, run
-    filled = _filled(pieces)
-    if filled is not None:
-        return False, filled
-    return False, lambda host: host.evaluate(inner(host))
-
-
-def _filled(pieces: list[Text]) -> Callable[[Any], int] | None:
-    """An expression whose expansions are numbers, as nearly always: its code is made once, not per text."""
-    texts, holes = [""], []
-    for piece in pieces:
-        if piece.const is not None:
-            texts[-1] += piece.const
-        else:
-            holes.append(piece.run)
-            texts.append("")
-    code = arith.template(texts)
-    if code is None:
-        return None
-
-    def run(host: Any) -> int:
-        values = [hole(host) for hole in holes]
-        found = code(host.store, values)
-        if found is not None:
-            return found
-        whole = texts[0]
-        for text, value in zip(texts[1:], values, strict=True):
-            whole += value + text
-        return int(host.evaluate(whole))
-
-    return run
-
-
-# ------------------------------------------------------------------------------------------------------ tildes
-
-
-_TILDE: Final = re.compile(r"~([^/:]*)")
-_TILDE_WORD: Final = re.compile(r"~([^/]*)")
-
-
-def _with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote) -> list[Text]:
-    """The parts of an unquoted word with `~` at its start (and after each colon of an assignment) expanded."""
-    out: list[Text] = []
-    for number, part in enumerate(parts):
-        if type(part) is not Literal:
-            out.append(_assigned_part(part, quote) if assign else _part_text(part, False, quote))
-            continue
-        last = number == len(parts) - 1
-        rest, at_start = part.text, number == 0
-        while rest:
-            if at_start and rest[0] == "~":
-                match = (_TILDE if assign else _TILDE_WORD).match(rest)
-                assert match is not None
-                if match.end() < len(rest) or last:
-                    out.append(_tilde(match[1], quote))
-                    rest = rest[match.end() :]
-                    at_start = False
-                    continue
-            cut = rest.find(":") if assign else -1
-            if cut < 0:
-                out.append(const(rest))
-                break
-            out.append(const(rest[: cut + 1]))
-            rest, at_start = rest[cut + 1 :], True
-    return out
-
-
-def _tilde(prefix: str, quote: Quote) -> Text:
-    def run(host: Any) -> str:
-        found = host.tilde(prefix)
-        return "~" + prefix if found is None else _quoted(found, quote)
-
-    return Text(False, run)
-
-
-# ------------------------------------------------------------------------------------------------ parameters
-
-
-def label_of(node: Param) -> str:
-    """How an error names the parameter."""
-    if isinstance(node.subscript, Word):
-        inner = "".join(part.text for part in node.subscript.parts if isinstance(part, Literal))
-        return f"{node.name}[{inner}]"
-    return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
-
-
-def getter(node: Param) -> tuple[bool, Callable[[Any], Any]]:
-    """The value of a parameter with every operator applied except the choosing ones: (wait, function)."""
-    if node.bad is not None:
-        message = f"${{{node.bad}}}: bad substitution"
-
-        def bad(host: Any) -> Found:
-            raise Discard(message)
-
-        return False, bad
-    if node.op == ":" and len(node.args) == 1 and not node.args[0].parts:
-        empty = f"${{{node.name}{'' if node.subscript is None else f'[{node.subscript}]'}:}}: bad substitution"
-
-        def missing(host: Any) -> Found:
-            raise Discard(empty)
-
-        return False, missing
-    choosing = node.op in CHOOSING
-    base, apply = base_of(node), None if choosing else apply_of(node)
-    if not choosing and apply is None and node.subscript is None and node.form == "value" and _plain(node.name):
-        return False, _variable(node.name)
-    key = text(node.subscript) if isinstance(node.subscript, Word) else None
-    args = [] if choosing or node.form == "names" else _arguments(node)
-    strict = not choosing and node.form != "length" and node.op not in ("@a", "@A")
-    label = label_of(node)
-    runs = [arg.run for arg in args]
-
-    def finish(host: Any, subscript: str | None, values: Sequence[str]) -> Found:
-        found = base(host, subscript)
-        if found is None and strict:
-            unbound(host, label)
-        return found if apply is None else apply(host, found, values)
-
-    if (key is not None and key.wait) or any(arg.wait for arg in args):
-
-        async def waiting(host: Any) -> Found:
-            subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-            values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
-            return finish(host, subscript, values)
-
-        return True, waiting
-    if key is None:
-        if not runs:
-            return False, lambda host: finish(host, None, ())
-        return False, lambda host: finish(host, None, [run(host) for run in runs])
-    index = key.run
-    return False, lambda host: finish(host, index(host), [run(host) for run in runs])
-
-
-def _plain(name: str) -> bool:
-    return (name[0].isalpha() or name[0] == "_") and name != "_"
-
-
-def _variable(name: str) -> Callable[[Any], str | None]:
-    def get(host: Any) -> str | None:
-        value = host.vars.get(name)
-        if type(value) is str:
-            return value
-        found: str | None = host.store.get(name)
-        if found is None and host.nounset:
-            unbound(host, name)
-        return found
-
-    return get
-
-
-def _arguments(node: Param) -> list[Text]:
-    op = node.op
-    if op in ("#", "##", "%", "%%") or op[:1] in ("^", ",", "~"):
-        return [pattern(arg) for arg in node.args]
-    if op[:1] == "/":
-        return [pattern(node.args[0])] + [text(arg, quote=mark_ampersand) for arg in node.args[1:]]
-    return [text(arg, quoted=True) for arg in node.args]
-
-
-def is_null(found: Found, colon: bool) -> bool:
-    """Whether a choosing operator sees the parameter as absent."""
-    if found is None:
-        return True
-    if isinstance(found, str):
-        return colon and not found
-    return not found or (colon and len(found) == 1 and not found[0])
-
-
-def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
-    name = target_of(host, node)
-    if key is not None:
-        host.store.set_element(name, key, value)
-        return host.store.element(name, key)  # type: ignore[no-any-return]
-    if not name or not (name[0].isalpha() or name[0] == "_"):
-        raise Discard(f"${name}: cannot assign in this way")
-    base, bracket, rest = name.partition("[")
-    if bracket:
-        host.store.set_element(base, rest[:-1], value)
-    else:
-        host.store.set(name, value)
-    return parameter(host, name)
-
-
-def _refuse(node: Param, message: str) -> None:
-    if not message:
-        message = "parameter null or not set" if node.op == ":?" else "parameter not set"
-    raise Fatal(f"{label_of(node).lstrip('$')}: {message}")
-
-
-class Choice(NamedTuple):
-    """A choosing operator: how to read the value, and the word to take otherwise."""
-
-    node: Param
-    wait: bool
-    get: Callable[[Any], Any]
-    word: Word
-
-    def takes_word(self, found: Found) -> bool:
-        colon = self.node.op[0] == ":" and not (self.node.form == "indirect" and isinstance(found, list))
-        null = is_null(found, colon)
-        return not null if self.node.op[-1] == "+" else null
-
-
-def _choice(node: Param) -> Choice:
-    wait, get = getter(node)
-    return Choice(node, wait, get, node.args[0] if node.args else Word(()))
-
-
-def _argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = False) -> Text:
-    if choice.node.op[-1] in "=?" and not quoted:
-        return text(choice.word, quote=None, assign=choice.node.op[-1] == "=")
-    if assign and not quoted:
-        return text(choice.word, quote=quote, assign=True)
-    return text(choice.word, quoted=quoted, quote=quote)
-
-
-def _key_text(node: Param) -> Text | None:
-    return text(node.subscript) if isinstance(node.subscript, Word) else None
-
-
-def _chosen(choice: Choice, host: Any, argument: str, key: str | None) -> Found:
-    """The value once the word is expanded."""
-    last = choice.node.op[-1]
-    if last == "=":
-        return _assign(host, choice.node, key, argument)
-    if last == "?":
-        _refuse(choice.node, argument)
-    return argument
-
-
-def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
-    if node.bad is None and node.op in CHOOSING:
-        return _choice_text(node, quoted, quote)
-    wait, get = getter(node)
-    escaped = quote if quoted else None
-    # Where one text is wanted, `${a[@]}` joins by spaces, but its changed values and its keys by IFS.
-    join = _star_text if node.op or node.form == "keys" else one_text
-    if wait:
-
-        async def waiting(host: Any) -> str:
-            return _quoted(join(host, await get(host)), escaped)
-
-        return Text(True, waiting)
-    if escaped is not None:
-        return Text(False, lambda host: escaped(join(host, get(host))))
-
-    def run(host: Any) -> str:
-        found = get(host)
-        return found if type(found) is str else join(host, found)
-
-    return Text(False, run)
-
-
-def _star_text(host: Any, found: Found) -> str:
-    if type(found) is list:
-        return star_join(host, found) if host.store.get("IFS") != "" else " ".join(found)
-    return one_text(host, found)
-
-
-def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
-    choice = _choice(node)
-    argument = _argument_text(choice, quoted, quote, assign)
-    key = _key_text(node) if node.op[-1] == "=" else None
-    escaped = quote if quoted else None
-    get = choice.get
-
-    def settle(host: Any, found: str, subscript: str | None) -> str:
-        return one_text(host, _chosen(choice, host, found, subscript))
-
-    if choice.wait or argument.wait or (key is not None and key.wait):
-
-        async def waiting(host: Any) -> str:
-            found = await get(host) if choice.wait else get(host)
-            if not choice.takes_word(found):
-                return "" if node.op[-1] == "+" else _quoted(one_text(host, found), escaped)
-            word = await argument.run(host) if argument.wait else argument.run(host)
-            subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-            return settle(host, word, subscript)
-
-        return Text(True, waiting)
-
-    def run(host: Any) -> str:
-        found = get(host)
-        if not choice.takes_word(found):
-            return "" if node.op[-1] == "+" else _quoted(one_text(host, found), escaped)
-        return settle(host, argument.run(host), None if key is None else key.run(host))
-
-    return Text(False, run)
 
 
 # ------------------------------------------------------------------------------------------------------ fields
@@ -547,7 +86,7 @@ def _emit(part: Part, mode: int) -> Emit:
         if part.bad is None and part.op in CHOOSING:
             return _emit_choice(part, mode)
         return _emit_param(part, mode)
-    piece = _part_text(part, mode == QUOTED, None)
+    piece = part_text(part, mode == QUOTED, None)
     if type(part) is Literal and mode == ACTIVE:
         fixed = part.text
         return Emit(False, lambda host, fields: fields.literal(fixed))
@@ -577,7 +116,7 @@ def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
 
 def _emit_double(part: DoubleQuoted) -> Emit:
     if not any(_many(inner) for inner in part.parts):
-        return _emit_text(_part_text(part, False, None), Fields.quoted)
+        return _emit_text(part_text(part, False, None), Fields.quoted)
     emits = [_emit(inner, QUOTED) for inner in part.parts]
     if len(part.parts) > 1 and not all(_many(inner) for inner in part.parts):
         emits.insert(0, Emit(False, lambda host, fields: fields.quoted("")))
@@ -636,11 +175,11 @@ def _emit_param(node: Param, mode: int) -> Emit:
 
 
 def _emit_choice(node: Param, mode: int) -> Emit:
-    choice = _choice(node)
+    choice = choice_of(node)
     quoted = mode == QUOTED
     if node.op[-1] in "=?":
-        argument = _argument_text(choice, quoted, None)
-        key = _key_text(node)
+        argument = argument_text(choice, quoted, None)
+        key = key_text(node)
         word = Emit(argument.wait, lambda host, fields: None)
     else:
         key, argument = None, const("")
@@ -668,7 +207,7 @@ def _emit_choice(node: Param, mode: int) -> Emit:
             if node.op[-1] in "=?":
                 value = await argument.run(host) if argument.wait else argument.run(host)
                 subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-                _put(host, fields, _chosen(choice, host, value, subscript), quoted)
+                _put(host, fields, chosen(choice, host, value, subscript), quoted)
             elif word.wait:
                 await word.run(host, fields)
             else:
@@ -681,7 +220,7 @@ def _emit_choice(node: Param, mode: int) -> Emit:
             return
         if node.op[-1] in "=?":
             subscript = None if key is None else key.run(host)
-            _put(host, fields, _chosen(choice, host, argument.run(host), subscript), quoted)
+            _put(host, fields, chosen(choice, host, argument.run(host), subscript), quoted)
         else:
             word.run(host, fields)
 
@@ -693,7 +232,7 @@ def _tilde_parts(word: Word, quoted: bool) -> tuple[Part, ...]:
     parts = word.parts
     if quoted or not parts or type(parts[0]) is not Literal or not parts[0].text.startswith("~"):
         return parts
-    match = _TILDE_WORD.match(parts[0].text)
+    match = TILDE_WORD.match(parts[0].text)
     if match is None or match[1] or (match.end() == len(parts[0].text) and len(parts) > 1):
         return parts
     rest = parts[0].text[match.end() :]
@@ -740,7 +279,7 @@ def _single_variable(parts: tuple[Part, ...]) -> str | None:
             and not part.op
             and part.subscript is None
             and part.form == "value"
-            and _plain(part.name)
+            and is_plain(part.name)
         ):
             return part.name
     return None
@@ -750,7 +289,7 @@ def _plan(word: Word) -> tuple[bool, str | None, Callable[[Any], Any] | None, Pl
     """One word: (wait, constant, function to its one field, function that appends its fields)."""
     parts = word.parts
     if one_field(parts):
-        piece = _concat([_part_text(part, False, None) for part in parts])
+        piece = concat([part_text(part, False, None) for part in parts])
         return piece.wait, piece.const, piece.run, None
     name = _single_variable(parts)
     if name is not None:
@@ -796,7 +335,7 @@ def _emit_tildes(parts: tuple[Part, ...], assign: bool) -> list[Emit]:
         cut = (part,) if number else parts[: number + 1]
         last = number == len(parts) - 1
         # A sentinel keeps `~user` from reaching over the end of the literal when more parts follow.
-        pieces = _with_tildes(cut if last else (*cut, Literal("")), assign, None)
+        pieces = with_tildes(cut if last else (*cut, Literal("")), assign, None)
         if number and not assign:
             pieces = [const(part.text)]
         out += [_emit_text(piece, Fields.literal if piece.const is not None else Fields.quoted) for piece in pieces]
@@ -811,7 +350,7 @@ def _finish(host: Any, fields: Fields, out: list[str]) -> None:
 
 
 def _variable_fields(name: str) -> Plan:
-    get = _variable(name)
+    get = variable(name)
 
     def run(host: Any, out: list[str]) -> None:
         found = get(host)
@@ -877,7 +416,7 @@ def _rejoined(word: Word) -> Word:
             type(part) is Literal
             and isinstance(before, Param)
             and not before.braced
-            and _plain(before.name)
+            and is_plain(before.name)
             and (more := _NAME_REST.match(part.text)) is not None
         ):
             out[-1] = Param(before.name + more[0], braced=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ramet.shell.expand import words
+from ramet.shell.expand import texts, words
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, Assoc, Indexed
 from ramet.shell.interp.session import Session
@@ -70,7 +70,7 @@ _WATCHED = frozenset(("PATH", "OPTIND", "POSIXLY_CORRECT"))
 
 def _scalar(node: Assignment, value: Word) -> Assign:
     name, append = node.name, node.append
-    text = words.text(value, assign=True)
+    text = texts.text(value, assign=True)
     inner = text.run
     simple = not append and name not in _WATCHED
 
@@ -116,7 +116,7 @@ def assign_word(name: str, key: str | None, append: bool, value: str, items: lis
 
 def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     name, append = node.name, node.append
-    key, text = words.text(subscript), words.text(value, assign=True)
+    key, text = texts.text(subscript), texts.text(value, assign=True)
 
     def store(sh: Session, index: str, found: str) -> None:
         set_item(sh, name, index, found, append)
@@ -165,10 +165,10 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
 
 def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     name, append = node.name, node.append
-    plans: list[tuple[words.Text | None, bool, words.Text | None, words.Words | None]] = []
+    plans: list[tuple[texts.Text | None, bool, texts.Text | None, words.Words | None]] = []
     for element in literal.elements:
         if element.subscript is not None:
-            plans.append((words.text(element.subscript), element.append, words.text(element.value, assign=True), None))
+            plans.append((texts.text(element.subscript), element.append, texts.text(element.value, assign=True), None))
         else:
             plans.append((None, False, None, words.words((element.value,))))
 

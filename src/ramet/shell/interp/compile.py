@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ramet.shell.expand import words
+from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.patterns import compile_pattern
@@ -241,9 +241,9 @@ def _if(node: nodes.If) -> Run:
 
 
 def _case(node: nodes.Case) -> Run:
-    subject = words.text(node.word)
+    subject = texts.text(node.word)
     items = [
-        ([words.pattern(word) for word in item.patterns], compile_script(item.body), item.end) for item in node.items
+        ([texts.pattern(word) for word in item.patterns], compile_script(item.body), item.end) for item in node.items
     ]
     line = node.line
     waits = subject.wait or any(pattern.wait for patterns, _, _ in items for pattern in patterns)
@@ -265,8 +265,8 @@ def _case(node: nodes.Case) -> Run:
             return drive(general(sh))
         value = subject.run(sh)
         plain = "nocasematch" not in sh.shopts
-        for (patterns, body, _), texts in zip(items, fixed, strict=True):
-            for pattern, text in zip(patterns, texts, strict=True):
+        for (patterns, body, _), row in zip(items, fixed, strict=True):
+            for pattern, text in zip(patterns, row, strict=True):
                 if text is not None and plain:
                     if text == value:
                         return body(sh)
@@ -374,7 +374,7 @@ def compile_function_body(node: nodes.Function) -> Run:
 
 
 def _arithmetic(node: nodes.ArithCommand) -> Run:
-    wait, value = words.number(node.body)
+    wait, value = texts.number(node.body)
     line = node.line
 
     def broken(sh: Session, error: Exception) -> int:

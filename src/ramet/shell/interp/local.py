@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ramet.shell.expand import words
+from ramet.shell.expand import texts
 from ramet.shell.expand.errors import Readonly
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
@@ -23,7 +23,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         if isinstance(word, Assignment):
             if word.subscript is not None or word.append or isinstance(word.value, ArrayLiteral):
                 return None
-            value = words.text(word.value, assign=True)
+            value = texts.text(word.value, assign=True)
             if value.wait:
                 return None
             plans.append((word.name, value.run))

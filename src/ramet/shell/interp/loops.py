@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ramet.core import paths
-from ramet.shell.expand import words
+from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
@@ -147,7 +147,7 @@ def _trace(sh: Session, word: Word) -> None:
 
 
 def compile_for_arith(node: ForArith, body: Run) -> Run:
-    parts = [words.number(word) if word.parts else None for word in (node.init, node.condition, node.step)]
+    parts = [texts.number(word) if word.parts else None for word in (node.init, node.condition, node.step)]
     init, condition, step = parts
     line = node.line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ramet.shell.expand import words
+from ramet.shell.expand import texts
 from ramet.shell.syntax.nodes import DoubleQuoted, Simple, Word
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def expand_text(sh: Session, text: str) -> str:
     word = parse_quoted(text)
     if word is None:
         return text
-    compiled = words.text(word, quoted=True)
+    compiled = texts.text(word, quoted=True)
     if compiled.wait:
         return text
     return str(compiled.run(sh))

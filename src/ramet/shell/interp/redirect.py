@@ -14,7 +14,7 @@ from ramet.core.errors import fail, reason
 from ramet.core.fs import Open
 from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Null
-from ramet.shell.expand import words
+from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.params import parameter
@@ -63,11 +63,11 @@ def compile_redirects(redirects: tuple[Redirect, ...]) -> list[Plan]:
 def _compile(node: Redirect) -> Plan:
     fd = node.fd if node.fd is not None else 0 if node.op in _READ else 1
     if node.here is not None:
-        body = words.const("".join(part.text for part in node.here.body.parts)) if node.here.quoted else None  # type: ignore[union-attr]
-        text = body or words.document(node.here.body)
+        body = texts.const("".join(part.text for part in node.here.body.parts)) if node.here.quoted else None  # type: ignore[union-attr]
+        text = body or texts.document(node.here.body)
         return Plan(node.op, fd, node.var, text.wait, text.run, "", True)
     if node.op == "<<<":
-        text = words.text(node.target)
+        text = texts.text(node.target)
         return Plan(node.op, fd, node.var, text.wait, text.run, "", True)
     fields = words.words((node.target,))
     return Plan(node.op, fd, node.var, fields.wait, fields.run, word_text(node.target), node.fd is not None)

@@ -15,7 +15,7 @@ from ramet.core.errors import LimitExceeded, reason
 from ramet.core.limits import Budget
 from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
-from ramet.shell.expand import arith, words
+from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import DEFAULT_IFS
@@ -336,7 +336,7 @@ class Session:
         word = parse_subscript(text)
         if word is None:
             return text
-        compiled = words.text(word)
+        compiled = texts.text(word)
         found = drive(compiled.run(self)) if compiled.wait else compiled.run(self)
         if not isinstance(found, str):
             raise Discard(f"{text}: a substitution in a subscript that is read at run time must not wait")

@@ -262,7 +262,7 @@ def _looks_compound(value: str) -> bool:
 
 def _compound_items(sh: Session, value: str) -> list[Item]:
     """`declare -a "x=(1 2)"`: the value is read as a compound assignment, without expansions."""
-    from ramet.shell.expand import words
+    from ramet.shell.expand import texts, words
     from ramet.shell.syntax.errors import SyntaxFailure
     from ramet.shell.syntax.nodes import ArrayLiteral, Simple
     from ramet.shell.syntax.parser import Parser
@@ -277,7 +277,7 @@ def _compound_items(sh: Session, value: str) -> list[Item]:
     items: list[Item] = []
     for element in node.assigns[0].value.elements:
         if element.subscript is not None:
-            key, text = words.text(element.subscript), words.text(element.value)
+            key, text = texts.text(element.subscript), texts.text(element.value)
             if not key.wait and not text.wait:
                 items.append(Item(key.run(sh), element.append, text.run(sh)))
             continue
