@@ -63,7 +63,7 @@ def _lists(words: list[str]) -> list[str]:
 
 async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
     if not operands:
-        raise UsageError("Nothing to do!" if False else "Usage: zip [-options] archive.zip files", hint=False, status=16)
+        raise UsageError("Usage: zip [-options] archive.zip files", hint=False, status=16)
     name = operands[0]
     if name != "-" and "." not in name.rpartition("/")[2]:
         name += ".zip"
@@ -83,7 +83,7 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         return await _delete(proc, o, name, words, old)
     found = [entry async for entry in _collect(proc, o, words)]
     if not found:
-        proc.stderr.write(encode(f"\tzip warning: name not matched: {words[0]}\n" if words else "") + encode(f"\nzip error: Nothing to do! ({name})\n"))
+        await proc.emit(encode(f"\nzip error: Nothing to do! ({name})\n"))
         return 12
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED, compresslevel=o.level or None) as archive:
@@ -144,7 +144,7 @@ async def _collect(proc: Proc, o: ZipOptions, words: list[str]) -> AsyncIterator
         path = proc.path(word)
         stat = await lookup(proc, path, follow=not o.symlinks)
         if stat is None:
-            proc.stderr.write(encode(f"\tzip warning: name not matched: {word}\n"))
+            await proc.emit(encode(f"\tzip warning: name not matched: {word}\n"))
             continue
         async for item in _walk(proc, o, word, path, stat):
             yield item
@@ -321,7 +321,7 @@ async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: 
         return 2
     existing = await lookup(proc, path)
     if existing is not None:
-        if o.never or o.freshen and False:
+        if o.never:
             return 0
         if not o.overwrite:
             proc.stderr.write(encode(f"replace {word}? [y]es, [n]o, [A]ll, [N]one, [r]ename: "))

@@ -37,7 +37,7 @@ async def file(proc: Proc, o: FileOptions, operands: list[str]) -> int:
     for word in o.files_from:
         words += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
     if not words:
-        raise UsageError("missing file operand" if False else "Usage: file [-bchiklLNnprsvzZ0] [-F separator] [-f namefile] [file ...]", hint=False)
+        raise UsageError("Usage: file [-bchiklLNnprsvzZ0] [-F separator] [-f namefile] [file ...]", hint=False)
     width = 0 if o.no_pad else max(len(w) for w in words) + len(o.separator)
     for word in words:
         text, mime = await _kind(proc, o, word)
@@ -257,13 +257,13 @@ def _text(data: bytes) -> tuple[str, str]:
     label, encoding = charset
     kind, mime = _language(data)
     lines = data.split(b"\n")
-    text = label if "text" in label else f"{label} text"
+    text = f"{label} text"
     if kind == "JSON":
         return "JSON text data", f"application/json; charset={encoding}"
     parts = [text]
     if kind:
         if kind.startswith("CSV") or kind.startswith("XML") or kind.startswith("HTML"):
-            text = {"CSV": f"CSV {text}"}.get(kind, f"{kind}, {text}")
+            text = "CSV text" if kind == "CSV" else f"{kind}, {text}"
             parts = [text]
         elif kind.endswith("script"):
             parts = [f"{kind}, {text} executable"]

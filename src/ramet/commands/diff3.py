@@ -1,0 +1,129 @@
+"""diff3: three files compared; the common format, -m merge output and ed-free status codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, flag, quote, several, shown
+from ramet.commands.diff_core import changes
+from ramet.commands.inputs import slurp
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+
+@dataclass(frozen=True, slots=True)
+class Diff3Options:
+    merge: bool = flag("-m", "--merge", help="output actual merged file, according to -A if no other options are given")
+    show_all: bool = flag("-A", "--show-all", help="output all changes, bracketing conflicts")
+    easy: bool = flag("-3", "--easy-only", help="like -m, but only nonoverlapping changes")
+    labels: tuple[str, ...] = several("-L", "--label", metavar="LABEL", help="use LABEL instead of file name")
+    text: bool = flag("-a", "--text", help="treat all files as text")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A region where the three files are not all the same: half-open line ranges in mine, older and yours."""
+
+    mine: tuple[int, int]
+    old: tuple[int, int]
+    yours: tuple[int, int]
+
+
+def blocks(mine: list[bytes], old: list[bytes], yours: list[bytes]) -> list[Block]:
+    """Regions changed in either file, overlapping ones joined."""
+    left = [(c.a, c.b, c.c, c.d) for c in changes(old, mine)]
+    right = [(c.a, c.b, c.c, c.d) for c in changes(old, yours)]
+    out: list[Block] = []
+    i = j = 0
+    shift_left = shift_right = 0
+    while i < len(left) or j < len(right):
+        starts = [x[k][0] for x, k in ((left, i), (right, j)) if k < len(x)]
+        low = min(starts)
+        high = low
+        first_i, first_j = i, j
+        grown = True
+        while grown:
+            grown = False
+            while i < len(left) and left[i][0] <= high and (left[i][0] < high or left[i][0] == low or left[i][0] == high):
+                high = max(high, left[i][1])
+                i += 1
+                grown = True
+            while j < len(right) and right[j][0] <= high and (right[j][0] < high or right[j][0] == low or right[j][0] == high):
+                high = max(high, right[j][1])
+                j += 1
+                grown = True
+        begin_mine, begin_yours = low + shift_left, low + shift_right
+        for a, b, c, d in left[first_i:i]:
+            shift_left += (d - c) - (b - a)
+        for a, b, c, d in right[first_j:j]:
+            shift_right += (d - c) - (b - a)
+        out.append(Block((begin_mine, high + shift_left), (low, high), (begin_yours, high + shift_right)))
+    return out
+
+
+async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
+    if len(operands) != 3:
+        raise UsageError("missing operand after " + quote(operands[-1] if operands else "diff3") if len(operands) < 3 else f"extra operand {quote(operands[3])}")
+    texts: list[list[bytes]] = []
+    for word in operands:
+        try:
+            lines = (await slurp(proc, word)).split(b"\n")
+        except OSError as error:
+            proc.complain(f"{shown(word)}: {reason(error)}")
+            return 2
+        if not lines[-1]:
+            lines.pop()
+        texts.append(lines)
+    mine, old, yours = texts
+    found = blocks(mine, old, yours)
+    if o.merge or o.easy or o.show_all:
+        return await _merge(proc, o, operands, mine, old, yours, found)
+    out: list[bytes] = []
+    for block in found:
+        parts = [mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]]
+        odd = 1 if parts[1] == parts[2] else 2 if parts[0] == parts[2] else 3 if parts[0] == parts[1] else 0
+        out.append(f"===={odd or ''}\n".encode())
+        # The two files that agree are shown once: with the later of them.
+        for number, (part, span) in enumerate(zip(parts, (block.mine, block.old, block.yours), strict=True), 1):
+            out.append(f"{number}:{_span(*span)}\n".encode())
+            quiet = (odd == 1 and number == 2) or (odd == 2 and number == 1) or (odd == 3 and number == 1)
+            if not quiet:
+                out.extend(b"  " + line + b"\n" for line in part)
+    await proc.emit(b"".join(out))
+    return 0
+
+
+def _span(start: int, end: int) -> str:
+    if end == start:
+        return f"{start}a"
+    return f"{start + 1}c" if end - start == 1 else f"{start + 1},{end}c"
+
+
+async def _merge(proc: Proc, o: Diff3Options, names: list[str], mine: list[bytes], old: list[bytes], yours: list[bytes], found: list[Block]) -> int:
+    labels = [encode(o.labels[i] if i < len(o.labels) else name) for i, name in enumerate(names)]
+    out: list[bytes] = []
+    at = 0
+    conflict = False
+    for block in found:
+        out += mine[at : block.mine[0]]
+        at = block.mine[1]
+        a, b, c = mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]
+        if a == c or b == c:
+            out += a
+        elif a == b:
+            out += c
+        elif o.easy:
+            out += a
+        else:
+            conflict = True
+            out += [b"<<<<<<< " + labels[0], *a, b"||||||| " + labels[1], *b, b"=======", *c, b">>>>>>> " + labels[2]]
+    out += mine[at:]
+    await proc.emit(b"".join(line + b"\n" for line in out))
+    return 1 if conflict else 0
+
+
+COMMANDS = [
+    Command("diff3", diff3, Diff3Options, summary="Compare three files line by line.", usage="[OPTION]... MYFILE OLDFILE YOURFILE", bad_usage=2,
+            refused={"-e --ed": "use -m", "-E --show-overlap": "use -m", "-x --overlap-only": "use -m", "-X": "use -m", "-i": "use -m"}),
+]
