@@ -1,4 +1,4 @@
-"""jq's functions: plain ones over values (`PLAIN`), those that take filters (`NATIVES`), and those written in jq (`PRELUDE`)."""
+"""jq's functions: plain ones over values (`PLAIN`), with filters (`NATIVES`), and written in jq (`PRELUDE`)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def rtrimstr(value: Json, part: Json) -> Json:
     return value.removesuffix(part) if isinstance(value, str) and isinstance(part, str) and part else value
 
 
-_SPACE = " \t\n\r\f\v\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE = " \t\n\r\f\v\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 
 def _trimmer(method: str) -> Callable[[Json], Json]:
@@ -453,8 +453,9 @@ def _whole_or(function: Callable[[float], float]) -> Callable[[float], float]:
 
 _MATH: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
-    "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh, "acosh": math.acosh,
-    "atanh": math.atanh, "exp": math.exp, "exp2": lambda x: math.pow(2.0, x), "exp10": lambda x: math.pow(10.0, x),
+    "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
+    "acosh": math.acosh, "atanh": math.atanh, "exp": math.exp, "exp2": lambda x: math.pow(2.0, x),
+    "exp10": lambda x: math.pow(10.0, x),
     "pow10": lambda x: math.pow(10.0, x), "expm1": math.expm1, "log1p": math.log1p, "cbrt": math.cbrt,
     "log": lambda x: -math.inf if x == 0 else math.log(x), "log2": lambda x: -math.inf if x == 0 else math.log2(x),
     "log10": lambda x: -math.inf if x == 0 else math.log10(x), "significand": significand, "logb": logb,
@@ -707,9 +708,9 @@ def _last(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) 
         tick = compiler.host.tick
         found = False
         last: Any = None
-        for last in source(env, item):
+        for result in source(env, item):
             tick()
-            found = True
+            last, found = result, True
         if found:
             yield last
 

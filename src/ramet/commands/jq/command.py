@@ -51,8 +51,9 @@ class Options:
 
 _SWITCHES = {
     "s": "slurp", "slurp": "slurp", "n": "null_input", "null-input": "null_input", "r": "raw_output",
-    "raw-output": "raw_output", "j": "join", "join-output": "join", "a": "ascii", "ascii-output": "ascii", "c": "compact",
-    "compact-output": "compact", "C": "colour", "color-output": "colour", "S": "sort", "sort-keys": "sort",
+    "raw-output": "raw_output", "j": "join", "join-output": "join", "a": "ascii", "ascii-output": "ascii",
+    "c": "compact", "compact-output": "compact", "C": "colour", "color-output": "colour",
+    "S": "sort", "sort-keys": "sort",
     "e": "exit_status", "exit-status": "exit_status", "R": "raw_input", "raw-input": "raw_input", "stream": "stream",
     "seq": "seq", "raw-output0": "nul",
 }  # fmt: skip
@@ -132,11 +133,7 @@ def _options(words: list[str]) -> Options:
             elif name == "library-path":
                 o.libraries += take(name, 1)
             else:
-                raise UsageError(
-                    "Unknown arguments\nUse jq --help for help with command-line options,\nor see the jq manpage, or online docs  at https://jqlang.github.io/jq",
-                    2,
-                    hint=False,
-                )
+                raise _unknown()
         else:
             letters = word[1:]
             for position, letter in enumerate(letters):
@@ -150,15 +147,13 @@ def _options(words: list[str]) -> Options:
                     o.libraries += [letters[position + 1 :]] if letters[position + 1 :] else take("library-path", 1)
                     break
                 else:
-                    raise UsageError(
-                        "Unknown arguments\nUse jq --help for help with command-line options,\nor see the jq manpage, or online docs  at https://jqlang.github.io/jq",
-                        2,
-                        hint=False,
-                    )
-    if o.from_file is not None and have_program:
-        # The program came from a file after all: what looked like it is an input.
-        pass
+                    raise _unknown()
     return o
+
+
+def _unknown() -> UsageError:
+    lines = "Unknown arguments", "Use jq --help for help with command-line options."
+    return UsageError("\n".join(lines), 2, hint=False)
 
 
 def _json_argument(option: str, text: str) -> Json:
@@ -276,7 +271,7 @@ class _Jq:
                 if alias is not None:
                     inner = compiler.define(inner, definition)
                     scope = compiler.define(scope, ("def", f"{alias}::{definition[1]}", definition[2], definition[3]))
-                    scope.function[0].scope = _rescoped(inner, definition, compiler)
+                    scope.function[0].scope = inner.function[0].scope
                 else:
                     scope = compiler.define(scope, definition)
         return scope
@@ -333,8 +328,9 @@ class _Jq:
     def taken(self, reader: JsonReader, last: bool) -> list[Json]:
         batch: list[Json] = []
         try:
+            # One by one: what came before an error is still an input.
             for value in reader.take(last):
-                batch.append(value)
+                batch.append(value)  # noqa: PERF402
         except ParseError as error:
             self.parse_error = str(error)
         if self.o.stream:
@@ -370,8 +366,6 @@ class _Jq:
                     await self.one(run, value)
         else:
             async for batch in source:
-                if run is _identity_of(run) and self.quick(batch):
-                    continue
                 for value in batch:
                     await self.one(run, value)
                 if self.parse_error is not None:
@@ -392,9 +386,6 @@ class _Jq:
         await self.one(run, None if self.o.null_input else whole)
         if self.o.null_input:
             self.host.pending = iter((whole,))
-
-    def quick(self, batch: list[Json]) -> bool:
-        return False
 
     def where(self) -> str:
         name = self.host.name or "<stdin>"
@@ -452,14 +443,6 @@ class _Jq:
         else:
             out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
         out.append("" if o.join else "\0" if o.nul else "\n")
-
-
-def _identity_of(run: Run) -> Run | None:
-    return None
-
-
-def _rescoped(inner: Scope, definition: Node, compiler: Compiler) -> Scope:
-    return inner.function[0].scope
 
 
 _PRELUDE = parse(PRELUDE)
@@ -577,8 +560,9 @@ COMMANDS = [
         summary="Command-line JSON processor.",
         usage="[OPTIONS] FILTER [FILES...]",
         details="""
-            The language is jq 1.7's. Options: -n -s -r -j -a -c -C -S -e -R -f FILE -L DIR --tab --indent N --stream --seq
-            --raw-output0 --arg NAME VALUE --argjson NAME JSON --slurpfile NAME FILE --rawfile NAME FILE --args --jsonargs.
+            The language is jq 1.7's. Options: -n -s -r -j -a -c -C -S -e -R -f FILE -L DIR --tab --indent N
+            --stream --seq --raw-output0 --arg NAME VALUE --argjson NAME JSON --slurpfile NAME FILE
+            --rawfile NAME FILE --args --jsonargs.
         """,
         examples=(
             ("jq '.items[].name' f.json", "one field of every item"),

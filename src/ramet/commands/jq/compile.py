@@ -1,7 +1,7 @@
-"""Compiles a jq program to closures. Every expression is a function from an environment and an item to an iterator of items.
+"""Compiles a jq program to closures: each expression is a function from an environment and an item to items.
 
-In value mode an item is a value; in path mode, which `path()`, assignments and deletions use, it is a pair of a path and a value. The
-environment is a chain of cells; where a name lives in it is settled when the program is compiled.
+In value mode an item is a value; in path mode, which `path()`, assignments and deletions use, it is a pair of a path
+and a value. The environment is a chain of cells; where a name lives in it is settled when the program is compiled.
 """
 
 from __future__ import annotations
@@ -448,7 +448,7 @@ class Compiler:
     def patterns(
         self, nodes: tuple[Node, ...], scope: Scope
     ) -> tuple[list[Callable[[Env, Json], Iterator[Env]]], Scope]:
-        """Functions that extend an environment by what a pattern binds, and the scope in which the names are visible."""
+        """Functions that extend an environment by what a pattern binds, and the scope that knows the names."""
         names: list[str] = []
         for node in nodes:
             for name in _names(node):
@@ -531,12 +531,12 @@ class Compiler:
 
                     def step(bound: Env, before: Any = current) -> Iterator[Any]:
                         last = nothing
-                        for last in update(bound, before):
-                            pass
+                        for result in update(bound, before):
+                            last = result
                         yield last
 
-                    for current in self.alternatives(bindings, env, value, step):
-                        pass
+                    for result in self.alternatives(bindings, env, value, step):
+                        current = result
                 yield current
 
         return run

@@ -24,7 +24,8 @@ def gmtime(value: Json) -> list[Json]:
     day_of_year = moment.timetuple().tm_yday - 1
     weekday = (moment.weekday() + 1) % 7
     return [
-        moment.year, moment.month - 1, moment.day, moment.hour, moment.minute, number(float(seconds)), weekday, day_of_year,
+        moment.year, moment.month - 1, moment.day, moment.hour, moment.minute, number(float(seconds)),
+        weekday, day_of_year,
     ]  # fmt: skip
 
 
@@ -64,9 +65,11 @@ _FIELDS = {
     "Y": r"(?P<Y>[+-]?\d{1,4})", "m": r"(?P<m>\d{1,2})", "d": r"\s*(?P<d>\d{1,2})", "e": r"\s*(?P<d>\d{1,2})",
     "H": r"(?P<H>\d{1,2})", "M": r"(?P<M>\d{1,2})", "S": r"(?P<S>\d{1,2})", "j": r"(?P<j>\d{1,3})",
     "Z": r"(?P<Z>[A-Za-z]+)", "z": r"(?P<z>[+-]\d{2}:?\d{2}|Z)", "b": r"(?P<b>[A-Za-z]+)", "B": r"(?P<b>[A-Za-z]+)",
-    "a": r"(?:[A-Za-z]+)", "A": r"(?:[A-Za-z]+)", "y": r"(?P<y>\d{2})", "I": r"(?P<I>\d{1,2})", "p": r"(?P<p>[APap][Mm])",
+    "a": r"(?:[A-Za-z]+)", "A": r"(?:[A-Za-z]+)", "y": r"(?P<y>\d{2})", "I": r"(?P<I>\d{1,2})",
+    "p": r"(?P<p>[APap][Mm])",
     "s": r"(?P<s>-?\d+)", "T": None, "D": None, "F": None, "R": None, "n": r"\s+", "t": r"\s+", "%": "%", "c": None,
-    "h": r"(?P<b>[A-Za-z]+)", "u": r"(?:\d)", "w": r"(?:\d)", "U": r"(?:\d{1,2})", "V": r"(?:\d{1,2})", "G": r"(?:\d{4})",
+    "h": r"(?P<b>[A-Za-z]+)", "u": r"(?:\d)", "w": r"(?:\d)", "U": r"(?:\d{1,2})", "V": r"(?:\d{1,2})",
+    "G": r"(?:\d{4})",
 }  # fmt: skip
 _SHORT = {"T": "%H:%M:%S", "D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M", "c": "%a %b %e %H:%M:%S %Y"}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -1,4 +1,4 @@
-"""jq's regular expressions: `test`, `match`, `capture`, `scan`, `split/2`, `sub` and `gsub`, on an engine with a time limit."""
+"""jq's regular expressions (`test`, `match`, `capture`, `scan`, `split/2`, `sub`, `gsub`), under a time limit."""
 
 from __future__ import annotations
 

@@ -373,9 +373,9 @@ class _Parser:
             return ("slice", left, None, stop)
         key = self.pipe()
         if self.accept(":"):
-            stop = None if self.at("]") else self.pipe()
+            end: Node | None = None if self.at("]") else self.pipe()
             self.expect("]")
-            return ("slice", left, key, stop)
+            return ("slice", left, key, end)
         self.expect("]")
         return ("index", left, key)
 

@@ -1,4 +1,4 @@
-"""Reading and writing at paths: indexing, slicing, `getpath`, `setpath`, `delpaths`; values are copied along the path only."""
+"""Reading and writing at paths: indexing, slicing, `getpath`, `setpath`, `delpaths`; only the path is ever copied."""
 
 from __future__ import annotations
 
@@ -178,5 +178,5 @@ def delete_paths(value: Json, paths: list[Json]) -> Json:
 
 
 def _position(value: list[Json], key: Json) -> int:
-    at = math.floor(key)
+    at: int = math.floor(key)
     return at + len(value) if at < 0 else at

@@ -266,7 +266,7 @@ def number_text(value: Json) -> str:
     digits = digits.rstrip("0")
     if not digits:
         return sign + "0"
-    if point <= -5 or point > len(digits) + 15:
+    if point <= -4 or point > len(digits) + 15:
         exponent = point - 1
         rest = "." + digits[1:] if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"

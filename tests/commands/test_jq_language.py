@@ -1,0 +1,81 @@
+"""jq beyond what the recorded version knows: newer functions, numbers, limits, and programs that would never end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.commands.harness import run
+
+CASES = [
+    ("pick(.a)", {"a": 1, "b": 2}, [{"a": 1}]),
+    ("pick(.a.b)", {"a": {"b": 1, "c": 2}}, [{"a": {"b": 1}}]),
+    ("toarray", 1, [[1]]),
+    ("abs", -5, [5]),
+    ("trim, ltrim, rtrim", " x ", ["x", "x ", " x"]),
+    ('[splits("a+"; null)]', "xaay", [["x", "y"]]),
+    ("have_literal_numbers", None, [True]),
+    ("[limit(0; 1, 2)]", None, [[]]),
+    ("@base32d", "MFRGG===", ["abc"]),
+    ('ltrimstr("a")', "aab", ["ab"]),
+    ("[.[] | tojson]", [1, 1.5, 100000000000000000000], [["1", "1.5", "100000000000000000000"]]),
+    ("[1e17, 1e-5, 3.0, 1e1000]", None, [[1e17, 1e-05, 3, 1.7976931348623157e308]]),
+    ("if . then 1 end", None, [None]),
+    ("try error(null) catch .", None, [None]),
+    ("[.[] as {a: $x} ?// [$x] | $x]", [{"a": 1}, [2]], [[1, 2]]),
+    ("(.[] | select(. >= 2)) |= empty", [1, 5, 3, 0, 7], [[1, 0]]),
+    ('getpath(["a", "b"])', None, [None]),
+    ('[gsub("(?<d>.)"; "<\\(.d)>", "-")]', "ab", [["<a><b>", "--"]]),
+    ("[range(3)] | .[1:] = []", None, [[0]]),
+    ("def f: if . > 100000 then . else . + 1 | f end; f", 0, [100001]),
+    ("[recurse(if . < 2000 then . + 1 else empty end)] | length", 0, [2001]),
+    ("reduce range(1000) as $i (null; .[$i] = $i) | length", None, [1000]),
+    ("last(range(100000))", None, [99999]),
+    ('splits(", ")', "a, b", ["a", "b"]),
+    ("ascii", 65, ["A"]),
+    ('error("x")?', None, []),
+    ('.a["b"].c?', {"a": {"b": {"c": 1}}}, [1]),
+    ("[.[] | (1 / .)?]", [1, 0], [[1]]),
+    ("input_line_number", 1, [1]),
+    ("$__loc__", None, [{"file": "<top-level>", "line": 1}]),
+    ("add(.[] | .a)", [{"a": 1}, {"a": 2}], [3]),
+    ('getpath(["a", 0]) = 5', None, [{"a": [5]}]),
+    ("to_entries", {"a": 1}, [[{"key": "a", "value": 1}]]),
+    ("tojson | fromjson", {"a": [1, "é"]}, [{"a": [1, "é"]}]),
+    ('[paths(type == "number")]', {"a": [1]}, [[["a", 0]]]),
+    ("limit(3; repeat(1))", None, [None, 1, 1]),
+    ('dateadd("seconds"; 10)', 5, [15]),
+    ('"2015-03-05T23:51:47Z" | strptime("%Y-%m-%dT%H:%M:%SZ") | mktime', None, [1425599507]),
+]
+
+
+@pytest.mark.parametrize(("program", "value", "results"), CASES)
+def test_program(program: str, value: object, results: list[object]) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    out, err, status = run(
+        "jq -c -f program.jq input.json", {"program.jq": program.encode(), "input.json": text.encode() + b"\n"}
+    )
+    assert (err, status) == (b"", 0)
+    assert [json.loads(line) for line in out.decode().splitlines()] == results
+
+
+FAILURES = [
+    (".a", "[1]", 5, b'Cannot index array with "a"'),
+    (".[]", "null", 5, b"Cannot iterate over null"),
+    ('1 + "a"', "null", 5, b'number (1) and string ("a") cannot be added'),
+    ("path(1)", "5", 5, b"Invalid path expression with result 1"),
+    ("nosuch", "null", 3, b"nosuch/0 is not defined"),
+    ("$nosuch", "null", 3, b"$nosuch is not defined"),
+    ("{", "null", 3, b"syntax error"),
+    (".", "[1,", 2, b"Unfinished JSON term"),
+    ('test("(")', '"a"', 5, b"is not a valid regex"),
+    ("def f: 1 + f; f", "null", 5, b"nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("program", "text", "status", "message"), FAILURES)
+def test_failure(program: str, text: str, status: int, message: bytes) -> None:
+    files = {"program.jq": program.encode(), "input.json": text.encode()}
+    out, err, found = run("jq -c -f program.jq input.json", files)
+    assert (out, found) == (b"", status)
+    assert message in err
