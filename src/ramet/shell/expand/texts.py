@@ -23,6 +23,7 @@ from ramet.shell.expand.params import (
     target_of,
     unbound,
 )
+from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -322,6 +323,9 @@ def getter(node: Param) -> tuple[bool, Callable[[Any], Any]]:
     base, apply = base_of(node), None if choosing else apply_of(node)
     if not choosing and apply is None and node.subscript is None and node.form == "value" and is_plain(node.name):
         return False, variable(node.name)
+    stripped = _stripped(node)
+    if stripped is not None:
+        return False, stripped
     key = text(node.subscript) if isinstance(node.subscript, Word) else None
     args = [] if choosing or node.form == "names" else _arguments(node)
     strict = not choosing and node.form != "length" and node.op not in ("@a", "@A")
@@ -365,6 +369,30 @@ def variable(name: str) -> Callable[[Any], str | None]:
         return found
 
     return get
+
+
+def _stripped(node: Param) -> Callable[[Any], Any] | None:
+    """`${x%.c}` with a constant pattern, whose matcher is made once; None for any other parameter."""
+    if node.op not in ("#", "##", "%", "%%") or node.form != "value" or node.subscript is not None:
+        return None
+    given = pattern(node.args[0])
+    if not given.const or not is_plain(node.name):
+        return None
+    get, source, longest = variable(node.name), given.const, len(node.op) == 2
+    kinds = [compile_pattern(source, extglob) for extglob in (False, True)]
+    remove = [kind.without_prefix if node.op[0] == "#" else kind.without_suffix for kind in kinds]
+
+    def run(host: Any) -> str | None:
+        found = get(host)
+        return found if not found else remove["extglob" in host.shopts](found, longest)
+
+    return run
+
+
+def code_of(word: Word) -> Callable[[Any], int] | None:
+    """The code of a constant arithmetic expression, to be called with the variables."""
+    body = concat([part_text(part, True, None) for part in word.parts])
+    return None if body.const is None else arith.prepare(body.const)
 
 
 def _arguments(node: Param) -> list[Text]:

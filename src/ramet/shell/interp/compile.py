@@ -38,7 +38,7 @@ def compile_script(script: nodes.Script) -> Run:
         return _nothing
     if len(statements) == 1:
         return _statement(statements[0])
-    return _sequence([_statement(statement) for statement in statements])
+    return _sequence([_plain_statement(statement) for statement in statements])
 
 
 def _nothing(sh: Session) -> Result:
@@ -46,30 +46,54 @@ def _nothing(sh: Session) -> Result:
     return 0
 
 
-def _sequence(runs: list[Run]) -> Run:
+def _sequence(runs: list[tuple[Run, nodes.Node | None]]) -> Run:
+    """Statements in order, each with the node to blame when its failure counts."""
+
     async def rest(sh: Session, number: int, pending: Awaitable[int]) -> int:
         result: Any = await pending
-        if result > 255:
-            return int(result)
-        for run in runs[number + 1 :]:
-            result = run(sh)
+        while True:
+            if result:
+                node = runs[number][1]
+                if node is not None and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                    sh.command_text_now = node
+                    result = failed(sh, result)
+                    if type(result) is not int:
+                        result = await result
+                if result > 255:
+                    return int(result)
+            number += 1
+            if number == len(runs):
+                return int(result)
+            result = runs[number][0](sh)
             if type(result) is not int:
                 result = await result
-            if result > 255:
-                return int(result)
-        return int(result)
 
     def all_of(sh: Session) -> Result:
         result: Result = 0
-        for number, run in enumerate(runs):
+        number = 0
+        for run, node in runs:
             result = run(sh)
             if type(result) is not int:
                 return rest(sh, number, result)  # type: ignore[arg-type]
-            if result > 255:
-                return result
+            if result:
+                if result > 255:
+                    return result
+                if node is not None and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                    return rest(sh, number, _ready(result))
+            number += 1  # noqa: SIM113 - enumerate costs a tuple per statement
         return result
 
     return all_of
+
+
+async def _ready(result: int) -> int:
+    return result
+
+
+def _plain_statement(statement: nodes.Statement) -> tuple[Run, nodes.Node | None]:
+    if statement.background:
+        return _background(statement), None
+    return compile_node(statement.node), statement.node if counts(statement.node) else None
 
 
 def _statement(statement: nodes.Statement) -> Run:
@@ -256,6 +280,14 @@ def _case(node: nodes.Case) -> Run:
     ]
     chained = any(end != ";;" for _, _, end in items)
 
+    ready = [
+        [
+            None if one.const is None else [compile_pattern(one.const, extglob).matches for extglob in (False, True)]
+            for one in row
+        ]
+        for row, _, _ in items
+    ]
+
     def match(sh: Session, value: str, pattern: str) -> bool:
         return compile_pattern(pattern, "extglob" in sh.shopts, "nocasematch" in sh.shopts).matches(value)
 
@@ -265,10 +297,14 @@ def _case(node: nodes.Case) -> Run:
             return drive(general(sh))
         value = subject.run(sh)
         plain = "nocasematch" not in sh.shopts
-        for (patterns, body, _), row in zip(items, fixed, strict=True):
-            for pattern, text in zip(patterns, row, strict=True):
+        extglob = "extglob" in sh.shopts
+        for (patterns, body, _), row, matchers in zip(items, fixed, ready, strict=True):
+            for pattern, text, matcher in zip(patterns, row, matchers, strict=True):
                 if text is not None and plain:
                     if text == value:
+                        return body(sh)
+                elif matcher is not None and plain:
+                    if matcher[extglob](value):
                         return body(sh)
                 elif match(sh, value, pattern.run(sh)):
                     return body(sh)
@@ -375,6 +411,7 @@ def compile_function_body(node: nodes.Function) -> Run:
 
 def _arithmetic(node: nodes.ArithCommand) -> Run:
     wait, value = texts.number(node.body)
+    code = texts.code_of(node.body)
     line = node.line
 
     def broken(sh: Session, error: Exception) -> int:
@@ -403,7 +440,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         if sh.watch:
             return drive(general(sh))
         try:
-            status = 0 if value(sh) else 1
+            status = 0 if (value(sh) if code is None else code(sh.store)) else 1
         except (ArithFailure, ShellError) as error:
             if getattr(error, "status", 1) != 1:
                 raise
