@@ -175,6 +175,36 @@ def test_policy_may_allow_only_what_it_names() -> None:
     asyncio.run(act())
 
 
+def test_policy_hides() -> None:
+    async def act() -> None:
+        plain = {"hide": [{"path": "/keys/**"}, {"path": "/notes.txt", "agent": "guest"}]}
+        ws = Workspace(policy=plain)
+        for path in ("/keys", "/open"):
+            await ws.fs.mkdir(_p(path))
+        for path in ("/keys/id", "/open/f", "/notes.txt"):
+            await ws.fs.write(_p(path), b"x")
+        assert (await ws.execute("ls /; find / -type f | sort; cat /keys/id 2>&1; echo /k*")).text == (
+            "notes.txt\nopen\n/notes.txt\n/open/f\ncat: /keys/id: No such file or directory\n/k*\n"
+        )
+        assert (await ws.execute("ls /", agent_id="guest")).text == "open\n"
+
+    asyncio.run(act())
+
+
+def test_policy_limits() -> None:
+    async def act() -> None:
+        plain = {"limit": [{"command": "date", "count": 2}, {"path": "/big", "bytes": 150, "reason": "enough"}]}
+        ws = Workspace(policy=plain)
+        await ws.fs.write(_p("/big"), b"x" * 100)
+        results = [(await ws.execute("date > /dev/null; cat /big | wc -c")).text for _ in range(3)]
+        assert results == ["100\n", "100\n", "0\n"]
+        last = list(ws.history)[-1]
+        assert b"date: Permission denied: its limit is used up (2)" in last.stderr
+        assert b"cat: /big: Permission denied: enough" in last.stderr
+
+    asyncio.run(act())
+
+
 def test_the_network_is_off() -> None:
     result = SyncWorkspace().execute("curl http://127.0.0.1:9/")
     assert result.exit_code != 0 and b"network" in result.stderr

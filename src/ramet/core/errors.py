@@ -49,7 +49,7 @@ def reason(error: OSError) -> str:
     """What a GNU tool prints after the file name and a colon."""
     if error.errno is None:
         return str(error)
-    return error.strerror if isinstance(error, Unavailable) and error.strerror else strerror(error.errno)
+    return error.strerror or strerror(error.errno)
 
 
 # ---------------------------------------------------------------- errors that reach a person or a model

@@ -1,7 +1,8 @@
 """Policy: the one place through which every command and every file operation of a session passes.
 
-A rule allows, denies (EACCES with a reason the model can read) or asks (the caller answers). The first rule that
-matches decides; what no rule matches gets the default. Patterns are shell patterns, `**` crosses directories.
+A rule allows, denies (EACCES with a reason the model can read), asks (the caller answers), hides (the path does not
+exist) or limits (so many times, so many bytes). The first rule that matches decides; what no rule matches gets the
+default. Limits count beside all of that. Patterns are shell patterns, `**` crosses directories.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import enum
 import errno
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,7 @@ class Verdict(enum.Enum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
+    HIDE = "hide"
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,17 @@ class Rule:
         return _match(self.path, request.subject)
 
 
+@dataclass
+class Quota:
+    """How often something that a rule matches may happen, or how many bytes it may move; per workspace."""
+
+    rule: Rule
+    count: int | None = None
+    bytes: int | None = None
+    used: int = 0
+    moved: int = 0
+
+
 Answer = Callable[[Request], Awaitable[bool]]
 """Answers an `ask` rule: True lets it happen."""
 
@@ -78,6 +91,7 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     default: Verdict = Verdict.ALLOW
     """For what no rule matches."""
+    quotas: tuple[Quota, ...] = ()
     answer: Answer | None = None
     pending: dict[int, tuple[Request, asyncio.Future[bool]]] = field(default_factory=dict)
     """Questions that wait for `decide`, by number."""
@@ -89,19 +103,22 @@ class Policy:
     def from_dict(cls, plain: Mapping[str, Any]) -> Policy:
         """`{"deny": [{"command": "rm"}, {"path": "/keys/**"}], "ask": [...], "allow": [...], "default": "deny"}`.
 
-        Denials are looked at first, then questions, then permissions.
+        `hide` takes paths; `limit` takes rules with `count` or `bytes`. What is hidden is looked at first, then
+        denials, then questions, then permissions.
         """
+        unknown = set(plain) - {"allow", "ask", "deny", "hide", "limit", "default"}
+        if unknown:
+            raise RametError("invalid_config", f"policy has unknown parts {sorted(unknown)}", "see Policy.from_dict")
         rules: list[Rule] = []
-        for verdict in (Verdict.DENY, Verdict.ASK, Verdict.ALLOW):
-            for row in _rows(plain, verdict):
-                unknown = set(row) - {"command", "path", "access", "session", "agent", "reason"}
-                if unknown or not ({"command", "path"} & set(row)):
-                    raise RametError(
-                        "invalid_config", f"policy rule {dict(row)!r} is not understood",
-                        "a rule has command or path, and optionally access, session, agent, reason",
-                    )  # fmt: skip
-                rules.append(Rule(verdict, **row))
-        return cls(tuple(rules), Verdict(plain.get("default", "allow")))
+        for verdict in (Verdict.HIDE, Verdict.DENY, Verdict.ASK, Verdict.ALLOW):
+            rules.extend(_rule(verdict, row) for row in plain.get(verdict.value, ()))
+        quotas: list[Quota] = []
+        for row in plain.get("limit", ()):
+            rest = {key: value for key, value in row.items() if key not in ("count", "bytes")}
+            if len(rest) == len(row):
+                raise _misunderstood(row)
+            quotas.append(Quota(_rule(Verdict.ALLOW, rest), row.get("count"), row.get("bytes")))
+        return cls(tuple(rules), Verdict(plain.get("default", "allow")), tuple(quotas))
 
     def verdict(self, request: Request) -> tuple[Verdict, Rule | None]:
         for rule in self.rules:
@@ -111,21 +128,48 @@ class Policy:
 
     @property
     def watches_files(self) -> bool:
-        return self.default is not Verdict.ALLOW or any(rule.path is not None for rule in self.rules)
+        rules = [*self.rules, *(quota.rule for quota in self.quotas)]
+        return self.default is not Verdict.ALLOW or any(rule.path is not None for rule in rules)
+
+    @property
+    def hides(self) -> bool:
+        return any(rule.verdict is Verdict.HIDE for rule in self.rules)
 
     @property
     def watches_commands(self) -> bool:
-        return self.default is not Verdict.ALLOW or any(rule.command is not None for rule in self.rules)
+        rules = [*self.rules, *(quota.rule for quota in self.quotas)]
+        return self.default is not Verdict.ALLOW or any(rule.command is not None for rule in rules)
 
     async def check(self, request: Request) -> None:
         """Return when it may happen; EACCES with the reason when it may not."""
         verdict, rule = self.verdict(request)
+        if verdict is Verdict.HIDE:
+            raise fail(errno.ENOENT, request.subject)
+        self._count(request)
         if verdict is Verdict.ALLOW:
             return
         why = (rule.reason if rule is not None else "") or "the policy of this workspace does not allow it"
         if verdict is Verdict.ASK and await self._asked(request):
             return
         raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
+
+    def hidden(self, request: Request) -> bool:
+        return self.verdict(request)[0] is Verdict.HIDE
+
+    def _count(self, request: Request) -> None:
+        for quota in self.quotas:
+            if quota.rule.matches(request):
+                quota.used += 1
+                spent = quota.count is not None and quota.used > quota.count
+                if spent or (quota.bytes is not None and quota.moved >= quota.bytes):
+                    why = quota.rule.reason or f"its limit is used up ({quota.count or quota.bytes})"
+                    raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
+
+    def moved(self, request: Request, size: int) -> None:
+        """Bytes were read or written where a limit counts them."""
+        for quota in self.quotas:
+            if quota.bytes is not None and quota.rule.matches(request):
+                quota.moved += size
 
     async def _asked(self, request: Request) -> bool:
         if self.answer is not None:
@@ -147,9 +191,16 @@ class Policy:
         self.pending[number][1].set_result(allowed)
 
 
-def _rows(plain: Mapping[str, Any], verdict: Verdict) -> Iterable[Mapping[str, Any]]:
-    rows: Iterable[Mapping[str, Any]] = plain.get(verdict.value, ())
-    return rows
+def _rule(verdict: Verdict, row: Mapping[str, Any]) -> Rule:
+    unknown = set(row) - {"command", "path", "access", "session", "agent", "reason"}
+    if unknown or not ({"command", "path"} & set(row)) or (verdict is Verdict.HIDE and "path" not in row):
+        raise _misunderstood(row)
+    return Rule(verdict, **row)
+
+
+def _misunderstood(row: Mapping[str, Any]) -> RametError:
+    remedy = "a rule has command or path, and optionally access, session, agent, reason; a limit also count or bytes"
+    return RametError("invalid_config", f"policy rule {dict(row)!r} is not understood", remedy)
 
 
 def _match(pattern: str, text: str, words: bool = False) -> bool:

@@ -37,6 +37,7 @@ class SessionFS(Whole):
         self.bytes_read: defaultdict[str, int] = defaultdict(int)
         self.bytes_written: defaultdict[str, int] = defaultdict(int)
         self._asks = policy is not None and policy.watches_files
+        self._hides = policy is not None and policy.hides
 
     @property
     def caps(self) -> Cap:
@@ -57,12 +58,25 @@ class SessionFS(Whole):
         if self._asks and self._policy is not None:
             await self._policy.check(Request("file", verb, path, self.session_id, self.agent_id))
 
+    def _seen(self, directory: Path, entries: list[tuple[str, Stat]]) -> list[tuple[str, Stat]]:
+        """A listing without what is hidden from this session."""
+        if not self._hides or self._policy is None:
+            return entries
+        hidden = self._policy.hidden
+        return [
+            entry
+            for entry in entries
+            if not hidden(Request("file", "stat", directory / entry[0], self.session_id, self.agent_id))
+        ]
+
     def _note(self, verb: str, path: Path, read: int = 0, written: int = 0, error: int = 0) -> None:
         mount = self._vfs.mount_of(path)
         if read:
             self.bytes_read[mount] += read
         if written:
             self.bytes_written[mount] += written
+        if self._policy is not None and self._policy.quotas and (read or written):
+            self._policy.moved(Request("file", verb, path, self.session_id, self.agent_id), read + written)
         shown = self._secrets.scrub_text(path) if self._secrets else path
         what = strerror(error) if error else ""
         self._history.note(
@@ -86,13 +100,14 @@ class SessionFS(Whole):
         await self._ask("scan", path)
         async with closing(self._vfs.scan(path)) as entries:
             async for entry in entries:
-                yield entry
+                if not self._hides or self._seen(path, [entry]):
+                    yield entry
         self._note("scan", path)
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
         if self._asks:
             await self._ask("scan", path)
-        found = await self._vfs.entries(path)
+        found = self._seen(path, await self._vfs.entries(path))
         self._note("scan", path)
         return found
 
