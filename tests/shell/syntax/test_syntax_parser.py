@@ -103,6 +103,8 @@ WORDS: list[tuple[str, tuple[n.Part, ...]]] = [
     ("${x!y}", (P("", bad="x!y"),)),
     ("${}", (P("", bad=""),)),
     ("${a[]}", (P("", bad="a[]"),)),
+    ('"${a[}"', (D(P("", bad="a[")),)),
+    ("${a[-4:2}", (P("", bad="a[-4:2"),)),
     ("${x@Z}", (P("", bad="x@Z"),)),
     ("\"${x:-'a'}\"", (D(P("x", op=":-", args=(word("'a'"),))),)),
     ("\"${x#'a'}\"", (D(P("x", op="#", args=(n.Word((S("a"),)),))),)),
@@ -189,7 +191,6 @@ def test_arguments_of_declarations_are_assignments() -> None:
     assert type(node.words[2]) is n.Assignment
     assert type(simple("echo a=b").words[1]) is n.Word
     assert simple("let x=(1+2)*3").words[1] == word("x=(1+2)*3")
-    assert simple("a[1").words == (word("a[1"),)
     assert simple("a[1]x=2").words == (word("a[1]x=2"),)
 
 
@@ -253,7 +254,7 @@ FORMS = [
     "x=1 > f",
     "echo a#b # comment",
     "a ]] in",
-    "in a",
+    "x a[",
     "case in in in) a;; esac",
     "$x a",
     "time time a",
@@ -283,6 +284,11 @@ def test_here_documents() -> None:
     assert continued.here == n.HereDoc(word("aE\n"), "E", False)
     closed = parts("$(cat <<E\nx\nE)")[0]
     assert isinstance(closed, n.CommandSub)
+
+
+def test_a_wrong_document_fails_when_it_is_expanded() -> None:
+    here = simple("cat <<E\na $(b\nE\n").redirects[0].here
+    assert here is not None and here.body == n.Word((n.CommandSub(None, "$(", True),))
 
 
 def test_here_document_without_end_warns() -> None:

@@ -34,7 +34,7 @@ class AssignmentReader(RedirectReader):
             name = head[:-1]
             subscript = self.subscript()
             if subscript is None:
-                return None
+                raise self.missing("]", start)
             if self.text.startswith("=", self.pos):
                 append = False
                 self.pos += 1

@@ -30,20 +30,12 @@ class ConditionReader(WordReader):
         if self.kind != WORD or self.raw != "]]":
             if self.kind == EOF:
                 raise self._cond_failure("unexpected EOF while looking for `]]'")
-            raise self._cond_failure(f"syntax error in conditional expression: unexpected token `{self._shown()}'")
+            raise self._cond_failure(f"syntax error in conditional expression: unexpected token `{self.token_text()}'")
         self.skip()
         return expr
 
     def _cond_failure(self, message: str) -> SyntaxFailure:
         return SyntaxFailure(message, self.line_at(self.start), status=None)
-
-    def _shown(self) -> str:
-        """The token in sight for a message."""
-        if self.kind == COMPLEX:
-            begin = self.start
-            self.read_word()
-            return self.text[begin : self.pos]
-        return self.token_text()
 
     def _cond_newlines(self) -> None:
         while self.kind == NEWLINE:
@@ -85,11 +77,13 @@ class ConditionReader(WordReader):
             expr = self._cond_or()
             self.depth -= 1
             if self.kind != OPERATOR or self.raw != ")":
-                raise self._cond_failure(f"unexpected token `{self._shown()}', expected `)'")
+                raise self._cond_failure(f"unexpected token `{self.token_text()}', expected `)'")
             self.skip()
             return CondGroup(expr)
         if self.kind not in (WORD, COMPLEX) or (self.kind == WORD and self.raw == "]]"):
-            # bash says nothing here and stops.
+            if self.kind == OPERATOR:
+                raise self._cond_failure(f"unexpected token `{self.raw}' in conditional command")
+            # bash says nothing about a missing operand and stops.
             raise self._cond_failure("" if self.kind != EOF else "unexpected EOF while looking for `]]'")
         if self.kind == WORD and self.raw in UNARY:
             return self._cond_unary()
@@ -103,7 +97,7 @@ class ConditionReader(WordReader):
             return CondWord(left)
         if self.kind in (WORD, COMPLEX):
             raise self._cond_failure("conditional binary operator expected")
-        failure = self._cond_failure(f"unexpected token `{self._shown()}', conditional binary operator expected")
+        failure = self._cond_failure(f"unexpected token `{self.token_text()}', conditional binary operator expected")
         if not self.text[self.start :].strip("\n"):
             # The text ends here as well, and that is an ordinary syntax error.
             failure.status = 2
@@ -129,12 +123,12 @@ class ConditionReader(WordReader):
             word = self.read_word()
             self.peek()
             return CondUnary(op, word)
-        raise self._cond_failure(f"unexpected argument `{self._shown()}' to conditional unary operator")
+        raise self._cond_failure(f"unexpected argument `{self.token_text()}' to conditional unary operator")
 
     def _cond_binary(self, left: Word, op: str) -> CondExpr:
         self.skip()
         if self.kind not in (WORD, COMPLEX) and not (op == "=~" and self.kind == OPERATOR and self.raw == "("):
-            raise self._cond_failure(f"unexpected argument `{self._shown()}' to conditional binary operator")
+            raise self._cond_failure(f"unexpected argument `{self.token_text()}' to conditional binary operator")
         if self.kind == WORD and self.raw == "]]":
             raise self._cond_failure("unexpected argument `]]' to conditional binary operator")
         if op == "=~":

@@ -20,6 +20,7 @@ from ramet.shell.syntax.nodes import (
     Case,
     CaseItem,
     Command,
+    CommandSub,
     Cond,
     Coproc,
     For,
@@ -38,7 +39,7 @@ from ramet.shell.syntax.nodes import (
     While,
     Word,
 )
-from ramet.shell.syntax.redirects import REDIRECTIONS, continues
+from ramet.shell.syntax.redirects import CLOSERS, REDIRECTIONS, continues
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
 
 RESERVED = frozenset(
@@ -67,7 +68,6 @@ RESERVED = frozenset(
         "coproc",
     ]
 )
-_CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
 _WRAPPERS = frozenset(["command", "builtin"])
@@ -158,7 +158,7 @@ class Parser(AssignmentReader):
         while True:
             kind, raw = self.kind, self.raw
             if (
-                (kind == WORD and raw in _CLOSERS)
+                (kind == WORD and raw in CLOSERS)
                 or (kind == OPERATOR and raw in _CLOSING_OPERATORS)
                 or kind == EOF
             ):  # fmt: skip
@@ -300,7 +300,7 @@ class Parser(AssignmentReader):
             return self._function_keyword()
         if raw == "coproc":
             return self._coproc()
-        if raw in ("in", "]]", "time"):
+        if raw == "time":
             return self._simple()
         raise self.failure()
 
@@ -655,7 +655,11 @@ class Parser(AssignmentReader):
     def fragment(self, body: str, line: int) -> Word:
         inner = Parser("", self.aliases, self.options, line)
         inner.text, inner.n, inner.depth = body, len(body), self.depth
-        return inner.document()
+        try:
+            return inner.document()
+        except SyntaxFailure:
+            # bash reads documents when they are expanded, and fails then: so does this substitution.
+            return Word((CommandSub(None, "$(", True, line),))
 
 
 _COMPOUND: dict[str, Callable[[Parser], Command]] = {

@@ -12,6 +12,8 @@ from ramet.shell.syntax.nodes import HereDoc, Literal, Redirect, Word
 from ramet.shell.syntax.scanner import COMPLEX, OPERATOR, WORD, Options
 from ramet.shell.syntax.words import EMPTY
 
+CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
+"""Reserved words that end a list."""
 REDIRECTIONS = frozenset(["<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"])
 _FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
 _QUOTE = re.compile(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
@@ -57,6 +59,9 @@ class RedirectReader(ConditionReader):
             ):
                 found.append(self._redirect(*self._prefix(self.raw)))
             else:
+                if found and self.kind == WORD and self.raw in CLOSERS:
+                    # After a redirection these are no reserved words: `{ (a) > f }`.
+                    self.unexpected()
                 return tuple(found)
 
     def _descriptor(self, raw: str) -> bool:

@@ -28,7 +28,7 @@ from ramet.shell.syntax.nodes import (
     Word,
 )
 from ramet.shell.syntax.quoting import ansi_decode
-from ramet.shell.syntax.scanner import WORD, Options, Scanner
+from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
 
 MAX_DEPTH = 1000
 _FRAMES_PER_LEVEL = 16
@@ -64,6 +64,7 @@ _QUOTED_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}', ansi=True)
 _DOCUMENT_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}', document=True)
 _PATTERN = _Mode(_QUOTES, "/}")
 _SUBSCRIPT = _Mode(_QUOTES, "]", opens="[", closes="]")
+_BRACED_SUBSCRIPT = _Mode(_QUOTES + "}", "]", opens="[", closes="]")
 _SLICE = _Mode('"`$\\?', ":}", quoted=True, opens="([", closes=")]", ternary=True)
 _DOUBLE = _Mode("`$\\", '"', quoted=True)
 _DOCUMENT = _Mode("`$\\", "", quoted=True, escapes="$`\\", document=True)
@@ -75,7 +76,7 @@ _RUNS = {
     id(mode): mode.run().match
     for mode in (
         _COMMAND, _EXTGLOB, _REGEX, _ARGUMENT, _QUOTED_ARGUMENT, _PATTERN, _SUBSCRIPT, _SLICE, _DOUBLE, _DOCUMENT,
-        _ARITH, _DOCUMENT_ARGUMENT,        _NESTED_EXTGLOB, _NESTED_REGEX,
+        _ARITH, _DOCUMENT_ARGUMENT, _BRACED_SUBSCRIPT,        _NESTED_EXTGLOB, _NESTED_REGEX,
     )
 }  # fmt: skip
 
@@ -123,6 +124,13 @@ class WordReader(Scanner):
 
     # --------------------------------------------------------------------- words
 
+    def token_text(self) -> str:
+        if self.kind == COMPLEX:
+            begin = self.start
+            self.read_word()
+            return self.text[begin : self.pos]
+        return super().token_text()
+
     def read_word(self) -> Word:
         """Consumes the word token in sight. The caller peeks."""
         if self.kind == WORD:
@@ -163,11 +171,14 @@ class WordReader(Scanner):
         parts = self._parts(_EXTGLOB if self.options.extglob else _COMMAND)
         return Word(parts) if parts else EMPTY
 
-    def subscript(self) -> Word | None:
-        """Reads ``...]`` after a ``[``; None (and nothing consumed) when no bracket closes it."""
+    def subscript(self, braced: bool = False) -> Word | None:
+        """Reads ``...]`` after a ``[``; None (and nothing consumed) when no bracket closes it.
+
+        Inside of ``${...}`` an unquoted ``}`` ends the search.
+        """
         begin = self.pos
-        parts = self._parts(_SUBSCRIPT)
-        if self.pos >= self.n:
+        parts = self._parts(_BRACED_SUBSCRIPT if braced else _SUBSCRIPT)
+        if self.pos >= self.n or self.text[self.pos] != "]":
             self.pos = begin
             return None
         self.pos += 1
@@ -285,6 +296,8 @@ class WordReader(Scanner):
                 pos = self.pos
             else:
                 # Brackets and stops.
+                if c == "}" and mode is _BRACED_SUBSCRIPT:
+                    break
                 if depth:
                     if c in "([" and (c in current.opens or current.stops == "()"):
                         depth += 1
@@ -377,7 +390,7 @@ class WordReader(Scanner):
             return self._braced(mode, opened)
         if c == "(":
             if text.startswith("(", pos + 1):
-                found = self._arith_sub(pos)
+                found = self._arith_sub(pos, opened)
                 if found is not None:
                     return found
             self.pos = pos + 1
@@ -419,10 +432,12 @@ class WordReader(Scanner):
         source = self.text[pos + 1 : quote]
         return AnsiQuoted(ansi_decode(source), source)
 
-    def _arith_sub(self, pos: int) -> ArithSub | None:
+    def _arith_sub(self, pos: int, opened: int) -> ArithSub | None:
         """Reads ``$((...))``; None when it is a command substitution that begins with a subshell."""
         end = self.arith_end(pos + 2)
-        if end < 0 or not self.text.startswith(")", end + 1) or end + 1 >= self.n:
+        if end < 0:
+            raise self.missing(")", opened)
+        if not self.text.startswith(")", end + 1) or end + 1 >= self.n:
             return None
         self.pos = pos + 2
         self.deeper()
@@ -491,7 +506,7 @@ class WordReader(Scanner):
         subscript: Word | OneOf["@", "*"] | None = None
         if text.startswith("[", self.pos) and (name[0].isalpha() or name[0] == "_"):
             self.pos += 1
-            found = self.subscript()
+            found = self.subscript(True)
             if found is None or not found.parts:
                 return None
             subscript = "@" if found == _AT else "*" if found == _STAR else found
