@@ -16,7 +16,6 @@ from ramet.commands.declare import Command, UsageError, choose, flag, several, v
 from ramet.commands.globs import fnmatch
 from ramet.commands.modes import mode_of
 from ramet.core import ops
-
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.resource import How
@@ -86,7 +85,9 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         await proc.emit(encode(f"\nzip error: Nothing to do! ({name})\n"))
         return 12
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED, compresslevel=o.level or None) as archive:
+    with zipfile.ZipFile(
+        buffer, "w", zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED, compresslevel=o.level or None
+    ) as archive:
         names = {stored for stored, _, _ in found}
         for stored, (info, data) in old.items():
             if stored not in names or o.freshen:
@@ -115,7 +116,9 @@ def _stamp(proc: Proc, stat: Stat) -> tuple[int, int, int, int, int, int]:
     return (max(1980, when.year), when.month, when.day, when.hour, when.minute, when.second // 2 * 2)
 
 
-async def _store(proc: Proc, o: ZipOptions, archive: zipfile.ZipFile, stored: str, path: Path, stat: Stat, replaced: bool) -> None:
+async def _store(
+    proc: Proc, o: ZipOptions, archive: zipfile.ZipFile, stored: str, path: Path, stat: Stat, replaced: bool
+) -> None:
     info = zipfile.ZipInfo(stored, _stamp(proc, stat))
     kind = 0o120000 if stat.kind is Kind.LINK else 0o040000 if stat.is_dir else 0o100000
     info.external_attr = (kind | mode_of(stat)) << 16 | (0x10 if stat.is_dir else 0)
@@ -172,7 +175,9 @@ def _wanted(o: ZipOptions, name: str) -> bool:
     return not o.include or name.endswith("/") or any(fnmatch(name, p) for p in o.include)
 
 
-async def _delete(proc: Proc, o: ZipOptions, name: str, words: list[str], old: dict[str, tuple[zipfile.ZipInfo, bytes]]) -> int:
+async def _delete(
+    proc: Proc, o: ZipOptions, name: str, words: list[str], old: dict[str, tuple[zipfile.ZipInfo, bytes]]
+) -> int:
     gone = [n for n in old if any(fnmatch(n, w) for w in words)]
     if not gone:
         proc.stderr.write(encode(f"\nzip error: Nothing to do! ({name})\n"))
@@ -228,11 +233,22 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
     try:
         archive = zipfile.ZipFile(io.BytesIO(await ops.read_bytes(proc.fs, path)))
     except zipfile.BadZipFile:
-        proc.stderr.write(encode(f"  End-of-central-directory signature not found.  Either this file is not\n  a zipfile, or it constitutes one disk of a multi-part archive.\nunzip:  cannot find zipfile directory in one of {name} or\n        {name}.zip, and cannot find {name}.ZIP, period.\n"))
+        proc.stderr.write(
+            encode(
+                "  End-of-central-directory signature not found.  Either this file is not\n  a zipfile, or it "
+                "constitutes one disk of a multi-part archive.\nunzip:  cannot find zipfile directory in one of "
+                f"{name} or\n        {name}.zip, and cannot find {name}.ZIP, period.\n"
+            )
+        )
         return 9
     with archive:
         wanted = operands[1:]
-        members = [i for i in archive.infolist() if (not wanted or any(fnmatch(i.filename, w, icase=o.case) for w in wanted)) and not any(fnmatch(i.filename, x) for x in o.exclude)]
+        members = [
+            i
+            for i in archive.infolist()
+            if (not wanted or any(fnmatch(i.filename, w, icase=o.case) for w in wanted))
+            and not any(fnmatch(i.filename, x) for x in o.exclude)
+        ]
         if o.names_only:
             await proc.emit(encode("".join(f"{i.filename}\n" for i in members)))
             return 0
@@ -268,11 +284,20 @@ async def _list(proc: Proc, o: UnzipOptions, name: str, members: list[zipfile.Zi
     count = f"{len(members)} file{'' if len(members) == 1 else 's'}"
     out = [] if o.quiet else [f"Archive:  {name}\n"]
     if o.verbose:
-        out.append(" Length   Method    Size  Cmpr    Date    Time   CRC-32   Name\n--------  ------  ------- ---- ---------- ----- --------  ----\n")
+        out.append(
+            " Length   Method    Size  Cmpr    Date    Time   CRC-32   Name\n--------  ------  ------- ---- "
+            "---------- ----- --------  ----\n"
+        )
         for i in members:
             method = "Stored" if i.compress_type == 0 else "Defl:N"
-            out.append(f"{i.file_size:8d}  {method} {i.compress_size:8d} {_ratio(i.compress_size, i.file_size):3d}% {_when(i)} {i.CRC:08x}  {i.filename}\n")
-        out.append(f"--------          -------  ---                            -------\n{total:8d}         {packed:8d} {_ratio(packed, total):3d}%                            {count}\n")
+            out.append(
+                f"{i.file_size:8d}  {method} {i.compress_size:8d} {_ratio(i.compress_size, i.file_size):3d}% "
+                f"{_when(i)} {i.CRC:08x}  {i.filename}\n"
+            )
+        out.append(
+            f"--------          -------  ---                            -------\n{total:8d}         {packed:8d} "
+            f"{_ratio(packed, total):3d}%                            {count}\n"
+        )
     else:
         if not o.quiet:
             out.append("  Length      Date    Time    Name\n---------  ---------- -----   ----\n")
@@ -303,7 +328,13 @@ async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: 
         return 0
     parts = [p for p in name.replace("\\", "/").split("/") if p not in ("", ".", "..")]
     if len(parts) != len([p for p in name.split("/") if p not in ("", ".")]) or name.startswith("/"):
-        proc.stderr.write(encode(f"warning:  skipped \"../\" path component(s) in {name}\n" if ".." in name else f"warning:  stripped absolute path spec from {name}\n"))
+        proc.stderr.write(
+            encode(
+                f'warning:  skipped "../" path component(s) in {name}\n'
+                if ".." in name
+                else f"warning:  stripped absolute path spec from {name}\n"
+            )
+        )
     if not parts:
         return 0
     target = parts[-1] if o.junk else "/".join(parts)
@@ -345,7 +376,9 @@ async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: 
     stamp = time.struct_time((*info.date_time, 0, 0, 0))
     import calendar
 
-    await ops.keep_attrs(proc.fs, path, Stat(Kind.FILE, mode=(mode & 0o777) or 0o644, mtime_ns=calendar.timegm(stamp) * NANO))
+    await ops.keep_attrs(
+        proc.fs, path, Stat(Kind.FILE, mode=(mode & 0o777) or 0o644, mtime_ns=calendar.timegm(stamp) * NANO)
+    )
     if not o.quiet:
         verb = " extracting" if info.compress_type == 0 else "  inflating"
         await proc.emit(encode(f"{verb}: {word:<22}  \n"))
@@ -362,10 +395,31 @@ async def _inside(proc: Proc, path: Path, base: Path) -> bool:
     return True
 
 
-
 COMMANDS = [
-    Command("zip", zip_, ZipOptions, summary="Package and compress (archive) files.", usage="[-options] archive.zip FILE...", rewrite=_lists, bad_usage=16,
-            refused={"-e --encrypt": "encryption is not supported", "-P= --password=": "encryption is not supported", "-s= --split-size=": "split archives are not supported"}, ignored=("-X --strip-extra", "-o --latest-time", "-S", "-A", "-b=", "-ll -l")),
-    Command("unzip", unzip, UnzipOptions, summary="List, test and extract compressed files in a ZIP archive.", usage="[-options] file[.zip] [list] [-x xlist] [-d exdir]", rewrite=_lists, bad_usage=10,
-            refused={"-P=": "encrypted archives are not supported"}, ignored=("-a", "-b", "-L", "-X", "-K", "-B", "-s", "-W", "-DD -D")),
+    Command(
+        "zip",
+        zip_,
+        ZipOptions,
+        summary="Package and compress (archive) files.",
+        usage="[-options] archive.zip FILE...",
+        rewrite=_lists,
+        bad_usage=16,
+        refused={
+            "-e --encrypt": "encryption is not supported",
+            "-P= --password=": "encryption is not supported",
+            "-s= --split-size=": "split archives are not supported",
+        },
+        ignored=("-X --strip-extra", "-o --latest-time", "-S", "-A", "-b=", "-ll -l"),
+    ),
+    Command(
+        "unzip",
+        unzip,
+        UnzipOptions,
+        summary="List, test and extract compressed files in a ZIP archive.",
+        usage="[-options] file[.zip] [list] [-x xlist] [-d exdir]",
+        rewrite=_lists,
+        bad_usage=10,
+        refused={"-P=": "encrypted archives are not supported"},
+        ignored=("-a", "-b", "-L", "-X", "-K", "-B", "-s", "-W", "-DD -D"),
+    ),
 ]

@@ -1,4 +1,4 @@
-"""bc: an arbitrary precision calculator; numbers are integers with a scale, programs are parsed to a tree and walked."""
+"""bc: an arbitrary precision calculator; numbers are integers with a scale, programs become closures that are run."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Num(NamedTuple):
     def at(self, scale: int) -> int:
         """The digits at another scale, cut off, never rounded."""
         if scale >= self.scale:
-            return self.digits * 10 ** (scale - self.scale)
-        cut = 10 ** (self.scale - scale)
+            return self.digits * int(10 ** (scale - self.scale))
+        cut = int(10 ** (self.scale - scale))
         return -(-self.digits // cut) if self.digits < 0 else self.digits // cut
 
     @property
@@ -242,11 +242,35 @@ class _Return(Exception):
 
 
 _TOKEN = re.compile(
-    r"(?P<skip>[ \t\r]+|\\\n|/\*.*?\*/|#[^\n]*)|(?P<newline>\n)|(?P<string>\"[^\"]*\")|(?P<number>(?:[0-9A-F](?:\\\n)?)+(?:\.[0-9A-F]*)?|\.[0-9A-F]+|\.)"
+    r"(?P<skip>[ \t\r]+|\\\n|/\*.*?\*/|#[^\n]*)|(?P<newline>\n"
+    r")|(?P<string>\"[^\"]*\")|(?P<number>(?:[0-9A-F](?:\\\n)?)+(?:\.[0-9A-F]*)?|\.[0-9A-F]+|\.)"
     r"|(?P<name>[a-z][a-z0-9_]*)|(?P<op>\+\+|--|&&|\|\||[-+*/%^=<>!]=|[-+*/%^=<>!(){}\[\],;])|(?P<bad>.)",
     re.S,
 )
-_KEYWORDS = {"if", "else", "while", "for", "break", "continue", "return", "define", "auto", "print", "halt", "quit", "length", "scale", "sqrt", "ibase", "obase", "last", "limits", "warranty", "read", "void"}
+_KEYWORDS = {
+    "if",
+    "else",
+    "while",
+    "for",
+    "break",
+    "continue",
+    "return",
+    "define",
+    "auto",
+    "print",
+    "halt",
+    "quit",
+    "length",
+    "scale",
+    "sqrt",
+    "ibase",
+    "obase",
+    "last",
+    "limits",
+    "warranty",
+    "read",
+    "void",
+}
 
 Evaluate = Callable[["_Machine"], Awaitable[Num]]
 Run = Callable[["_Machine"], Awaitable[None]]
@@ -519,7 +543,19 @@ class _Parser:
                 machine.out.append(text)
 
             return say
-        if token.kind == "name" and token.text in ("if", "while", "for", "break", "continue", "return", "halt", "quit", "print", "limits", "warranty"):
+        if token.kind == "name" and token.text in (
+            "if",
+            "while",
+            "for",
+            "break",
+            "continue",
+            "return",
+            "halt",
+            "quit",
+            "print",
+            "limits",
+            "warranty",
+        ):
             self.at += 1
             made: Run = getattr(self, f"s_{token.text}")()
             return made
@@ -684,7 +720,11 @@ class _Parser:
         """Assignment binds tighter than comparison, looser than arithmetic."""
         mark = self.at
         place = self.place()
-        if place is not None and self.peek().kind == "op" and self.peek().text in ("=", "+=", "-=", "*=", "/=", "%=", "^="):
+        if (
+            place is not None
+            and self.peek().kind == "op"
+            and self.peek().text in ("=", "+=", "-=", "*=", "/=", "%=", "^=")
+        ):
             op = self.peek().text
             self.at += 1
             value = self.assignment()
@@ -793,7 +833,11 @@ class _Parser:
         self.at += 2
         arguments: list[Evaluate | str] = []
         while not self.take(")"):
-            if self.peek().kind == "name" and self.items[self.at + 1].text == "[" and self.items[self.at + 2].text == "]":
+            if (
+                self.peek().kind == "name"
+                and self.items[self.at + 1].text == "["
+                and self.items[self.at + 2].text == "]"
+            ):
                 arguments.append(self.peek().text)
                 self.at += 3
             else:
@@ -909,7 +953,14 @@ def _logic(left: Evaluate, right: Evaluate, either: bool) -> Evaluate:
 def _compare(left: Evaluate, op: str, right: Evaluate) -> Evaluate:
     async def run(machine: _Machine) -> Num:
         difference = sub(await left(machine), await right(machine)).digits
-        result = {"==": difference == 0, "<=": difference <= 0, ">=": difference >= 0, "!=": difference != 0, "<": difference < 0, ">": difference > 0}[op]
+        result = {
+            "==": difference == 0,
+            "<=": difference <= 0,
+            ">=": difference >= 0,
+            "!=": difference != 0,
+            "<": difference < 0,
+            ">": difference > 0,
+        }[op]
         return ONE if result else ZERO
 
     return run
@@ -951,7 +1002,13 @@ def _builtin(name: str, arguments: list[Evaluate | str]) -> Evaluate:
     return run
 
 
-_MATH: dict[str, Callable[[Num, int], Num]] = {"s": _sin, "c": lambda x, s: _sin(x, s, shift=True), "a": _atan, "l": _log, "e": _exp}
+_MATH: dict[str, Callable[[Num, int], Num]] = {
+    "s": _sin,
+    "c": lambda x, s: _sin(x, s, shift=True),
+    "a": _atan,
+    "l": _log,
+    "e": _exp,
+}
 
 
 def _user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
@@ -961,7 +1018,12 @@ def _user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
         if function is None:
             if machine.mathlib and name in _MATH and len(arguments) == 1 and not isinstance(arguments[0], str):
                 return _MATH[name](await arguments[0](machine), machine.scale)
-            if machine.mathlib and name == "j" and len(arguments) == 2 and not any(isinstance(a, str) for a in arguments):
+            if (
+                machine.mathlib
+                and name == "j"
+                and len(arguments) == 2
+                and not any(isinstance(a, str) for a in arguments)
+            ):
                 order, x = [await a(machine) for a in arguments if not isinstance(a, str)]
                 return _bessel(order, x, machine.scale)
             raise Trouble(f"Function {name} not defined.")
@@ -971,9 +1033,10 @@ def _user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
         if machine.depth > 500:
             machine.depth = 0
             raise Trouble("function calls nested too deeply")
-        values: list[Num | dict[int, Num]] = []
-        for argument in arguments:
-            values.append(dict(machine.arrays.get(argument, {})) if isinstance(argument, str) else await argument(machine))
+        values: list[Num | dict[int, Num]] = [
+            dict(machine.arrays.get(argument, {})) if isinstance(argument, str) else await argument(machine)
+            for argument in arguments
+        ]
         local = [*function.params, *function.autos]
         saved_names = {n: machine.names.get(n) for n in local if not n.endswith("[]")}
         saved_arrays = {n[:-2]: machine.arrays.get(n[:-2]) for n in local if n.endswith("[]")}
@@ -1068,8 +1131,13 @@ async def _program(machine: _Machine, text: str, name: str) -> None:
         await machine.proc.budget.breathe()
 
 
-
 COMMANDS = [
-    Command("bc", bc, BcOptions, summary="An arbitrary precision calculator language.", usage="[OPTION]... [FILE]...",
-            examples=[("echo 'scale=4; 10/3' | bc", "3.3333"), ("echo 's(1)' | bc -l", "with the math library")]),
+    Command(
+        "bc",
+        bc,
+        BcOptions,
+        summary="An arbitrary precision calculator language.",
+        usage="[OPTION]... [FILE]...",
+        examples=[("echo 'scale=4; 10/3' | bc", "3.3333"), ("echo 's(1)' | bc -l", "with the math library")],
+    ),
 ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-
+import itertools
 import re
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, optional, quote, shown, value
-from ramet.commands.inputs import Inputs, filter_lines, is_utf8, parse_count
+from ramet.commands.declare import Command, UsageError, flag, optional, quote, shown, value
+from ramet.commands.inputs import Inputs, filter_lines, is_utf8
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import FileStream, Writer, copy, line_blocks
+from ramet.core.streams import Writer
 
 # ---------------------------------------------------------------------------------------------------------- cat
 
@@ -126,7 +126,7 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
             spans = [span for span in bre_bytes(o.separator).finditer(data) if span[1] > span[0]]
             marks = [e for _, e in spans] if not o.before else [s for s, _ in spans]
             cuts = sorted({0, len(data), *marks})
-            parts = [data[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+            parts = [data[a:b] for a, b in itertools.pairwise(cuts)]
         else:
             pieces = data.split(separator)
             if o.before:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, shown, value
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -61,7 +61,13 @@ class _Gzip:
     def __init__(self, level: int, name: bytes, mtime: int) -> None:
         flags = 8 if name else 0
         extra = 2 if level == 9 else 4 if level == 1 else 0
-        self._head = b"\x1f\x8b\x08" + bytes([flags]) + struct.pack("<L", mtime & 0xFFFFFFFF) + bytes([extra, 3]) + (name + b"\0" if name else b"")
+        self._head = (
+            b"\x1f\x8b\x08"
+            + bytes([flags])
+            + struct.pack("<L", mtime & 0xFFFFFFFF)
+            + bytes([extra, 3])
+            + (name + b"\0" if name else b"")
+        )
         self._inner = zlib.compressobj(level, zlib.DEFLATED, -15)
         self._crc, self._size = 0, 0
 
@@ -134,7 +140,9 @@ STEP = 1 << 20
 """At most this much comes out of one step, however well the input was packed."""
 
 
-async def compressed(source: AsyncIterator[bytes], format_: Format, level: int, name: bytes = b"", mtime: int = 0) -> AsyncIterator[bytes]:
+async def compressed(
+    source: AsyncIterator[bytes], format_: Format, level: int, name: bytes = b"", mtime: int = 0
+) -> AsyncIterator[bytes]:
     """A stream of blocks, packed."""
     packer = compressor(format_, level, name, mtime)
     async for block in source:
@@ -206,17 +214,32 @@ def sniff(head: bytes) -> Format | None:
 @dataclass(frozen=True, slots=True)
 class PackOptions:
     stdout: bool = flag("-c", "--stdout", "--to-stdout", help="write on standard output, keep original files unchanged")
-    mode: str = choose({"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"}, default="",
-                       help={"-d --decompress --uncompress": "decompress", "-z --compress": "compress", "-t --test": "test compressed file integrity", "-l --list": "list compressed file contents"})
+    mode: str = choose(
+        {"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"},
+        default="",
+        help={
+            "-d --decompress --uncompress": "decompress",
+            "-z --compress": "compress",
+            "-t --test": "test compressed file integrity",
+            "-l --list": "list compressed file contents",
+        },
+    )
     force: bool = flag("-f", "--force", help="force overwrite of output file and compress links")
     keep: bool = flag("-k", "--keep", help="keep (don't delete) input files")
-    no_name: bool = choose({"-n --no-name": True, "-N --name": False}, default=None, help="do not save (or restore) the original name and timestamp")
+    no_name: bool = choose(
+        {"-n --no-name": True, "-N --name": False},
+        default=None,
+        help="do not save (or restore) the original name and timestamp",
+    )
     quiet: bool = flag("-q", "--quiet", help="suppress all warnings")
     recursive: bool = flag("-r", "--recursive", help="operate recursively on directories")
     suffix: str | None = value("-S", "--suffix", metavar="SUF", help="use suffix SUF on compressed files")
     verbose: bool = flag("-v", "--verbose", help="verbose mode")
     level: int | None = mixed(
-        choose({**{f"-{n}": n for n in range(10)}, "--fast": 1, "--best": 9}, help="compression level: -1 is fast, -9 is best"),
+        choose(
+            {**{f"-{n}": n for n in range(10)}, "--fast": 1, "--best": 9},
+            help="compression level: -1 is fast, -9 is best",
+        ),
         default=None,
     )
     extreme: bool = flag("-e", "--extreme", help="try to improve compression ratio by using more CPU time")
@@ -227,15 +250,32 @@ class PackOptions:
 @dataclass(frozen=True, slots=True)
 class ZstdOptions:
     stdout: bool = flag("-c", "--stdout", help="write on standard output, even if it is the console")
-    mode: str = choose({"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"}, default="",
-                       help={"-d --decompress --uncompress": "decompress", "-z --compress": "compress", "-t --test": "test compressed file integrity", "-l --list": "print information about compressed files"})
+    mode: str = choose(
+        {"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"},
+        default="",
+        help={
+            "-d --decompress --uncompress": "decompress",
+            "-z --compress": "compress",
+            "-t --test": "test compressed file integrity",
+            "-l --list": "print information about compressed files",
+        },
+    )
     force: bool = flag("-f", "--force", help="overwrite without prompting, operate on links")
-    keep: bool = choose({"-k --keep": True, "--rm": False}, default=True, help={"-k --keep": "preserve source files (default)", "--rm": "remove source files after successful (de)compression"})
+    keep: bool = choose(
+        {"-k --keep": True, "--rm": False},
+        default=True,
+        help={
+            "-k --keep": "preserve source files (default)",
+            "--rm": "remove source files after successful (de)compression",
+        },
+    )
     quiet: bool = flag("-q", "--quiet", help="suppress warnings")
     recursive: bool = flag("-r", help="operate recursively on directories")
     verbose: bool = flag("-v", "--verbose", help="verbose mode")
     level: int | None = mixed(
-        choose({**{f"-{n}": n for n in range(1, 10)}}, help="compression level (1-19, default 3)"), value("--level", metavar="N", convert=int, help="compression level"), default=None
+        choose({**{f"-{n}": n for n in range(1, 10)}}, help="compression level (1-19, default 3)"),
+        value("--level", metavar="N", convert=int, help="compression level"),
+        default=None,
     )
     output: str | None = value("-o", metavar="FILE", help="result stored into FILE")
     no_name: bool | None = None
@@ -285,7 +325,13 @@ _UNPACKERS = {"gunzip", "bunzip2", "unxz", "unlzma", "unzstd"}
 
 _BY_NAME = {
     name: format_
-    for format_, names in ((GZIP, "gzip gunzip zcat"), (BZIP2, "bzip2 bunzip2 bzcat"), (XZ, "xz unxz xzcat"), (LZMA, "lzma unlzma lzcat"), (ZSTD, "zstd unzstd zstdcat"))
+    for format_, names in (
+        (GZIP, "gzip gunzip zcat"),
+        (BZIP2, "bzip2 bunzip2 bzcat"),
+        (XZ, "xz unxz xzcat"),
+        (LZMA, "lzma unlzma lzcat"),
+        (ZSTD, "zstd unzstd zstdcat"),
+    )
     for name in names.split()
 }
 
@@ -296,9 +342,15 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
     mode = o.mode or ("d" if name in _CATS or name in _UNPACKERS else "z")
     level = o.level if o.level is not None else format_.default
     low, high = format_.levels
-    job = _Pack(proc, o, format_, mode, o.stdout or name in _CATS, o.suffix or format_.suffix, max(low, min(level, high if format_ is not ZSTD else 22)))
-    if o.suffix and not o.suffix.startswith(".") and False:
-        raise UsageError(f"invalid suffix {quote(o.suffix)}")
+    job = _Pack(
+        proc,
+        o,
+        format_,
+        mode,
+        o.stdout or name in _CATS,
+        o.suffix or format_.suffix,
+        max(low, min(level, high if format_ is not ZSTD else 22)),
+    )
     if mode == "l":
         return await _list(job, operands)
     for word in operands or ["-"]:
@@ -320,22 +372,45 @@ def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
     text = str(corrupt)
     name = job.format.name
     if name == "gzip":
-        words = "not in gzip format" if text == "not in format" else "decompression OK, trailing garbage ignored" if text == "trailing garbage" else text
-        job.proc.stderr.write(encode(f"\n{job.name}: {shown_name}: {words}\n" if words not in ("not in gzip format", "unexpected end of file") and "garbage" not in words else f"\n{job.name}: {shown_name}: {words}\n"))
+        words = (
+            "not in gzip format"
+            if text == "not in format"
+            else "decompression OK, trailing garbage ignored"
+            if text == "trailing garbage"
+            else text
+        )
+        job.proc.stderr.write(encode(f"\n{job.name}: {shown_name}: {words}\n"))
         job.status = 2 if "garbage" in words and job.status == 0 else 1
     elif name == "bzip2":
         words = "(stdin) is not a bzip2 file." if shown_name == "stdin" else f"{shown_name} is not a bzip2 file."
         if text != "not in format":
-            words = f"Compressed file ends unexpectedly;\n\tperhaps it is corrupted?  *Possible* reason follows.\n{job.name}: Success" if "end" in text else f"Data integrity error when decompressing.\n\tInput file = {shown_name}, output file = (stdout)"
+            words = (
+                "Compressed file ends unexpectedly;\n\tperhaps it is corrupted?  *Possible* reason follows.\n"
+                f"{job.name}: Success"
+                if "end" in text
+                else f"Data integrity error when decompressing.\n\tInput file = {shown_name}, output file = (stdout)"
+            )
         job.proc.complain(words)
         job.status = 2
     elif name == "zstd":
-        words = ("unknown header" if shown_name == "stdin" else "unsupported format") if text == "not in format" else "Read error (39) : premature end" if "end" in text else "Decoding error (36) : Data corruption detected"
+        words = (
+            ("unknown header" if shown_name == "stdin" else "unsupported format")
+            if text == "not in format"
+            else "Read error (39) : premature end"
+            if "end" in text
+            else "Decoding error (36) : Data corruption detected"
+        )
         stdin_name = "/*stdin*\\" if shown_name == "stdin" else shown_name
         job.proc.stderr.write(encode(f"zstd: {stdin_name}: {words} \n"))
         job.status = 1
     else:
-        words = "File format not recognized" if text == "not in format" else "Unexpected end of input" if "end" in text else "Compressed data is corrupt"
+        words = (
+            "File format not recognized"
+            if text == "not in format"
+            else "Unexpected end of input"
+            if "end" in text
+            else "Compressed data is corrupt"
+        )
         job.proc.complain(f"{'(stdin)' if shown_name == 'stdin' else shown_name}: {words}")
         job.status = 1
 
@@ -388,7 +463,9 @@ async def _file(job: _Pack, word: str) -> None:
             if alternative is not None:
                 word, path, stat = word + job.suffix, proc.path(word + job.suffix), alternative
         if stat is None:
-            missing = word + job.suffix if job.format is GZIP and job.mode != "z" and not word.endswith(job.suffix) else word
+            missing = (
+                word + job.suffix if job.format is GZIP and job.mode != "z" and not word.endswith(job.suffix) else word
+            )
             raise FileNotFoundError(errno.ENOENT, "", missing)
     except OSError as error:
         job.warn(_missing(job, str(error.filename or word), error))
@@ -422,7 +499,11 @@ def _missing(job: _Pack, word: str, error: OSError) -> str:
 
 async def _directory(job: _Pack, word: str, path: Any) -> None:
     if not job.o.recursive if isinstance(job.o, (PackOptions, ZstdOptions)) else True:
-        words = {"gzip": f"{shown(word)} is a directory -- ignored", "bzip2": f"Input file {word} is a directory.", "xz": f"{shown(word)}: Is a directory, skipping"}
+        words = {
+            "gzip": f"{shown(word)} is a directory -- ignored",
+            "bzip2": f"Input file {word} is a directory.",
+            "xz": f"{shown(word)}: Is a directory, skipping",
+        }
         job.warn(words.get(job.format.name, f"{word} is a directory -- ignored "), 2 if job.format is GZIP else 1)
         return
     async for name, _ in job.proc.fs.scan(path):
@@ -509,8 +590,13 @@ def _target(job: _Pack, word: str) -> str | None:
                 job.warn(f"{shown(word)}: File already has '{job.suffix}' suffix, skipping", 2)
             return None
         return word + job.suffix
-    endings = {"gzip": {".gz": "", "-gz": "", ".z": "", "-z": "", "_z": "", ".tgz": ".tar", ".taz": ".tar", ".Z": ""}, "bzip2": {".bz2": "", ".bz": "", ".tbz2": ".tar", ".tbz": ".tar"},
-               "xz": {".xz": "", ".txz": ".tar", ".lzma": "", ".tlz": ".tar"}, "lzma": {".lzma": "", ".tlz": ".tar", ".xz": ""}, "zstd": {".zst": "", ".tzst": ".tar"}}
+    endings = {
+        "gzip": {".gz": "", "-gz": "", ".z": "", "-z": "", "_z": "", ".tgz": ".tar", ".taz": ".tar", ".Z": ""},
+        "bzip2": {".bz2": "", ".bz": "", ".tbz2": ".tar", ".tbz": ".tar"},
+        "xz": {".xz": "", ".txz": ".tar", ".lzma": "", ".tlz": ".tar"},
+        "lzma": {".lzma": "", ".tlz": ".tar", ".xz": ""},
+        "zstd": {".zst": "", ".tzst": ".tar"},
+    }
     table = {job.suffix: "", **endings[job.format.name]}
     for ending, replacement in table.items():
         if word.endswith(ending) and len(word) > len(ending):
@@ -521,7 +607,10 @@ def _target(job: _Pack, word: str) -> str | None:
         job.proc.complain(f"Can't guess original name for {word} -- using {word}.out")
         return word + ".out"
     elif job.format is ZSTD:
-        job.warn(f"{word}: unknown suffix (.zst/.tzst expected). Can't derive the output file name. Specify it with -o dstFileName. Ignoring.")
+        job.warn(
+            f"{word}: unknown suffix (.zst/.tzst expected). Can't derive the output file name. Specify it with "
+            "-o dstFileName. Ignoring."
+        )
     else:
         job.warn(f"{shown(word)}: Filename has an unknown suffix, skipping", 2)
     return None
@@ -549,25 +638,64 @@ async def _list(job: _Pack, operands: list[str]) -> int:
             _bad(job, shown(word), corrupt)
             continue
         header = 18
-        ratio = (1 - (len(data) - header - len(word.rpartition('/')[2].removesuffix(job.suffix)) - 1) / total) * 100 if total else 0.0
+        ratio = (
+            (1 - (len(data) - header - len(word.rpartition("/")[2].removesuffix(job.suffix)) - 1) / total) * 100
+            if total
+            else 0.0
+        )
         name = word.removesuffix(job.suffix) if word != "-" else "stdout"
         await proc.emit(encode(f"{len(data):19d} {total:19d} {ratio:5.1f}% {name}\n"))
     return job.status
 
 
-
 COMMANDS = [
     *(
-        Command(name, pack, PackOptions, summary=summary, ignored=("--rsyncable", "--synchronous", "-a --ascii") if "z" in name and name[0] in "gz" else ("-T= --threads=", "-Q --no-warn", "-F= --format=", "-C= --check=", "-M= --memory="))
+        Command(
+            name,
+            pack,
+            PackOptions,
+            summary=summary,
+            ignored=("--rsyncable", "--synchronous", "-a --ascii")
+            if "z" in name and name[0] in "gz"
+            else ("-T= --threads=", "-Q --no-warn", "-F= --format=", "-C= --check=", "-M= --memory="),
+        )
         for name, summary in {
-            "gzip": "Compress FILEs (by default, in place).", "gunzip": "Uncompress FILEs (by default, in-place).", "zcat": "Uncompress FILEs to standard output.",
-            "bzip2": "Compress FILEs with the Burrows-Wheeler algorithm.", "bunzip2": "Uncompress .bz2 FILEs.", "bzcat": "Uncompress .bz2 FILEs to standard output.",
-            "xz": "Compress or decompress FILEs in the .xz format.", "unxz": "Decompress .xz FILEs.", "xzcat": "Decompress .xz FILEs to standard output.",
-            "lzma": "Compress FILEs in the .lzma format.", "unlzma": "Decompress .lzma FILEs.", "lzcat": "Decompress .lzma FILEs to standard output.",
+            "gzip": "Compress FILEs (by default, in place).",
+            "gunzip": "Uncompress FILEs (by default, in-place).",
+            "zcat": "Uncompress FILEs to standard output.",
+            "bzip2": "Compress FILEs with the Burrows-Wheeler algorithm.",
+            "bunzip2": "Uncompress .bz2 FILEs.",
+            "bzcat": "Uncompress .bz2 FILEs to standard output.",
+            "xz": "Compress or decompress FILEs in the .xz format.",
+            "unxz": "Decompress .xz FILEs.",
+            "xzcat": "Decompress .xz FILEs to standard output.",
+            "lzma": "Compress FILEs in the .lzma format.",
+            "unlzma": "Decompress .lzma FILEs.",
+            "lzcat": "Decompress .lzma FILEs to standard output.",
         }.items()
     ),
     *(
-        Command(name, pack, ZstdOptions, summary=summary, rewrite=_zstd_words, ignored=("-T= --threads=", "--long[=", "--ultra", "--no-progress", "--progress", "--no-check", "--check", "--adapt"))
-        for name, summary in {"zstd": "Compress or decompress FILEs in the .zst format.", "unzstd": "Decompress .zst FILEs.", "zstdcat": "Decompress .zst FILEs to standard output."}.items()
+        Command(
+            name,
+            pack,
+            ZstdOptions,
+            summary=summary,
+            rewrite=_zstd_words,
+            ignored=(
+                "-T= --threads=",
+                "--long[=",
+                "--ultra",
+                "--no-progress",
+                "--progress",
+                "--no-check",
+                "--check",
+                "--adapt",
+            ),
+        )
+        for name, summary in {
+            "zstd": "Compress or decompress FILEs in the .zst format.",
+            "unzstd": "Decompress .zst FILEs.",
+            "zstdcat": "Decompress .zst FILEs to standard output.",
+        }.items()
     ),
 ]

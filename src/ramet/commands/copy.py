@@ -1,4 +1,4 @@
-"""cp, mv and install: trees move between mounts through the same verbs as within one; messages and refusals are GNU's."""
+"""cp, mv and install: trees move between mounts by the same verbs as within one; messages and refusals are GNU's."""
 
 from __future__ import annotations
 
@@ -155,9 +155,7 @@ async def pairs(
         stat = await lookup(proc, proc.path(target), follow=True)
         if stat is None or not stat.is_dir:
             why = "No such file or directory" if stat is None else "Not a directory"
-            raise UsageError(
-                f"target directory {quote(target)}: {why}" if False else f"target {quote(target)}: {why}", hint=False
-            )
+            raise UsageError(f"target {quote(target)}: {why}", hint=False)
         return [Pair(w, _inside(target, w, parents)) for w in operands]
     if len(operands) == 1:
         raise UsageError(f"missing destination file operand after {quote(operands[0])}")
@@ -216,9 +214,8 @@ class Copier:
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
-            self.fail(
-                f"cannot create {'regular file ' if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EROFS) else ''}{quote(pair.target)}: {reason(error)}"
-            )
+            what = "regular file " if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EROFS) else ""
+            self.fail(f"cannot create {what}{quote(pair.target)}: {reason(error)}")
             return False
 
     async def _copy(self, source: str, target: str, src: Path, dst: Path, top: bool) -> bool:
@@ -281,14 +278,12 @@ class Copier:
             self.fail(f"will not overwrite just-created {quote(target)} with {quote(source)}")
             return False
         if landing is not None and landing.is_dir and there.kind is not Kind.LINK:
-            self.fail(
-                f"cannot overwrite directory {quote(target)} with non-directory{'' if self.verb == 'copy' else ''}"
-            )
+            self.fail(f"cannot overwrite directory {quote(target)} with non-directory")
             return False
         if landing is not None and landing.is_dir:
             self.fail(f"cannot overwrite directory {quote(target)} with non-directory")
             return False
-        if await self._same(src, dst, stat, there) and not (o.hard or (o.backup and False)):
+        if await self._same(src, dst, stat, there) and not o.hard:
             self.fail(f"{quote(source)} and {quote(target)} are the same file")
             return False
         if o.clobber == "never":
@@ -309,7 +304,7 @@ class Copier:
         except OSError:
             return False
         if a == b:
-            return not (stat.kind is Kind.LINK and there.kind is not Kind.LINK) or self.follow == "all" or True
+            return True
         return (
             stat.inode is not None
             and stat.inode == there.inode
@@ -387,13 +382,12 @@ class Copier:
             if followed is None or not followed.is_dir or self.verb == "move":
                 self.fail(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
                 return False
-        if (dst.under(src) and dst != src) or (dst == src):
-            if top or dst == src:
-                if dst == src and top and there is not None and self.verb == "copy":
-                    self.fail(f"{quote(source)} and {quote(target)} are the same file")
-                else:
-                    self.fail(f"cannot {self.verb} a directory, {quote(source)}, into itself, {quote(target)}")
-                return False
+        if ((dst.under(src) and dst != src) or (dst == src)) and (top or dst == src):
+            if dst == src and top and there is not None and self.verb == "copy":
+                self.fail(f"{quote(source)} and {quote(target)} are the same file")
+            else:
+                self.fail(f"cannot {self.verb} a directory, {quote(source)}, into itself, {quote(target)}")
+            return False
         if there is None:
             try:
                 await proc.fs.mkdir(dst)
@@ -680,9 +674,9 @@ async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
         if stat is not None and stat.is_dir:
             copier.fail(f"omitting directory {quote(pair.source)}")
             continue
-        if o.compare and await lookup(proc, dst) is not None:
-            if await ops.read_bytes(proc.fs, dst) == await ops.read_bytes(proc.fs, proc.path(pair.source)):
-                continue
+        same = o.compare and await lookup(proc, dst) is not None
+        if same and await ops.read_bytes(proc.fs, dst) == await ops.read_bytes(proc.fs, proc.path(pair.source)):
+            continue
         if await copier.copy(pair):
             await set_attrs(proc, dst, Attrs(mode=mode))
             if o.verbose:

@@ -18,7 +18,7 @@ from ramet.core.streams import Reader, line_blocks
 
 @dataclass(frozen=True, slots=True)
 class CutOptions:
-    lists: tuple[tuple[str, str], ...] = mixed(
+    lists: tuple[str, str] | None = mixed(
         value("-b", "--bytes", metavar="LIST", convert=lambda t: ("b", t), help="select only these bytes"),
         value("-c", "--characters", metavar="LIST", convert=lambda t: ("c", t), help="select only these characters"),
         value("-f", "--fields", metavar="LIST", convert=lambda t: ("f", t), help="select only these fields"),
@@ -39,7 +39,6 @@ END = 1 << 62
 def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
     """`1,3-5,7-` as sorted, merged, 1-based inclusive ranges."""
     ranges: list[tuple[int, int]] = []
-    kind = "field" if what == "f" else "byte/character position" if what == "b" else "byte/character position"
     for part in re.split(r"[, \t]", text):
         found = re.fullmatch(r"(\d*)(-?)(\d*)", part)
         if found is None:
@@ -59,7 +58,7 @@ def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
         high = low if not dash else (int(last) if last else END)
         if low == 0 or (dash and last and int(last) == 0 and not first):
             raise UsageError(
-                f"{kind}s are numbered from 1" if what == "f" else "byte/character positions are numbered from 1"
+                "fields are numbered from 1" if what == "f" else "byte/character positions are numbered from 1"
             )
         if high < low:
             raise UsageError("invalid decreasing range")
@@ -104,10 +103,10 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
     if len({re.sub(r"^--?", "", w)[:1] for w in given if re.match(r"-[bcf]", w)}) > 1:
         raise UsageError("only one type of list may be specified")
     assert isinstance(text, str)
-    ranges = parse_ranges(text, unit if unit == "f" else "b")  # type: ignore[arg-type]
+    ranges = parse_ranges(text, unit if unit == "f" else "b")
     if o.complement:
         ranges = complement(ranges)
-    if unit != "f":  # type: ignore[comparison-overlap]
+    if unit != "f":
         if o.delimiter is not None:
             raise UsageError("an input delimiter may be specified only when operating on fields")
         if o.only:

@@ -115,7 +115,8 @@ def _pattern(o: DateOptions, operands: list[str]) -> str:
                 raise UsageError("cannot set date: Operation not permitted", hint=False)
             if o.date is not None or o.reference is not None:
                 raise UsageError(
-                    f"the argument {quote(word)} lacks a leading '+';\nwhen using an option to specify date(s), any non-option\nargument must be a format string beginning with '+'"
+                    f"the argument {quote(word)} lacks a leading '+';\nwhen using an option to specify date(s), "
+                    "any non-option\nargument must be a format string beginning with '+'"
                 )
             raise UsageError(f"invalid date {quote(word)}", hint=False)
     return "%a %b %e %H:%M:%S %Z %Y" if pattern is None else pattern
@@ -192,8 +193,8 @@ def _month_lines(year: int, month: int, first: int, with_year: bool) -> list[str
     names = [DAYS[(first + i) % 7][:2] for i in range(7)]
     title = f"{MONTHS[month - 1]} {year}" if with_year else MONTHS[month - 1]
     lines = [title.center(20), " ".join(names)]
-    for week in calendar.Calendar(first).monthdayscalendar(year, month):
-        lines.append(" ".join(f"{day:2d}" if day else "  " for day in week))
+    weeks = calendar.Calendar(first).monthdayscalendar(year, month)
+    lines += [" ".join(f"{day:2d}" if day else "  " for day in week) for week in weeks]
     return lines + [" " * 20] * (8 - len(lines))
 
 

@@ -1,7 +1,7 @@
-"""GNU's human dates (`2 days ago`, `next friday`, `2026-01-31 10:00 +0200`) as used by date -d, touch -d and find -newermt.
+"""GNU's human dates (`2 days ago`, `next friday`, `2026-01-31 10:00 +0200`) for date -d, touch -d, find -newermt.
 
-A text is cut into tokens, each group of tokens sets one kind of thing (date, time, zone, weekday, relative), and the parts are put
-together in the order the C library's mktime would: months and days first, then seconds.
+A text is cut into tokens, each group of tokens sets one kind of thing (date, time, zone, weekday, relative), and the
+parts are put together in the order the C library's mktime would: months and days first, then seconds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,25 @@ from ramet.commands.clock import EPOCH, NANO, zone
 MONTHS = {
     m: i
     for i, m in enumerate(
-        "january february march april may june july august september october november december".split(), 1
+        [
+            "january",
+            "february",
+            "march",
+            "april",
+            "may",
+            "june",
+            "july",
+            "august",
+            "september",
+            "october",
+            "november",
+            "december",
+        ],
+        1,
     )
 }
 MONTHS |= {m[:3]: i for m, i in list(MONTHS.items())} | {"sept": 9}
-WEEKDAYS = {d: i for i, d in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())}
+WEEKDAYS = {d: i for i, d in enumerate(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])}
 WEEKDAYS |= {d[:3]: i for d, i in list(WEEKDAYS.items())} | {"tues": 1, "wednes": 2, "thur": 3, "thurs": 3}
 UNITS = {
     "year": "year",
@@ -300,9 +314,9 @@ def _number(tokens: list[Token], i: int, parts: _Parts) -> int:
     if "." in word:
         raise BadDate(word)
     # A lone number: a year behind a date, a compact date, or an hour with minutes.
-    if parts.date is not None and parts.date[0] is None and parts.time is not None and len(word) > 2:
-        parts.date = (int(word), parts.date[1], parts.date[2])
-    elif parts.date is not None and parts.date[0] is None and len(word) == 4 and int(word) > 2400:
+    if (parts.date is not None and parts.date[0] is None and parts.time is not None and len(word) > 2) or (
+        parts.date is not None and parts.date[0] is None and len(word) == 4 and int(word) > 2400
+    ):
         parts.date = (int(word), parts.date[1], parts.date[2])
     elif len(word) > 4:
         if len(word) in (10, 12, 14) and parts.date is None and len(word) > 8:

@@ -1,7 +1,7 @@
-"""How a command declares itself once: options class -> parser, `--help`, unknown-flag errors, documentation, tool schema.
+"""How a command declares itself once: options class -> parser, `--help`, unknown-flag errors, documentation, schema.
 
-Parsing is GNU getopt_long's: options and operands mix, `--` ends options, long names may be abbreviated, short flags combine,
-values attach (`-n5`, `--lines=5`) or follow. Messages and exit codes are GNU's.
+Parsing is GNU getopt_long's: options and operands mix, `--` ends options, long names may be abbreviated, short flags
+combine, values attach (`-n5`, `--lines=5`) or follow. Messages and exit codes are GNU's.
 
     @dataclass(frozen=True, slots=True)
     class HeadOptions:
@@ -10,7 +10,7 @@ values attach (`-n5`, `--lines=5`) or follow. Messages and exit codes are GNU's.
 
     async def head(proc: Proc, options: HeadOptions, operands: list[str]) -> int: ...
 
-    COMMANDS = [Command("head", head, HeadOptions, summary="Print the first lines of files.", usage="[OPTION]... [FILE]...")]
+    COMMANDS = [Command("head", head, HeadOptions, summary="Print the first lines.", usage="[OPTION]... [FILE]...")]
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def value(
     digits: bool = False,
     help: str = "",
 ) -> Any:
-    """An option with an argument; `choices` may be abbreviated like long options; `convert` raises ValueError or UsageError."""
+    """An option with an argument; `choices` may be abbreviated; `convert` raises ValueError or UsageError."""
     spec = Spec(
         names, "required", "value", metavar=metavar, help=help, convert=convert, choices=tuple(choices), digits=digits
     )
@@ -108,13 +108,13 @@ def several(*names: str, metavar: str = "ARG", convert: Callable[[str], object] 
 
 
 def mixed(*fields: Any, default: object) -> Any:
-    """One field set by several kinds of declarations, last one wins: `mixed(flag("-v", const="all"), value("--show"), default="")`."""
+    """One field set by several declarations, last one wins: `mixed(flag("-v", const="a"), value("-w"), default="")`."""
     specs = [spec for part in fields for spec in part.metadata["specs"]]
     return _field(default, *specs)
 
 
 def ordered() -> Any:
-    """A field that receives every option in command-line order as `(field name, value)` pairs; an operand has no name."""
+    """A field that receives options and operands in order as `(field name, value)` pairs; an operand has no name."""
     return field(default=(), metadata={"ordered": True})
 
 

@@ -23,9 +23,26 @@ from ramet.core.stat import Kind, Stat
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
     format: str = mixed(
-        choose({"--normal": "normal", "-e --ed": "ed", "-f --forward-ed": "forward-ed", "-n --rcs": "rcs", "-y --side-by-side": "side-by-side", "-u": "unified", "-c": "context"},
-               help={"--normal": "output a normal diff (the default)", "-e --ed": "output an ed script", "-f --forward-ed": "output an ed script in forward order", "-n --rcs": "output an RCS format diff",
-                     "-y --side-by-side": "output in two columns", "-u": "output 3 lines of unified context", "-c": "output 3 lines of copied context"}),
+        choose(
+            {
+                "--normal": "normal",
+                "-e --ed": "ed",
+                "-f --forward-ed": "forward-ed",
+                "-n --rcs": "rcs",
+                "-y --side-by-side": "side-by-side",
+                "-u": "unified",
+                "-c": "context",
+            },
+            help={
+                "--normal": "output a normal diff (the default)",
+                "-e --ed": "output an ed script",
+                "-f --forward-ed": "output an ed script in forward order",
+                "-n --rcs": "output an RCS format diff",
+                "-y --side-by-side": "output in two columns",
+                "-u": "output 3 lines of unified context",
+                "-c": "output 3 lines of copied context",
+            },
+        ),
         default="",
     )
     unified: str | None = mixed(
@@ -44,8 +61,12 @@ class DiffOptions:
     left_column: bool = flag("--left-column", help="output only the left column of common lines")
     suppress_common: bool = flag("--suppress-common-lines", help="do not output common lines")
     show_function: bool = flag("-p", "--show-c-function", help="show which C function each change is in")
-    function_line: str | None = value("-F", "--show-function-line", metavar="RE", help="show the most recent line matching RE")
-    labels: tuple[str, ...] = several("--label", "-L", metavar="LABEL", help="use LABEL instead of file name and timestamp")
+    function_line: str | None = value(
+        "-F", "--show-function-line", metavar="RE", help="show the most recent line matching RE"
+    )
+    labels: tuple[str, ...] = several(
+        "--label", "-L", metavar="LABEL", help="use LABEL instead of file name and timestamp"
+    )
     expand_tabs: bool = flag("-t", "--expand-tabs", help="expand tabs to spaces in output")
     initial_tab: bool = flag("-T", "--initial-tab", help="make tabs line up by prepending a tab")
     tabsize: str = value("--tabsize", metavar="NUM", default="8", help="tab stops every NUM print columns")
@@ -54,10 +75,18 @@ class DiffOptions:
     no_deref: bool = flag("--no-dereference", help="don't follow symbolic links")
     new_file: bool = flag("-N", "--new-file", help="treat absent files as empty")
     one_way_new: bool = flag("-P", "--unidirectional-new-file", help="treat absent first files as empty")
-    ignore_name_case: bool = choose({"--ignore-file-name-case": True, "--no-ignore-file-name-case": False}, default=False, help="ignore (or consider) case when comparing file names")
+    ignore_name_case: bool = choose(
+        {"--ignore-file-name-case": True, "--no-ignore-file-name-case": False},
+        default=False,
+        help="ignore (or consider) case when comparing file names",
+    )
     exclude: tuple[str, ...] = several("-x", "--exclude", metavar="PAT", help="exclude files that match PAT")
-    exclude_from: tuple[str, ...] = several("-X", "--exclude-from", metavar="FILE", help="exclude files that match any pattern in FILE")
-    starting: str | None = value("-S", "--starting-file", metavar="FILE", help="start with FILE when comparing directories")
+    exclude_from: tuple[str, ...] = several(
+        "-X", "--exclude-from", metavar="FILE", help="exclude files that match any pattern in FILE"
+    )
+    starting: str | None = value(
+        "-S", "--starting-file", metavar="FILE", help="start with FILE when comparing directories"
+    )
     from_file: str | None = value("--from-file", metavar="FILE1", help="compare FILE1 to all operands")
     to_file: str | None = value("--to-file", metavar="FILE2", help="compare all operands to FILE2")
     ignore_case: bool = flag("-i", "--ignore-case", help="ignore case differences in file contents")
@@ -66,14 +95,23 @@ class DiffOptions:
     space_change: bool = flag("-b", "--ignore-space-change", help="ignore changes in the amount of white space")
     all_space: bool = flag("-w", "--ignore-all-space", help="ignore all white space")
     blank_lines: bool = flag("-B", "--ignore-blank-lines", help="ignore changes where lines are all blank")
-    ignore_re: tuple[str, ...] = several("-I", "--ignore-matching-lines", metavar="RE", help="ignore changes where all lines match RE")
+    ignore_re: tuple[str, ...] = several(
+        "-I", "--ignore-matching-lines", metavar="RE", help="ignore changes where all lines match RE"
+    )
     text: bool = flag("-a", "--text", help="treat all files as text")
     strip_cr: bool = flag("--strip-trailing-cr", help="strip trailing carriage return on input")
     ifdef: str | None = value("-D", "--ifdef", metavar="NAME", help="output merged file with '#ifdef NAME' diffs")
     minimal: bool = flag("-d", "--minimal", help="try hard to find a smaller set of changes")
     horizon: str | None = value("--horizon-lines", metavar="NUM", help="keep NUM lines of the common prefix and suffix")
     large: bool = flag("-H", "--speed-large-files", help="assume large files and many scattered small changes")
-    color: str = optional("--color", metavar="WHEN", const="auto", default="never", choices=("never", "always", "auto"), help="color output; WHEN is 'never', 'always', or 'auto'")
+    color: str = optional(
+        "--color",
+        metavar="WHEN",
+        const="auto",
+        default="never",
+        choices=("never", "always", "auto"),
+        help="color output; WHEN is 'never', 'always', or 'auto'",
+    )
     palette: str | None = value("--palette", metavar="PALETTE", help="the colors to use when --color is active")
 
 
@@ -144,9 +182,16 @@ async def _prepare(proc: Proc, o: DiffOptions) -> _Diff:
     elif o.show_function:
         function = re.compile(rb"[A-Za-z$_]").match  # type: ignore[assignment]
     style = output.Style(
-        context=int(lines), color=o.color == "always", expand_tabs=int(o.tabsize) if o.expand_tabs else 0, initial_tab=o.initial_tab,
-        function=function, width=int(o.width), left_column=o.left_column, suppress_common=o.suppress_common, suppress_blank=o.suppress_blank,
-    )  # fmt: skip
+        context=int(lines),
+        color=o.color == "always",
+        expand_tabs=int(o.tabsize) if o.expand_tabs else 0,
+        initial_tab=o.initial_tab,
+        function=function,
+        width=int(o.width),
+        left_column=o.left_column,
+        suppress_common=o.suppress_common,
+        suppress_blank=o.suppress_blank,
+    )
     excluded = list(o.exclude)
     for word in o.exclude_from:
         from ramet.commands.inputs import slurp
@@ -161,7 +206,22 @@ async def _prepare(proc: Proc, o: DiffOptions) -> _Diff:
 def _command_options(words: list[str], flags: list[str]) -> list[str]:
     """The options as they were given, for the headers of a recursive comparison."""
     out: list[str] = []
-    takes = {"-x", "-X", "-U", "-C", "-I", "-W", "-S", "-L", "-F", "-D", "--exclude", "--label", "--exclude-from", "--width"}
+    takes = {
+        "-x",
+        "-X",
+        "-U",
+        "-C",
+        "-I",
+        "-W",
+        "-S",
+        "-L",
+        "-F",
+        "-D",
+        "--exclude",
+        "--label",
+        "--exclude-from",
+        "--width",
+    }
     i = 0
     while i < len(words):
         word = words[i]
@@ -267,7 +327,9 @@ async def _directories(job: _Diff, a: str, b: str) -> None:
         entries = {}
         if word:
             try:
-                entries = {n: s async for n, s in proc.fs.scan(proc.path(word)) if not any(fnmatch(n, p) for p in job.excluded)}
+                entries = {
+                    n: s async for n, s in proc.fs.scan(proc.path(word)) if not any(fnmatch(n, p) for p in job.excluded)
+                }
             except FileNotFoundError:
                 entries = {}
         listings.append(entries)
@@ -280,7 +342,10 @@ async def _directories(job: _Diff, a: str, b: str) -> None:
         if o.starting is not None and name < o.starting:
             continue
         x, y = left_names.get(name), right_names.get(name)
-        path_a, path_b = f"{a.rstrip('/') or '/'}/{x or name}".replace("//", "/"), f"{b.rstrip('/') or '/'}/{y or name}".replace("//", "/")
+        path_a, path_b = (
+            f"{a.rstrip('/') or '/'}/{x or name}".replace("//", "/"),
+            f"{b.rstrip('/') or '/'}/{y or name}".replace("//", "/"),
+        )
         if x is None or y is None:
             await _only(job, a, b, x, y, path_a, path_b, first, second)
             continue
@@ -289,7 +354,15 @@ async def _directories(job: _Diff, a: str, b: str) -> None:
 
 
 async def _only(
-    job: _Diff, a: str, b: str, x: str | None, y: str | None, path_a: str, path_b: str, first: dict[str, Stat], second: dict[str, Stat]
+    job: _Diff,
+    a: str,
+    b: str,
+    x: str | None,
+    y: str | None,
+    path_a: str,
+    path_b: str,
+    first: dict[str, Stat],
+    second: dict[str, Stat],
 ) -> None:
     o = job.o
     stat = first[x] if x is not None else second[y or ""]
@@ -298,7 +371,9 @@ async def _only(
             if o.recursive:
                 await _directories(job, path_a, path_b)
             return
-        await _files(job, path_a, path_b, first[x] if x is not None else None, second[y] if y is not None else None, header=True)
+        await _files(
+            job, path_a, path_b, first[x] if x is not None else None, second[y] if y is not None else None, header=True
+        )
         return
     await job.proc.emit(encode(f"Only in {a if x is not None else b}: {x if x is not None else y}\n"))
     job.status = max(job.status, 1)
@@ -318,13 +393,16 @@ async def _entry(job: _Diff, path_a: str, path_b: str, left: Stat, right: Stat) 
     if left.is_dir and right.is_dir:
         if o.recursive:
             await _directories(job, path_a, path_b)
-        elif not o.brief or True:
+        else:
             await proc.emit(encode(f"Common subdirectories: {path_a} and {path_b}\n"))
         return
     if left.kind is not right.kind:
         kinds = {Kind.DIR: "directory", Kind.LINK: "symbolic link", Kind.FILE: "regular file"}
         names = [kinds.get(s.kind, "special file") for s in (left, right)]
-        names = ["regular empty file" if s.kind is Kind.FILE and s.size == 0 else n for s, n in zip((left, right), names, strict=True)]
+        names = [
+            "regular empty file" if s.kind is Kind.FILE and s.size == 0 else n
+            for s, n in zip((left, right), names, strict=True)
+        ]
         await proc.emit(encode(f"File {path_a} is a {names[0]} while file {path_b} is a {names[1]}\n"))
         job.status = max(job.status, 1)
         return
@@ -352,7 +430,9 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
         data_a = await _content(job, a, left)
         data_b = data_a if a == b == "-" else await _content(job, b, right)
     except OSError as error:
-        job.trouble(f"{shown(str(a if error.filename is None else decode(encode(str(error.filename)))))}: {reason(error)}")
+        job.trouble(
+            f"{shown(str(a if error.filename is None else decode(encode(str(error.filename)))))}: {reason(error)}"
+        )
         return
     if data_a == data_b:
         if o.identical:
@@ -369,10 +449,10 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
             job.status = max(job.status, 1)
         else:
             await proc.emit(encode(f"Binary files {a} and {b} differ\n"))
-            job.status = max(job.status, 2 if not header and False else 2)
+            job.status = max(job.status, 2)
         return
-    sides = [_side(job, a, left, data_a, 0), _side(job, b, right, data_b, 1)]
-    found = _compare(job, *sides)
+    first, second = _side(job, a, left, data_a, 0), _side(job, b, right, data_b, 1)
+    found = _compare(job, first, second)
     if not found:
         if o.identical and data_a != data_b:
             await proc.emit(encode(f"Files {a} and {b} are identical\n"))
@@ -385,7 +465,11 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
         return
     if header and found:
         await proc.emit(encode(f"{job.command} {shown(a)} {shown(b)}\n"))
-    pieces = output.ifdef(*sides, found, o.ifdef) if o.ifdef is not None else output.FORMATS[job.format](*sides, found, job.style)
+    pieces = (
+        output.ifdef(first, second, found, o.ifdef)
+        if o.ifdef is not None
+        else output.FORMATS[job.format](first, second, found, job.style)
+    )
     batch: list[bytes] = []
     for piece in pieces:
         batch.append(piece)
@@ -395,7 +479,7 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
             await proc.budget.breathe()
     await proc.emit(b"".join(batch))
     if job.format in ("ed", "forward-ed") and found:
-        for side in sides:
+        for side in (first, second):
             if not side.ended:
                 job.proc.complain(f"{shown(side.name)}: No newline at end of file\n".rstrip("\n"))
                 job.status = 2
@@ -411,7 +495,13 @@ def _side(job: _Diff, word: str, stat: Stat | None, data: bytes, index: int) -> 
     if index < len(job.o.labels):
         label = encode(job.o.labels[index])
     else:
-        moment = stat.mtime_ns if stat is not None and stat.mtime_ns is not None else 0 if stat is None else int(job.proc.now() * 10**9)
+        moment = (
+            stat.mtime_ns
+            if stat is not None and stat.mtime_ns is not None
+            else 0
+            if stat is None
+            else int(job.proc.now() * 10**9)
+        )
         pattern = "%Y-%m-%d %H:%M:%S.%N %z"
         if job.format == "context" and job.proc.env.get("LC_ALL") == "C":
             pattern = "%a %b %e %T %Y"
@@ -420,7 +510,7 @@ def _side(job: _Diff, word: str, stat: Stat | None, data: bytes, index: int) -> 
 
 
 def _label_name(word: str) -> str:
-    if any(c in word for c in ' "\\\n\t') and not all(32 <= ord(c) and c not in '"\\' for c in word):
+    if any(c in word for c in ' "\\\n\t') and not all(ord(c) >= 32 and c not in '"\\' for c in word):
         return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
     return word
 
@@ -460,7 +550,9 @@ def _compare(job: _Diff, a: output.Side, b: output.Side) -> list[Change]:
 @dataclass(frozen=True, slots=True)
 class CmpOptions:
     print_bytes: bool = flag("-b", "--print-bytes", help="print differing bytes")
-    skip: str | None = value("-i", "--ignore-initial", metavar="SKIP", help="skip first SKIP bytes of both inputs, or SKIP1:SKIP2")
+    skip: str | None = value(
+        "-i", "--ignore-initial", metavar="SKIP", help="skip first SKIP bytes of both inputs, or SKIP1:SKIP2"
+    )
     verbose: bool = flag("-l", "--verbose", help="output byte numbers and differing byte values")
     limit: str | None = value("-n", "--bytes", metavar="LIMIT", help="compare at most LIMIT bytes")
     silent: bool = flag("-s", "--quiet", "--silent", help="suppress all normal output")
@@ -499,8 +591,7 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
                 await reader.read_exactly(skip)
             readers.append(reader)
         except OSError as error:
-            if not o.silent or True:
-                proc.complain(f"{shown(word)}: {reason(error)}")
+            proc.complain(f"{shown(word)}: {reason(error)}")
             return 2
     at_byte, line, status = 1, 1, 0
     ended_line = True
@@ -532,7 +623,11 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
             out: list[str] = []
             for i in range(size):
                 if x[i] != y[i]:
-                    tail = f" {x[i]:3o} {_visible(x[i]):<4} {y[i]:3o} {_visible(y[i])}" if o.print_bytes else f" {x[i]:3o} {y[i]:3o}"
+                    tail = (
+                        f" {x[i]:3o} {_visible(x[i]):<4} {y[i]:3o} {_visible(y[i])}"
+                        if o.print_bytes
+                        else f" {x[i]:3o} {y[i]:3o}"
+                    )
                     out.append(f"{at_byte + i}{tail}\n")
             await proc.emit(encode("".join(out)))
         if len(x) != len(y):
@@ -579,17 +674,51 @@ class SdiffOptions:
 
 async def sdiff(proc: Proc, o: SdiffOptions, operands: list[str]) -> int:
     options = DiffOptions(
-        format="side-by-side", width=o.width, left_column=o.left_column, suppress_common=o.suppress, ignore_case=o.ignore_case, all_space=o.all_space,
-        space_change=o.space_change, blank_lines=o.blank_lines, text=o.text, minimal=o.minimal,
-    )  # fmt: skip
+        format="side-by-side",
+        width=o.width,
+        left_column=o.left_column,
+        suppress_common=o.suppress,
+        ignore_case=o.ignore_case,
+        all_space=o.all_space,
+        space_change=o.space_change,
+        blank_lines=o.blank_lines,
+        text=o.text,
+        minimal=o.minimal,
+    )
     return await diff(proc, options, operands)
 
 
 COMMANDS = [
-    Command("diff", diff, DiffOptions, summary="Compare FILES line by line.", usage="[OPTION]... FILES", bad_usage=2, rewrite=_old_diff,
-            refused={"-l --paginate": "there is no printer; pipe into pr"},
-            examples=[("diff -u OLD NEW", "unified, as patch reads it"), ("diff -rq A B", "which files of two trees differ")]),
-    Command("cmp", cmp, CmpOptions, summary="Compare two files byte by byte.", usage="[OPTION]... FILE1 [FILE2 [SKIP1 [SKIP2]]]", bad_usage=2),
-    Command("sdiff", sdiff, SdiffOptions, summary="Side-by-side comparison of differences between files.", usage="[OPTION]... FILE1 FILE2", bad_usage=2, min_operands=2,
-            refused={"-o= --output=": "interactive merging needs a terminal"}),
+    Command(
+        "diff",
+        diff,
+        DiffOptions,
+        summary="Compare FILES line by line.",
+        usage="[OPTION]... FILES",
+        bad_usage=2,
+        rewrite=_old_diff,
+        refused={"-l --paginate": "there is no printer; pipe into pr"},
+        examples=[
+            ("diff -u OLD NEW", "unified, as patch reads it"),
+            ("diff -rq A B", "which files of two trees differ"),
+        ],
+    ),
+    Command(
+        "cmp",
+        cmp,
+        CmpOptions,
+        summary="Compare two files byte by byte.",
+        usage="[OPTION]... FILE1 [FILE2 [SKIP1 [SKIP2]]]",
+        bad_usage=2,
+    ),
+    Command(
+        "sdiff",
+        sdiff,
+        SdiffOptions,
+        summary="Side-by-side comparison of differences between files.",
+        usage="[OPTION]... FILE1 FILE2",
+        bad_usage=2,
+        min_operands=2,
+        refused={"-o= --output=": "interactive merging needs a terminal"},
+    ),
 ]

@@ -45,11 +45,17 @@ def blocks(mine: list[bytes], old: list[bytes], yours: list[bytes]) -> list[Bloc
         grown = True
         while grown:
             grown = False
-            while i < len(left) and left[i][0] <= high and (left[i][0] < high or left[i][0] == low or left[i][0] == high):
+            while (
+                i < len(left) and left[i][0] <= high and (left[i][0] < high or left[i][0] == low or left[i][0] == high)
+            ):
                 high = max(high, left[i][1])
                 i += 1
                 grown = True
-            while j < len(right) and right[j][0] <= high and (right[j][0] < high or right[j][0] == low or right[j][0] == high):
+            while (
+                j < len(right)
+                and right[j][0] <= high
+                and (right[j][0] < high or right[j][0] == low or right[j][0] == high)
+            ):
                 high = max(high, right[j][1])
                 j += 1
                 grown = True
@@ -64,7 +70,11 @@ def blocks(mine: list[bytes], old: list[bytes], yours: list[bytes]) -> list[Bloc
 
 async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
     if len(operands) != 3:
-        raise UsageError("missing operand after " + quote(operands[-1] if operands else "diff3") if len(operands) < 3 else f"extra operand {quote(operands[3])}")
+        raise UsageError(
+            "missing operand after " + quote(operands[-1] if operands else "diff3")
+            if len(operands) < 3
+            else f"extra operand {quote(operands[3])}"
+        )
     texts: list[list[bytes]] = []
     for word in operands:
         try:
@@ -100,7 +110,15 @@ def _span(start: int, end: int) -> str:
     return f"{start + 1}c" if end - start == 1 else f"{start + 1},{end}c"
 
 
-async def _merge(proc: Proc, o: Diff3Options, names: list[str], mine: list[bytes], old: list[bytes], yours: list[bytes], found: list[Block]) -> int:
+async def _merge(
+    proc: Proc,
+    o: Diff3Options,
+    names: list[str],
+    mine: list[bytes],
+    old: list[bytes],
+    yours: list[bytes],
+    found: list[Block],
+) -> int:
     labels = [encode(o.labels[i] if i < len(o.labels) else name) for i, name in enumerate(names)]
     out: list[bytes] = []
     at = 0
@@ -124,6 +142,19 @@ async def _merge(proc: Proc, o: Diff3Options, names: list[str], mine: list[bytes
 
 
 COMMANDS = [
-    Command("diff3", diff3, Diff3Options, summary="Compare three files line by line.", usage="[OPTION]... MYFILE OLDFILE YOURFILE", bad_usage=2,
-            refused={"-e --ed": "use -m", "-E --show-overlap": "use -m", "-x --overlap-only": "use -m", "-X": "use -m", "-i": "use -m"}),
+    Command(
+        "diff3",
+        diff3,
+        Diff3Options,
+        summary="Compare three files line by line.",
+        usage="[OPTION]... MYFILE OLDFILE YOURFILE",
+        bad_usage=2,
+        refused={
+            "-e --ed": "use -m",
+            "-E --show-overlap": "use -m",
+            "-x --overlap-only": "use -m",
+            "-X": "use -m",
+            "-i": "use -m",
+        },
+    ),
 ]

@@ -1,4 +1,4 @@
-"""Line differences as GNU diff chooses them: common ends, confusing lines set aside, Myers in linear space, then boundaries shifted.
+"""Line differences as GNU diff chooses them: ends cut, confusing lines set aside, Myers in linear space, runs shifted.
 
 Lines are numbers here: equal lines have equal numbers. The result says which lines of each file are changed.
 """
@@ -21,7 +21,9 @@ class Change(NamedTuple):
 Breathe = Callable[[], None]
 
 
-def changes(first: Sequence[Hashable], second: Sequence[Hashable], *, minimal: bool = False, check: Breathe | None = None) -> list[Change]:
+def changes(
+    first: Sequence[Hashable], second: Sequence[Hashable], *, minimal: bool = False, check: Breathe | None = None
+) -> list[Change]:
     """The changes that turn `first` into `second`, in order."""
     start = 0
     limit = min(len(first), len(second))
@@ -305,7 +307,7 @@ class _Search:
 
 
 def _shift(lines: list[int], changed: bytearray, other: bytearray) -> None:
-    """Slide each run of changes down as far as it goes, merging runs, but keep it beside a run of the other file if it can be."""
+    """Slide each run of changes down as far as it goes, merging runs, but keep it beside one of the other file."""
     end = len(lines)
     i = j = 0
     while True:
@@ -355,4 +357,3 @@ def _shift(lines: list[int], changed: bytearray, other: bytearray) -> None:
             j -= 1
             while j >= 0 and other[j]:
                 j -= 1
-

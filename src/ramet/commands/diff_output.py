@@ -65,7 +65,11 @@ def _text(side: Side, i: int, lead: bytes, style: Style) -> bytes:
 def normal(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
     for c in found:
         kind = "c" if c.b > c.a and c.d > c.c else "d" if c.b > c.a else "a"
-        yield _paint(_CYAN, f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode(), style) if style.color else f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode()
+        yield (
+            _paint(_CYAN, f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode(), style)
+            if style.color
+            else f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode()
+        )
         for i in range(c.a, c.b):
             yield _paint(_RED, _text(a, i, b"< ", style), style)
         if kind == "c":

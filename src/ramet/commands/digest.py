@@ -14,8 +14,17 @@ from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Reader
 
-_TAGS = {"md5": "MD5", "sha1": "SHA1", "sha224": "SHA224", "sha256": "SHA256", "sha384": "SHA384", "sha512": "SHA512", "b2": "BLAKE2b", "blake2b": "BLAKE2b",
-         "sm3": "SM3"}  # fmt: skip
+_TAGS = {
+    "md5": "MD5",
+    "sha1": "SHA1",
+    "sha224": "SHA224",
+    "sha256": "SHA256",
+    "sha384": "SHA384",
+    "sha512": "SHA512",
+    "b2": "BLAKE2b",
+    "blake2b": "BLAKE2b",
+    "sm3": "SM3",
+}
 
 
 class Hash(Protocol):

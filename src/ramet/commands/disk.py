@@ -321,8 +321,14 @@ class StatOptions:
     cached: str | None = value("--cached", metavar="MODE", help="how to use cached attributes")
 
 
-_KIND_WORDS = {Kind.FILE: "regular file", Kind.DIR: "directory", Kind.LINK: "symbolic link", Kind.FIFO: "fifo", Kind.SOCKET: "socket",
-               Kind.DEVICE: "character special file"}  # fmt: skip
+_KIND_WORDS = {
+    Kind.FILE: "regular file",
+    Kind.DIR: "directory",
+    Kind.LINK: "symbolic link",
+    Kind.FIFO: "fifo",
+    Kind.SOCKET: "socket",
+    Kind.DEVICE: "character special file",
+}
 
 
 async def stat_(proc: Proc, o: StatOptions, operands: list[str]) -> int:
@@ -459,12 +465,26 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
 
 def _system(proc: Proc, o: StatOptions, word: str, path: Path) -> str:
     blocks = 64 * 1024**3 // 4096
-    table = {"n": word, "i": "0", "l": "255", "s": "4096", "S": "4096", "t": "0", "T": "ramet", "b": str(blocks), "f": str(blocks), "a": str(blocks),
-             "c": "0", "d": "0", "%": "%"}  # fmt: skip
+    table = {
+        "n": word,
+        "i": "0",
+        "l": "255",
+        "s": "4096",
+        "S": "4096",
+        "t": "0",
+        "T": "ramet",
+        "b": str(blocks),
+        "f": str(blocks),
+        "a": str(blocks),
+        "c": "0",
+        "d": "0",
+        "%": "%",
+    }
     if o.format is not None:
         return re.sub(r"%(.)", lambda m: table.get(m[1], "?"), o.format[1]) + ("\n" if o.format[0] == "c" else "")
     return (
-        f'  File: "{word}"\n    ID: 0        Namelen: 255     Type: ramet\nBlock size: 4096       Fundamental block size: 4096\n'
+        f'  File: "{word}"\n    ID: 0        Namelen: 255     Type: ramet\n'
+        "Block size: 4096       Fundamental block size: 4096\n"
         f"Blocks: Total: {blocks:<10d} Free: {blocks:<10d} Available: {blocks}\nInodes: Total: {0:<10d} Free: 0\n"
     )
 

@@ -16,11 +16,63 @@ from ramet.core.streams import FileStream
 
 # ----------------------------------------------------------------------------------------------------------- od
 
-_NAMES = ["nul", "soh", "stx", "etx", "eot", "enq", "ack", "bel", "bs", "ht", "nl", "vt", "ff", "cr", "so", "si", "dle", "dc1", "dc2", "dc3", "dc4", "nak",
-          "syn", "etb", "can", "em", "sub", "esc", "fs", "gs", "rs", "us", "sp"]  # fmt: skip
+_NAMES = [
+    "nul",
+    "soh",
+    "stx",
+    "etx",
+    "eot",
+    "enq",
+    "ack",
+    "bel",
+    "bs",
+    "ht",
+    "nl",
+    "vt",
+    "ff",
+    "cr",
+    "so",
+    "si",
+    "dle",
+    "dc1",
+    "dc2",
+    "dc3",
+    "dc4",
+    "nak",
+    "syn",
+    "etb",
+    "can",
+    "em",
+    "sub",
+    "esc",
+    "fs",
+    "gs",
+    "rs",
+    "us",
+    "sp",
+]
 _ESCAPES = {0: "\\0", 7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r"}
-_TRADITIONAL = {"-a": "a", "-b": "o1", "-c": "c", "-d": "u2", "-D": "u4", "-e": "fD", "-f": "fF", "-F": "fD", "-h": "x2", "-H": "x4", "-i": "dI", "-I": "dL",
-                "-l": "dL", "-L": "dL", "-o": "o2", "-O": "o4", "-s": "d2", "-x": "x2", "-X": "x4"}  # fmt: skip
+_TRADITIONAL = {
+    "-a": "a",
+    "-b": "o1",
+    "-c": "c",
+    "-d": "u2",
+    "-D": "u4",
+    "-e": "fD",
+    "-f": "fF",
+    "-F": "fD",
+    "-h": "x2",
+    "-H": "x4",
+    "-i": "dI",
+    "-I": "dL",
+    "-l": "dL",
+    "-L": "dL",
+    "-o": "o2",
+    "-O": "o4",
+    "-s": "d2",
+    "-x": "x2",
+    "-X": "x4",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +142,24 @@ def _od_formats(text: str, order: str) -> list[_Format]:
     return out
 
 
-_WIDTHS = {("o", 1): 3, ("o", 2): 6, ("o", 4): 11, ("o", 8): 22, ("d", 1): 4, ("d", 2): 6, ("d", 4): 11, ("d", 8): 20, ("u", 1): 3, ("u", 2): 5, ("u", 4): 10,
-           ("u", 8): 20, ("x", 1): 2, ("x", 2): 4, ("x", 4): 8, ("x", 8): 16}  # fmt: skip
+_WIDTHS = {
+    ("o", 1): 3,
+    ("o", 2): 6,
+    ("o", 4): 11,
+    ("o", 8): 22,
+    ("d", 1): 4,
+    ("d", 2): 6,
+    ("d", 4): 11,
+    ("d", 8): 20,
+    ("u", 1): 3,
+    ("u", 2): 5,
+    ("u", 4): 10,
+    ("u", 8): 20,
+    ("x", 1): 2,
+    ("x", 2): 4,
+    ("x", 4): 8,
+    ("x", 8): 16,
+}
 
 
 def _od_format(kind: str, size_text: str | None, z: bool, order: str, text: str) -> _Format:
@@ -417,7 +485,7 @@ def _hexdump_unit(pattern: str, piece: bytes, offset: int) -> str:
         if conv == "s":
             return f"%{flags}s" % piece.rstrip(b"\0").decode("latin-1")
         if conv in "feEgG":
-            return f"%{flags}{conv}" % struct.unpack("<f" if len(piece) == 4 else "<d", piece)[0]
+            return str(f"%{flags}{conv}" % struct.unpack("<f" if len(piece) == 4 else "<d", piece)[0])
         number = int.from_bytes(piece, "little", signed=conv in "di")
         return f"%{flags}{'d' if conv in 'iu' else conv}" % number
 
@@ -447,8 +515,22 @@ class XxdOptions:
     upper: bool = flag("-u", help="use upper case hex letters")
 
 
-_XXD_LONG = {"-autoskip": "-a", "-bits": "-b", "-capitalize": "-C", "-cols": "-c", "-EBCDIC": "-E", "-groupsize": "-g", "-include": "-i", "-len": "-l", "-name": "-n",
-             "-ps": "-p", "-postscript": "-p", "-plain": "-p", "-revert": "-r", "-seek": "-s"}  # fmt: skip
+_XXD_LONG = {
+    "-autoskip": "-a",
+    "-bits": "-b",
+    "-capitalize": "-C",
+    "-cols": "-c",
+    "-EBCDIC": "-E",
+    "-groupsize": "-g",
+    "-include": "-i",
+    "-len": "-l",
+    "-name": "-n",
+    "-ps": "-p",
+    "-postscript": "-p",
+    "-plain": "-p",
+    "-revert": "-r",
+    "-seek": "-s",
+}
 
 
 def _xxd_words(words: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The first and the last of files: head and tail, which seek where they can and follow growing files within the budget."""
+"""The first and the last of files: head and tail, which seek where they can and follow files within the budget."""
 
 from __future__ import annotations
 

@@ -371,7 +371,8 @@ COMMANDS = [
         bad_usage=2,
         summary="Evaluate expressions.",
         usage="EXPRESSION",
-        details="Operators, lowest first: |  &  < <= = != >= >  + -  * / %  STRING : REGEXP; match, substr, index, length; ( ).",
+        details="Operators, lowest first: |  &  < <= = != >= >  + -  * / %  STRING : REGEXP;\n"
+        "match, substr, index, length; ( ).",
     ),
     Command(
         "test",
@@ -380,7 +381,8 @@ COMMANDS = [
         bad_usage=2,
         summary="Check file types and compare values.",
         usage="EXPRESSION",
-        details="Strings: -n -z = != < >; integers: -eq -ne -lt -le -gt -ge; files: -e -f -d -s -r -w -x -L -nt -ot -ef ...; ! -a -o ( ).",
+        details="Strings: -n -z = != < >; integers: -eq -ne -lt -le -gt -ge;\n"
+        "files: -e -f -d -s -r -w -x -L -nt -ot -ef; ! -a -o ( ).",
     ),
     Command("[", test, raw=True, bad_usage=2, summary="Check file types and compare values.", usage="EXPRESSION ]"),
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.clock import NANO, zone_of
 from ramet.commands.copy import lookup
+from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, several, value
 from ramet.commands.globs import fnmatch
 from ramet.commands.modes import mode_of
@@ -24,8 +24,16 @@ class FdOptions:
     hidden: bool = flag("-H", "--hidden", help="search hidden files and directories")
     no_ignore: bool = flag("-I", "--no-ignore", "--no-ignore-vcs", help="do not respect .(git|fd)ignore files")
     unrestricted: bool = flag("-u", "--unrestricted", help="alias for -HI")
-    case: str = choose({"-s --case-sensitive": "s", "-i --ignore-case": "i"}, default="", help="case-sensitive or insensitive search (default: smart case)")
-    glob: bool = choose({"-g --glob": True, "--regex": False}, default=False, help={"-g --glob": "glob-based search", "--regex": "regular-expression based search (default)"})
+    case: str = choose(
+        {"-s --case-sensitive": "s", "-i --ignore-case": "i"},
+        default="",
+        help="case-sensitive or insensitive search (default: smart case)",
+    )
+    glob: bool = choose(
+        {"-g --glob": True, "--regex": False},
+        default=False,
+        help={"-g --glob": "glob-based search", "--regex": "regular-expression based search (default)"},
+    )
     fixed: bool = flag("-F", "--fixed-strings", help="treat pattern as a literal string")
     absolute: bool = flag("-a", "--absolute-path", help="show absolute instead of relative paths")
     list: bool = flag("-l", "--list-details", help="use a long listing format with file metadata")
@@ -34,18 +42,32 @@ class FdOptions:
     max_depth: str | None = value("-d", "--max-depth", "--maxdepth", metavar="DEPTH", help="set maximum search depth")
     min_depth: str | None = value("--min-depth", metavar="DEPTH", help="only show results at this depth or deeper")
     exact_depth: str | None = value("--exact-depth", metavar="DEPTH", help="only show results at exactly this depth")
-    exclude: tuple[str, ...] = several("-E", "--exclude", metavar="PATTERN", help="exclude entries that match the given glob pattern")
-    types: tuple[str, ...] = several("-t", "--type", metavar="TYPE", help="filter by type: f, d, l, x (executable), e (empty)")
+    exclude: tuple[str, ...] = several(
+        "-E", "--exclude", metavar="PATTERN", help="exclude entries that match the given glob pattern"
+    )
+    types: tuple[str, ...] = several(
+        "-t", "--type", metavar="TYPE", help="filter by type: f, d, l, x (executable), e (empty)"
+    )
     extensions: tuple[str, ...] = several("-e", "--extension", metavar="EXT", help="filter by file extension")
     sizes: tuple[str, ...] = several("-S", "--size", metavar="SIZE", help="limit results by size: +10k, -1M")
-    newer: str | None = value("--changed-within", "--newer", metavar="DATE|DUR", help="filter by file modification time (newer than)")
-    older: str | None = value("--changed-before", "--older", metavar="DATE|DUR", help="filter by file modification time (older than)")
+    newer: str | None = value(
+        "--changed-within", "--newer", metavar="DATE|DUR", help="filter by file modification time (newer than)"
+    )
+    older: str | None = value(
+        "--changed-before", "--older", metavar="DATE|DUR", help="filter by file modification time (older than)"
+    )
     execute: tuple[str, ...] = several("--exec-word", metavar="WORD", help="one word of the command of -x")
     batch: tuple[str, ...] = several("--exec-batch-word", metavar="WORD", help="one word of the command of -X")
     print0: bool = flag("-0", "--print0", help="separate results by the null character")
-    limit: str | None = mixed(value("--max-results", metavar="COUNT", help="limit number of search results"), flag("-1", const="1", help="limit search to a single result"), default=None)
+    limit: str | None = mixed(
+        value("--max-results", metavar="COUNT", help="limit number of search results"),
+        flag("-1", const="1", help="limit search to a single result"),
+        default=None,
+    )
     quiet: bool = flag("-q", "--quiet", "--has-results", help="print nothing; exit 0 if a result was found")
-    search_path: tuple[str, ...] = several("--search-path", metavar="PATH", help="provide paths to search as an alternative to operands")
+    search_path: tuple[str, ...] = several(
+        "--search-path", metavar="PATH", help="provide paths to search as an alternative to operands"
+    )
     base: str | None = value("--base-directory", metavar="PATH", help="change current working directory")
     one_system: bool = flag("--one-file-system", "--xdev", help="do not descend into a different file system")
     strip_cwd: bool = flag("--strip-cwd-prefix", help="strip './' prefix from output")
@@ -82,7 +104,9 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
             options.log_errors = False
             pattern = re2.compile(re.escape(text) if o.fixed else text, options)
         except re2.error as error:
-            proc.stderr.write(encode(f"[fd error]: {decode(error.args[0]) if isinstance(error.args[0], bytes) else error}\n"))
+            proc.stderr.write(
+                encode(f"[fd error]: {decode(error.args[0]) if isinstance(error.args[0], bytes) else error}\n")
+            )
             return 1
     depth = [int(d) if d and d.isdigit() else default for d, default in ((o.min_depth, 1), (o.max_depth, 1 << 30))]
     if o.exact_depth and o.exact_depth.isdigit():
@@ -90,15 +114,21 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
     names = {"file": "f", "directory": "d", "dir": "d", "symlink": "l", "executable": "x", "empty": "e"}
     kinds = {names.get(t, t) for t in o.types}
     if kinds - set("fdlxespbc"):
-        raise UsageError(f"error: invalid value '{sorted(kinds - set('fdlxe'))[0]}' for '--type <filetype>'", hint=False)
+        raise UsageError(
+            f"error: invalid value '{sorted(kinds - set('fdlxe'))[0]}' for '--type <filetype>'", hint=False
+        )
     job = _Search(proc, o, pattern, depth[0], depth[1], kinds)
     for root in roots or [""]:
-        path = proc.path(root) if root.startswith("/") else (base if not root else proc.path(root) if o.base is None else base / root)
+        path = (
+            proc.path(root)
+            if root.startswith("/")
+            else (base if not root else proc.path(root) if o.base is None else base / root)
+        )
         stat = await lookup(proc, path, follow=True)
         if stat is None or not stat.is_dir:
             proc.stderr.write(encode(f"[fd error]: Search path '{root}' is not a directory.\n"))
             return 1
-        prefix = (str(path) + "/" if o.absolute else (root.rstrip("/") + "/" if root else ""))
+        prefix = str(path) + "/" if o.absolute else (root.rstrip("/") + "/" if root else "")
         await job.walk(path, prefix, 1, [] if o.no_ignore or o.unrestricted else await _ignores(proc, path))
         if job.done:
             break
@@ -118,7 +148,11 @@ async def _ignores(proc: Proc, directory: Path) -> list[tuple[Path, str]]:
             data = await ops.read_bytes(proc.fs, directory / name)
         except OSError:
             continue
-        out += [(directory, decode(line).strip()) for line in data.split(b"\n") if line.strip() and not line.startswith(b"#")]
+        out += [
+            (directory, decode(line).strip())
+            for line in data.split(b"\n")
+            if line.strip() and not line.startswith(b"#")
+        ]
     return out
 
 
@@ -162,7 +196,9 @@ class _Search:
     def _moment(self, text: str | None, now: int) -> int | None:
         if text is None:
             return None
-        found = re.fullmatch(r"(\d+)\s*(s|sec|secs|m|min|mins|h|hour|hours|d|day|days|w|week|weeks|month|months|y|year|years)", text)
+        found = re.fullmatch(
+            r"(\d+)\s*(s|sec|secs|m|min|mins|h|hour|hours|d|day|days|w|week|weeks|month|months|y|year|years)", text
+        )
         if found:
             unit = 30 * 86400 if found[2].startswith("month") else _UNITS[found[2][0]]
             return now - int(found[1]) * unit * NANO
@@ -206,7 +242,7 @@ class _Search:
         test = str(path) if self.o.full_path else name
         if isinstance(self.pattern, str):
             return fnmatch(test, self.pattern, icase=self.o.case == "i", pathname=self.o.full_path)
-        return self.pattern.search(test) is not None  # type: ignore[attr-defined, no-any-return]
+        return self.pattern.search(test) is not None  # type: ignore[attr-defined]
 
     async def _filters(self, name: str, path: Path, stat: Stat) -> bool:
         o = self.o
@@ -221,7 +257,12 @@ class _Search:
             unit = (found[3] or "b").lower()
             factor = (1024 if unit.endswith("i") else 1000) ** "bkmgt".index(unit[0])
             size, wanted = stat.size or 0, int(found[2]) * factor
-            if stat.kind is not Kind.FILE or (found[1] == "+" and size < wanted) or (found[1] == "-" and size > wanted) or (not found[1] and size != wanted):
+            if (
+                stat.kind is not Kind.FILE
+                or (found[1] == "+" and size < wanted)
+                or (found[1] == "-" and size > wanted)
+                or (not found[1] and size != wanted)
+            ):
                 return False
         if self.newer is not None and (stat.mtime_ns or 0) < self.newer:
             return False
@@ -280,7 +321,13 @@ def _filled(argv: tuple[str, ...], word: str) -> list[str]:
     plain = word.rstrip("/")
     name = plain.rpartition("/")[2]
     stem = plain[: plain.rfind(".")] if "." in name.lstrip(".") else plain
-    table = {"{}": plain, "{/}": name, "{//}": plain.rpartition("/")[0] or ".", "{.}": stem, "{/.}": stem.rpartition("/")[2]}
+    table = {
+        "{}": plain,
+        "{/}": name,
+        "{//}": plain.rpartition("/")[0] or ".",
+        "{.}": stem,
+        "{/.}": stem.rpartition("/")[2],
+    }
     out = [re.sub(r"\{(?:/|//|\.|/\.)?\}", lambda m: table[m[0]], part) for part in argv]
     return out if out != list(argv) else [*argv, plain]
 
@@ -293,9 +340,22 @@ COMMANDS = [
         summary="A simple, fast and user-friendly alternative to find.",
         usage="[OPTION]... [PATTERN [PATH]...]",
         rewrite=_exec_words,
-        ignored=("-c= --color=", "-j= --threads=", "--show-errors", "--no-require-git", "--no-global-ignore-file", "--no-ignore-parent", "--path-separator=", "--hyperlink[="),
+        ignored=(
+            "-c= --color=",
+            "-j= --threads=",
+            "--show-errors",
+            "--no-require-git",
+            "--no-global-ignore-file",
+            "--no-ignore-parent",
+            "--path-separator=",
+            "--hyperlink[=",
+        ),
         refused={"-o= --owner=": "everything belongs to the workspace's user"},
-        examples=[("fd -e py", "all Python files"), ("fd -t d node_modules", "directories of that name"), ("fd -H -g '*.env'", "hidden files too, by glob")],
+        examples=[
+            ("fd -e py", "all Python files"),
+            ("fd -t d node_modules", "directories of that name"),
+            ("fd -H -g '*.env'", "hidden files too, by glob"),
+        ],
     )
     for name in ("fd", "fdfind")
 ]

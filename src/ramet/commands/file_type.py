@@ -23,8 +23,12 @@ class FileOptions:
     mime_encoding: bool = flag("--mime-encoding", help="output the MIME encoding")
     follow: bool = flag("-L", "--dereference", help="follow symlinks")
     no_follow: bool = flag("-h", "--no-dereference", help="don't follow symlinks (default)")
-    files_from: tuple[str, ...] = several("-f", "--files-from", metavar="FILE", help="read the filenames to be examined from FILE")
-    separator: str = value("-F", "--separator", metavar="STRING", default=":", help="use STRING as separator instead of ':'")
+    files_from: tuple[str, ...] = several(
+        "-f", "--files-from", metavar="FILE", help="read the filenames to be examined from FILE"
+    )
+    separator: str = value(
+        "-F", "--separator", metavar="STRING", default=":", help="use STRING as separator instead of ':'"
+    )
     no_pad: bool = flag("-N", "--no-pad", help="do not pad output")
     print0: bool = flag("-0", "--print0", help="terminate filenames with ASCII NUL")
     keep_going: bool = flag("-k", "--keep-going", help="don't stop at the first match")
@@ -139,7 +143,11 @@ def _binary(data: bytes) -> tuple[str, str] | None:
         gnu = data[257:265] == b"ustar  \0"
         return f"POSIX tar archive{' (GNU)' if gnu else ''}", "application/x-tar"
     if data.startswith(b"RIFF") and len(data) > 12:
-        kind = {b"WAVE": ("WAVE audio", "audio/x-wav"), b"AVI ": ("AVI", "video/x-msvideo"), b"WEBP": ("Web/P image", "image/webp")}.get(data[8:12])
+        kind = {
+            b"WAVE": ("WAVE audio", "audio/x-wav"),
+            b"AVI ": ("AVI", "video/x-msvideo"),
+            b"WEBP": ("Web/P image", "image/webp"),
+        }.get(data[8:12])
         if kind:
             return f"RIFF (little-endian) data, {kind[0]}", kind[1]
     if data[4:8] == b"ftyp":
@@ -185,13 +193,19 @@ def _zip(data: bytes) -> tuple[str, str]:
         if b"xl/" in head:
             return "Microsoft Excel 2007+", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
         if b"ppt/" in head:
-            return "Microsoft PowerPoint 2007+", "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+            return (
+                "Microsoft PowerPoint 2007+",
+                "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            )
         return "Microsoft OOXML", "application/octet-stream"
     if first.startswith(b"META-INF/"):
         return "Java archive data (JAR)", "application/java-archive"
     version = data[4]
     method = {0: "store", 8: "deflate", 12: "bzip2", 14: "lzma"}.get(data[8], "")
-    return f"Zip archive data, at least v{version // 10}.{version % 10} to extract, compression method={method}", "application/zip"
+    return (
+        f"Zip archive data, at least v{version // 10}.{version % 10} to extract, compression method={method}",
+        "application/zip",
+    )
 
 
 def _detail(magic: bytes, data: bytes) -> str:
@@ -199,13 +213,15 @@ def _detail(magic: bytes, data: bytes) -> str:
         found = re.match(rb"%PDF-(\d+\.\d+)", data)
         pages = re.search(rb"/Type\s*/Pages.*?/Count\s+(\d+)", data, re.S)
         text = f"PDF document, version {found[1].decode() if found else '?'}"
-        return text + (f", {pages[1].decode()} page{'(s)' if pages[1] != b'1' else '(s)'}" if pages else "")
+        return text + (f", {pages[1].decode()} page(s)" if pages else "")
     if magic.startswith(b"\x89PNG") and len(data) >= 29:
         width, height, depth, color = struct.unpack(">IIBB", data[16:26])
         kinds = {0: "grayscale", 2: "/color RGB", 3: " colormap", 4: "gray+alpha", 6: "/color RGBA"}
         kind = kinds.get(color, "")
         interlaced = "interlaced" if data[28] else "non-interlaced"
-        return f"PNG image data, {width} x {height}, {depth}-bit{kind if kind[:1] in '/ ' else ' ' + kind}, {interlaced}"
+        return (
+            f"PNG image data, {width} x {height}, {depth}-bit{kind if kind[:1] in '/ ' else ' ' + kind}, {interlaced}"
+        )
     if magic == b"GIF8":
         width, height = struct.unpack("<HH", data[6:10])
         return f"GIF image data, version {data[3:6].decode('latin-1')}, {width} x {height}"
@@ -262,7 +278,7 @@ def _text(data: bytes) -> tuple[str, str]:
         return "JSON text data", f"application/json; charset={encoding}"
     parts = [text]
     if kind:
-        if kind.startswith("CSV") or kind.startswith("XML") or kind.startswith("HTML"):
+        if kind.startswith(("CSV", "XML", "HTML")):
             text = "CSV text" if kind == "CSV" else f"{kind}, {text}"
             parts = [text]
         elif kind.endswith("script"):
@@ -297,7 +313,13 @@ def _language(data: bytes) -> tuple[str, str]:
         for pattern, text, mime in _INTERPRETERS:
             if re.fullmatch(pattern, name):
                 if text is None:
-                    text = "POSIX shell script" if name in ("sh", "dash") else "Bourne-Again shell script" if name == "bash" else f"{name} script"
+                    text = (
+                        "POSIX shell script"
+                        if name in ("sh", "dash")
+                        else "Bourne-Again shell script"
+                        if name == "bash"
+                        else f"{name} script"
+                    )
                 return text, mime
         return f"a {decode(head.split(b'%c' % 10)[0][2:]).strip()} script", "text/plain"
     stripped = head.lstrip()
@@ -330,7 +352,27 @@ def _is_csv(data: bytes) -> bool:
 
 
 COMMANDS = [
-    Command("file", file, FileOptions, summary="Determine type of FILEs.", usage="[OPTION]... [FILE]...",
-            ignored=("-n --no-buffer", "-p --preserve-date", "-s --special-files", "-S --no-sandbox", "-e= --exclude=", "-P= --parameter=", "-d --debug", "-E"),
-            refused={"-z --uncompress": "unpack first", "-Z --uncompress-noreport": "unpack first", "-m= --magic-file=": "the table of types is built in", "-C --compile": "the table of types is built in"}),
+    Command(
+        "file",
+        file,
+        FileOptions,
+        summary="Determine type of FILEs.",
+        usage="[OPTION]... [FILE]...",
+        ignored=(
+            "-n --no-buffer",
+            "-p --preserve-date",
+            "-s --special-files",
+            "-S --no-sandbox",
+            "-e= --exclude=",
+            "-P= --parameter=",
+            "-d --debug",
+            "-E",
+        ),
+        refused={
+            "-z --uncompress": "unpack first",
+            "-Z --uncompress-noreport": "unpack first",
+            "-m= --magic-file=": "the table of types is built in",
+            "-C --compile": "the table of types is built in",
+        },
+    ),
 ]

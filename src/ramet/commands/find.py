@@ -182,7 +182,8 @@ async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> Asyn
                 real = await proc.fs.resolve(parent.path)
                 if real.under(target):
                     proc.complain(
-                        f"File system loop detected; {quote(child.word)} is part of the same file system loop as {quote(parent.word)}."
+                        f"File system loop detected; {quote(child.word)} is part of the same file system loop as "
+                        f"{quote(parent.word)}."
                     )
                     walk.status = 1
                     continue
@@ -191,9 +192,11 @@ async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> Asyn
 
 
 _DETAILS = """
-Tests: -name -iname -path -ipath -lname -ilname -regex -iregex -type -xtype -size -empty -newer -newerXY -mtime -mmin -atime -amin
--ctime -cmin -perm -user -group -uid -gid -nouser -nogroup -links -inum -samefile -readable -writable -executable -fstype -true -false
-Actions: -print -print0 -printf -fprint -fprint0 -fprintf -ls -fls -exec CMD ; -exec CMD {} + -execdir -ok -okdir -delete -prune -quit
+Tests: -name -iname -path -ipath -lname -ilname -regex -iregex -type -xtype -size -empty
+-newer -newerXY -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -nouser
+-nogroup -links -inum -samefile -readable -writable -executable -fstype -true -false
+Actions: -print -print0 -printf -fprint -fprint0 -fprintf -ls -fls -exec CMD ;
+-exec CMD {} + -execdir -ok -okdir -delete -prune -quit
 Options: -maxdepth -mindepth -depth -daystart -follow -xdev -mount -regextype -files0-from
 Operators: ( EXPR )  ! EXPR  EXPR -a EXPR  EXPR -o EXPR  EXPR , EXPR
 """

@@ -1,4 +1,4 @@
-"""The expressions of find: parsed once into closures; what cannot wait stays synchronous, so plain searches never await per file."""
+"""The expressions of find, parsed once into closures; what need not wait stays synchronous: no await per file."""
 
 from __future__ import annotations
 
@@ -260,11 +260,7 @@ class _Parser:
 
     def _operand(self, operator: str) -> None:
         if self.peek() in (None, ")", "-o", "-or", "-a", "-and", ","):
-            raise UsageError(
-                f"invalid expression; you have used a binary operator '{operator}' with nothing before it."
-                if False
-                else f"expected an expression after `{operator}'"
-            )
+            raise UsageError(f"expected an expression after `{operator}'")
 
     async def negation(self) -> Node:
         word = self.peek()
@@ -299,7 +295,8 @@ class _Parser:
         handler = getattr(self, f"p_{name.replace('-', '_')}", None) if re.fullmatch(r"[a-zA-Z0-9_-]+", name) else None
         if handler is not None:
             result = handler()
-            return await result if isinstance(result, Awaitable) else result
+            node: Node = await result if isinstance(result, Awaitable) else result
+            return node
         if name in _TIMES:
             return self.age(name, self.argument(word))
         found = re.fullmatch(r"newer([aBcm])([aBcmt])", name)
@@ -383,8 +380,21 @@ class _Parser:
 
     def p_regextype(self) -> Node:
         kind = self.argument("-regextype")
-        known = ("findutils-default", "ed", "emacs", "gnu-awk", "grep", "posix-awk", "awk", "posix-basic", "posix-egrep", "egrep",
-                 "posix-extended", "posix-minimal-basic", "sed")  # fmt: skip
+        known = (
+            "findutils-default",
+            "ed",
+            "emacs",
+            "gnu-awk",
+            "grep",
+            "posix-awk",
+            "awk",
+            "posix-basic",
+            "posix-egrep",
+            "egrep",
+            "posix-extended",
+            "posix-minimal-basic",
+            "sed",
+        )
         if kind not in known:
             listed = ", ".join(f"'{k}'" for k in known)
             raise UsageError(f"Unknown regular expression type {quote(kind)}; valid types are {listed}.")
@@ -790,7 +800,7 @@ class _Parser:
             await self.flush()
             if ask:
                 proc.stderr.write(encode(f"< {words[0]} ... {found.word} > ? "))
-                if not (await proc.stdin.readline())[:1] in (b"y", b"Y"):
+                if (await proc.stdin.readline())[:1] not in (b"y", b"Y"):
                     return False
             cwd = found.path.parent if in_dir else None
             return await proc.run(words, stdin=Null() if ask else None, cwd=cwd) == 0

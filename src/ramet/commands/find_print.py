@@ -174,7 +174,8 @@ def ls_line(proc: Proc, file: Found) -> bytes:
     arrow = f" -> {stat.target}" if stat.kind is Kind.LINK else ""
     mode = mode_string(stat.kind, mode_of(stat))
     text = (
-        f"{stat.inode or 0:9d} {-(-allocated(stat) // 1024):6d} {mode} {nlink_of(stat):3d} {proc.user.name:<8} {proc.user.group:<8} "
+        f"{stat.inode or 0:9d} {-(-allocated(stat) // 1024):6d} {mode} {nlink_of(stat):3d} {proc.user.name:<8} "
+        f"{proc.user.group:<8} "
         f"{size_of(stat):8d} {when} {name}{arrow}\n"
     )
     return encode(text)

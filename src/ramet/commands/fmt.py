@@ -210,8 +210,7 @@ def _unexpand(line: bytes, tabs: Tabs, everything: bool) -> bytes:
                 start = column
             if byte == 9:
                 column = stop
-                pending = bytearray(b"\t") if len(pending) != 0 or True else pending
-                out += pending if not out[len(out) :] else b""
+                out += b"\t"
                 pending = bytearray()
                 continue
             column += 1
@@ -553,7 +552,8 @@ def _json_table(name: str, names: list[str], rows: list[list[str]]) -> str:
     items: list[str] = []
     for row in rows:
         pairs = [
-            f"         {json.dumps(n.lower(), ensure_ascii=False)}: {json.dumps(row[i], ensure_ascii=False) if i < len(row) else 'null'}"
+            f"         {json.dumps(n.lower(), ensure_ascii=False)}: "
+            f"{json.dumps(row[i], ensure_ascii=False) if i < len(row) else 'null'}"
             for i, n in enumerate(names)
         ]
         items.append("{\n" + ",\n".join(pairs) + "\n      }")

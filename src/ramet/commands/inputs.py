@@ -1,4 +1,4 @@
-"""What many commands share: opening their operands with GNU's messages, numbers with suffixes, the locale's text rules."""
+"""What many commands share: opening their operands with GNU's messages, numbers with suffixes, the locale's text."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ _NUMBER = re.compile(r"\s*\+?(\d+)([A-Za-z]*)\Z")
 
 
 def size_suffix(suffix: str) -> int | None:
-    """The factor that a GNU size suffix means (`K` 1024, `kB` 1000, `KiB` 1024, `b` 512); None when it means nothing."""
+    """The factor of a GNU size suffix (`K` 1024, `kB` 1000, `KiB` 1024, `b` 512); None when it means nothing."""
     if not suffix:
         return 1
     if suffix == "b":

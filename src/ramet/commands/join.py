@@ -165,9 +165,7 @@ def _order_status(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list
     status = 0
     for side, word in zip(sides, operands, strict=True):
         if side.disorder is not None:
-            proc.complain(
-                f"{shown(word)}:{side.source.number if False else _line_of(side)}: is not sorted: {decode(side.disorder)}"
-            )
+            proc.complain(f"{shown(word)}:{_line_of(side)}: is not sorted: {decode(side.disorder)}")
             status = 1
             if o.check == "yes":
                 return 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, value
@@ -47,9 +48,8 @@ _ENV_ESCAPES = {
 }
 
 
-def split_string(text: str, env: object) -> list[str]:
+def split_string(text: str, env: Mapping[str, str]) -> list[str]:
     """`env -S`: quotes, escapes and ${NAME}, but no other expansion."""
-    get = getattr(env, "get")
     words: list[str] = []
     word: str | None = None
     quote_char = ""
@@ -95,7 +95,7 @@ def split_string(text: str, env: object) -> list[str]:
                 raise UsageError(
                     f"only ${{VARNAME}} expansion is supported, error at: {text[i - 1 :]}", hint=False, status=125
                 )
-            word = (word or "") + get(found[1], "")
+            word = (word or "") + env.get(found[1], "")
             i += found.end()
         else:
             word = (word or "") + c
@@ -235,8 +235,39 @@ def duration(text: str, words: str = "invalid time interval") -> float:
 SIGNALS = {
     name: number
     for number, name in enumerate(
-        "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ "
-        "VTALRM PROF WINCH POLL PWR SYS".split(),
+        [
+            "HUP",
+            "INT",
+            "QUIT",
+            "ILL",
+            "TRAP",
+            "ABRT",
+            "BUS",
+            "FPE",
+            "KILL",
+            "USR1",
+            "SEGV",
+            "USR2",
+            "PIPE",
+            "ALRM",
+            "TERM",
+            "STKFLT",
+            "CHLD",
+            "CONT",
+            "STOP",
+            "TSTP",
+            "TTIN",
+            "TTOU",
+            "URG",
+            "XCPU",
+            "XFSZ",
+            "VTALRM",
+            "PROF",
+            "WINCH",
+            "POLL",
+            "PWR",
+            "SYS",
+        ],
         1,
     )
 }
@@ -348,7 +379,8 @@ async def time(proc: Proc, o: TimeOptions, operands: list[str]) -> int:
         minutes = f"{int(real // 60)}:{real % 60:05.2f}"
         shape = (
             o.format
-            or "%Uuser %Ssystem %Eelapsed %PCPU (%Xavgtext+%Davgdata %Mmaxresident)k\n%Iinputs+%Ooutputs (%Fmajor+%Rminor)pagefaults %Wswaps"
+            or "%Uuser %Ssystem %Eelapsed %PCPU (%Xavgtext+%Davgdata %Mmaxresident)k\n"
+            "%Iinputs+%Ooutputs (%Fmajor+%Rminor)pagefaults %Wswaps"
         )
         table = {
             "e": f"{real:.2f}",

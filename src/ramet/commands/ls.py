@@ -231,7 +231,8 @@ def _decide(proc: Proc, o: LsOptions) -> _Listing:
         options = [s for s in ("full-iso", "long-iso", "iso", "locale") if s.startswith(style)]
         if not options or not style:
             raise UsageError(
-                f"invalid argument {quote(style)} for 'time style'\nValid arguments are:\n  - [posix-]full-iso\n  - [posix-]long-iso\n"
+                f"invalid argument {quote(style)} for 'time style'\nValid arguments are:\n  - [posix-]full-iso\n "
+                " - [posix-]long-iso\n"
                 "  - [posix-]iso\n  - [posix-]locale\n  - +FORMAT (e.g., +%H:%M) for a 'date'-style format"
             )
         style = options[0]
@@ -350,16 +351,14 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
         await _show(listing, entries, where)
         if o.recursive:
             prefix = name if name.endswith("/") else name + "/"
-            for entry in reversed(entries):
-                if entry.stat.is_dir and entry.name not in (".", ".."):
-                    pending.append((prefix + entry.name, where / entry.name))
+            below = [e.name for e in reversed(entries) if e.stat.is_dir and e.name not in (".", "..")]
+            pending.extend((prefix + child, where / child) for child in below)
 
 
 def _wanted(listing: _Listing, name: str) -> bool:
     o = listing.o
-    if not o.all and not o.unsorted:
-        if name.startswith(".") or any(fnmatch(name, p) for p in o.hide):
-            return False
+    if not o.all and not o.unsorted and (name.startswith(".") or any(fnmatch(name, p) for p in o.hide)):
+        return False
     if o.backups and name.endswith("~"):
         return False
     return not any(fnmatch(name, p, period=True) for p in o.ignore)
@@ -454,8 +453,7 @@ def _paint(listing: _Listing, text: str, name: str, stat: Stat, dangling: bool) 
     code = _code(listing.colors, name, stat, dangling)
     if not code:
         return text
-    lead = "\x1b[0m" if not listing.colors.pop("_started", "") and False else ""
-    return f"{lead}\x1b[{code}m{text}\x1b[0m"
+    return f"\x1b[{code}m{text}\x1b[0m"
 
 
 def _code(colors: dict[str, str], name: str, stat: Stat, dangling: bool) -> str:
@@ -562,10 +560,7 @@ def _arrange(listing: _Listing, labels: list[str], widths: list[int]) -> str:
         column = 0
         for i, (label, width) in enumerate(zip(labels, widths, strict=True)):
             if i:
-                if (
-                    column + 2 + width + (1 if i < len(labels) - 1 else 0) <= limit - (0 if i == len(labels) - 1 else 0)
-                    and column + 2 + width < limit
-                ):
+                if column + 2 + width < limit:
                     out.append(", ")
                     column += 2
                 else:

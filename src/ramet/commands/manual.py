@@ -13,17 +13,26 @@ from ramet.core.proc import Proc
 
 
 def _command(name: str) -> Command | None:
-    from ramet.commands.table import COMMANDS as known
-    from ramet.commands.table import Lazy
+    from ramet.commands import table
 
-    found = known.get(name)
-    return found.load() if isinstance(found, Lazy) else None
+    found = table.COMMANDS.get(name)
+    return found.load() if isinstance(found, table.Lazy) else None
 
 
 def page(command: Command) -> str:
     """The manual page of a command, made from its declaration."""
     name = command.name.upper()
-    lines = [f"{name}(1)".ljust(32) + "User Commands".ljust(32) + f"{name}(1)", "", "NAME", f"       {command.name} - {command.summary.rstrip('.').lower() if command.summary[:1].isupper() and command.summary[1:2].islower() else command.summary}", "", "SYNOPSIS"]
+    summary = command.summary.rstrip(".")
+    if summary[:1].isupper() and summary[1:2].islower():
+        summary = summary[0].lower() + summary[1:]
+    lines = [
+        f"{name}(1)".ljust(32) + "User Commands".ljust(32) + f"{name}(1)",
+        "",
+        "NAME",
+        f"       {command.name} - {summary}",
+        "",
+        "SYNOPSIS",
+    ]
     lines += [f"       {command.name} {command.usage}".rstrip(), "", "DESCRIPTION"]
     body = help_text(command).split("\n")[1:]
     lines += [f"       {line}".rstrip() for line in body]
@@ -47,7 +56,11 @@ async def man(proc: Proc, o: ManOptions, operands: list[str]) -> int:
     status = 0
     for name in names:
         if o.keyword:
-            hits = [c for n in sorted(MODULES) if (c := _try(n)) is not None and (name.lower() in n or name.lower() in c.summary.lower())]
+            hits = [
+                c
+                for n in sorted(MODULES)
+                if (c := _try(n)) is not None and (name.lower() in n or name.lower() in c.summary.lower())
+            ]
             await proc.emit(encode("".join(f"{c.name} (1) - {c.summary}\n" for c in hits)))
             if not hits:
                 proc.stderr.write(encode(f"{name}: nothing appropriate.\n"))
@@ -164,9 +177,34 @@ class TputOptions:
     terminal: str | None = value("-T", metavar="TERM", help="use this TERM instead of $TERM")
 
 
-_TPUT = {"bold": "\x1b[1m", "dim": "\x1b[2m", "smul": "\x1b[4m", "rmul": "\x1b[24m", "rev": "\x1b[7m", "smso": "\x1b[7m", "rmso": "\x1b[27m", "sgr0": "\x1b(B\x1b[m", "clear": "\x1b[H\x1b[2J",
-         "el": "\x1b[K", "ed": "\x1b[J", "civis": "\x1b[?25l", "cnorm": "\x1b[?25h", "home": "\x1b[H", "bel": "\a", "cr": "\r", "sc": "\x1b7", "rc": "\x1b8", "op": "\x1b[39;49m", "smcup": "\x1b[?1049h",
-         "rmcup": "\x1b[?1049l", "blink": "\x1b[5m", "sitm": "\x1b[3m", "ritm": "\x1b[23m", "reset": "\x1bc", "init": ""}
+_TPUT = {
+    "bold": "\x1b[1m",
+    "dim": "\x1b[2m",
+    "smul": "\x1b[4m",
+    "rmul": "\x1b[24m",
+    "rev": "\x1b[7m",
+    "smso": "\x1b[7m",
+    "rmso": "\x1b[27m",
+    "sgr0": "\x1b(B\x1b[m",
+    "clear": "\x1b[H\x1b[2J",
+    "el": "\x1b[K",
+    "ed": "\x1b[J",
+    "civis": "\x1b[?25l",
+    "cnorm": "\x1b[?25h",
+    "home": "\x1b[H",
+    "bel": "\a",
+    "cr": "\r",
+    "sc": "\x1b7",
+    "rc": "\x1b8",
+    "op": "\x1b[39;49m",
+    "smcup": "\x1b[?1049h",
+    "rmcup": "\x1b[?1049l",
+    "blink": "\x1b[5m",
+    "sitm": "\x1b[3m",
+    "ritm": "\x1b[23m",
+    "reset": "\x1bc",
+    "init": "",
+}
 
 
 async def tput(proc: Proc, o: TputOptions, operands: list[str]) -> int:
@@ -174,11 +212,23 @@ async def tput(proc: Proc, o: TputOptions, operands: list[str]) -> int:
         raise UsageError("usage: tput [-T term] capname [parameters]", hint=False, status=2)
     name, args = operands[0], [int(a) for a in operands[1:] if a.isdigit()]
     if name in ("cols", "lines", "colors"):
-        sizes = {"cols": proc.env.get("COLUMNS") or "80", "lines": proc.env.get("LINES") or "24", "colors": "256" if "256" in (o.terminal or proc.env.get("TERM", "")) else "8"}
+        sizes = {
+            "cols": proc.env.get("COLUMNS") or "80",
+            "lines": proc.env.get("LINES") or "24",
+            "colors": "256" if "256" in (o.terminal or proc.env.get("TERM", "")) else "8",
+        }
         await proc.emit(encode(sizes[name] + "\n"))
     elif name in ("setaf", "setab") and args:
         color, base = args[0], 30 if name == "setaf" else 40
-        await proc.emit((f"\x1b[{base + color}m" if color < 8 else f"\x1b[{base + 52 + color}m" if color < 16 else f"\x1b[{base + 8};5;{color}m").encode())
+        await proc.emit(
+            (
+                f"\x1b[{base + color}m"
+                if color < 8
+                else f"\x1b[{base + 52 + color}m"
+                if color < 16
+                else f"\x1b[{base + 8};5;{color}m"
+            ).encode()
+        )
     elif name == "cup" and len(args) == 2:
         await proc.emit(f"\x1b[{args[0] + 1};{args[1] + 1}H".encode())
     elif name in _TPUT:
@@ -191,15 +241,48 @@ async def tput(proc: Proc, o: TputOptions, operands: list[str]) -> int:
     return 0
 
 
-
-_IGNORED = ("-R --RAW-CONTROL-CHARS", "-r --raw-control-chars", "-S --chop-long-lines", "-F --quit-if-one-screen", "-X --no-init", "-i --ignore-case", "-I --IGNORE-CASE", "-e --quit-at-eof", "-E --QUIT-AT-EOF",
-            "-M --LONG-PROMPT", "-m --long-prompt", "-n --line-numbers", "-q --quiet", "-K --quit-on-intr", "-f --force", "-c", "-d", "-l", "-p", "-u", "-x= --tabs=", "-P= --prompt=")
+_IGNORED = (
+    "-R --RAW-CONTROL-CHARS",
+    "-r --raw-control-chars",
+    "-S --chop-long-lines",
+    "-F --quit-if-one-screen",
+    "-X --no-init",
+    "-i --ignore-case",
+    "-I --IGNORE-CASE",
+    "-e --quit-at-eof",
+    "-E --QUIT-AT-EOF",
+    "-M --LONG-PROMPT",
+    "-m --long-prompt",
+    "-n --line-numbers",
+    "-q --quiet",
+    "-K --quit-on-intr",
+    "-f --force",
+    "-c",
+    "-d",
+    "-l",
+    "-p",
+    "-u",
+    "-x= --tabs=",
+    "-P= --prompt=",
+)
 COMMANDS = [
-    Command("man", man, ManOptions, summary="Show the manual page of a command, made from its declaration.", usage="[OPTION]... NAME..."),
+    Command(
+        "man",
+        man,
+        ManOptions,
+        summary="Show the manual page of a command, made from its declaration.",
+        usage="[OPTION]... NAME...",
+    ),
     Command("help", help_, summary="List the commands, or show the help of one.", usage="[NAME]..."),
-    Command("less", pager, PagerOptions, summary="Show files; without a terminal they are passed through.", ignored=_IGNORED),
-    Command("more", pager, PagerOptions, summary="Show files; without a terminal they are passed through.", ignored=_IGNORED),
+    Command(
+        "less", pager, PagerOptions, summary="Show files; without a terminal they are passed through.", ignored=_IGNORED
+    ),
+    Command(
+        "more", pager, PagerOptions, summary="Show files; without a terminal they are passed through.", ignored=_IGNORED
+    ),
     Command("history", history, HistoryOptions, summary="Show the commands that were run.", usage="[N]"),
     Command("clear", clear, summary="Clear the terminal screen.", usage="", ignored=("-x", "-V", "-T=")),
-    Command("tput", tput, TputOptions, summary="Print terminal control sequences.", usage="[-T TERM] CAPNAME [PARAMETER]..."),
+    Command(
+        "tput", tput, TputOptions, summary="Print terminal control sequences.", usage="[-T TERM] CAPNAME [PARAMETER]..."
+    ),
 ]

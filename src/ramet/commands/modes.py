@@ -1,4 +1,4 @@
-"""Permission bits: GNU's symbolic and octal modes, `drwxr-xr-x` strings, and what to show where a backend knows nothing."""
+"""Permission bits: GNU's symbolic and octal modes, `drwxr-xr-x` strings, and defaults where a backend knows nothing."""
 
 from __future__ import annotations
 

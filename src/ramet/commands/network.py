@@ -23,7 +23,19 @@ async def locate(proc: Proc, o: None, words: list[str]) -> int:
 
 
 COMMANDS = [
-    Command("curl", _refused, raw=True, summary="Transfer a URL; only where a network policy allows it.", usage="[OPTION]... URL..."),
-    Command("wget", _refused, raw=True, summary="Download files; only where a network policy allows it.", usage="[OPTION]... URL..."),
+    Command(
+        "curl",
+        _refused,
+        raw=True,
+        summary="Transfer a URL; only where a network policy allows it.",
+        usage="[OPTION]... URL...",
+    ),
+    Command(
+        "wget",
+        _refused,
+        raw=True,
+        summary="Download files; only where a network policy allows it.",
+        usage="[OPTION]... URL...",
+    ),
     Command("locate", locate, raw=True, summary="Not available: there is no index; use find.", usage="PATTERN..."),
 ]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from ramet.commands.cut import parse_ranges
 from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, shown, value
@@ -76,10 +78,9 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
         raise UsageError("format string may not be specified when printing equal width strings")
     separator, end = encode(o.separator), b"\n"
     if o.format is not None:
-        show = _seq_format(o.format)
+        show: Callable[[Decimal], str] = _seq_format(o.format)
     else:
         places = max(_places(texts[0]), _places(texts[1]))
-        show = None
         if places == 0 and first == first.to_integral() and step == step.to_integral() and last.is_finite():
             return await _integers(proc, int(first), int(step), last, o.equal, separator, texts)
         width = 0
@@ -87,9 +88,7 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
             whole = max(len(f"{first:.{places}f}"), len(f"{last:.{places}f}"))
             width = whole
 
-        def show(number: Decimal) -> str:
-            text = f"{number:.{places}f}"
-            return text.zfill(width)
+        show = lambda number: f"{number:.{places}f}".zfill(width)  # noqa: E731
 
     out: list[str] = []
     number, index = first, 0
@@ -132,7 +131,7 @@ async def _integers(
     return 0
 
 
-def _seq_format(text: str) -> object:
+def _seq_format(text: str) -> Callable[[Decimal], str]:
     from ramet.commands.printf import format_float
 
     specs = re.findall(r"%(?:%|[-+ #0']*\d*(?:\.\d*)?[a-zA-Z]?)", text)
@@ -561,7 +560,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
         if operands:
             raise UsageError(f"extra operand {quote(operands[0])}")
         pool: object = range(int(found[1]), int(found[2]) + 1)
-        show = lambda item: str(item).encode()  # noqa: E731
+        line_of: Callable[[Any], bytes] = lambda item: str(item).encode()  # noqa: E731
     else:
         if not o.echo and len(operands) > 1:
             raise UsageError(f"extra operand {quote(operands[1])}")
@@ -574,7 +573,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
         except OSError as error:
             proc.complain(f"{shown(operands[0])}: {reason(error)}")
             return 1
-        show = lambda item: item  # noqa: E731
+        line_of = lambda item: item  # noqa: E731
     out = await proc.create(o.output) if o.output is not None else proc.stdout
     assert isinstance(pool, (range, list))
     if o.repeat:
@@ -586,7 +585,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
         left = count if count is not None else 1 << 62
         while left > 0:
             batch = min(left, 4096)
-            out.write(end.join([show(chooser.choice(pool)) for _ in range(batch)]) + end)
+            out.write(end.join([line_of(chooser.choice(pool)) for _ in range(batch)]) + end)
             left -= batch
             if out.full:
                 await out.drain()
@@ -594,7 +593,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
     else:
         picked = chooser.sample(pool, min(count, len(pool)) if count is not None else len(pool))
         if picked:
-            out.write(end.join([show(item) for item in picked]) + end)
+            out.write(end.join([line_of(item) for item in picked]) + end)
     await proc.close(out)
     return 0
 

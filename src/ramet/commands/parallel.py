@@ -17,10 +17,14 @@ from ramet.core.streams import Capture, Null
 
 @dataclass(frozen=True, slots=True)
 class ParallelOptions:
-    jobs: str = value("-j", "--jobs", "-P", "--max-procs", metavar="N", default="8", help="run up to N jobs in parallel")
+    jobs: str = value(
+        "-j", "--jobs", "-P", "--max-procs", metavar="N", default="8", help="run up to N jobs in parallel"
+    )
     keep_order: bool = flag("-k", "--keep-order", help="keep sequence of output same as the order of input")
     arg_files: tuple[str, ...] = several("-a", "--arg-file", metavar="FILE", help="use FILE as input source")
-    replace: str = value("-I", metavar="REPLACE-STR", default="{}", help="use the replacement string REPLACE-STR instead of {}")
+    replace: str = value(
+        "-I", metavar="REPLACE-STR", default="{}", help="use the replacement string REPLACE-STR instead of {}"
+    )
     max_args: str | None = value("-n", "-N", "--max-args", metavar="N", help="use at most N arguments per command line")
     null: bool = flag("-0", "--null", help="use NUL as delimiter")
     delimiter: str | None = value("-d", "--delimiter", metavar="DELIM", help="input items are terminated by DELIM")
@@ -31,7 +35,11 @@ class ParallelOptions:
     halt: str | None = value("--halt", metavar="VAL", help="now,fail=1 or soon,fail=1: stop at the first failure")
     no_run: bool = flag("-r", "--no-run-if-empty", help="if the input is empty, do not run the command")
     link: bool = flag("--link", "--xapply", help="link multiple input sources")
-    group: bool = mixed(flag("--group", help="group output (default)"), flag("-u", "--ungroup", "--line-buffer", "--lb", const=False, help="do not group output"), default=True)
+    group: bool = mixed(
+        flag("--group", help="group output (default)"),
+        flag("-u", "--ungroup", "--line-buffer", "--lb", const=False, help="do not group output"),
+        default=True,
+    )
     quote: bool = flag("-q", "--quote", help="quote the command")
     retries: str | None = value("--retries", metavar="N", help="run a failing job up to N times")
 
@@ -60,16 +68,19 @@ async def _sources(proc: Proc, o: ParallelOptions, operands: list[str]) -> tuple
     cut = next((i for i, w in enumerate(operands) if w in marks), len(operands))
     command, rest = operands[:cut], operands[cut:]
     sources: list[list[str]] = []
-    separator = b"\0" if o.null else encode(o.delimiter.replace("\\n", "\n").replace("\\t", "\t")) if o.delimiter else b"\n"
+    separator = (
+        b"\0" if o.null else encode(o.delimiter.replace("\\n", "\n").replace("\\t", "\t")) if o.delimiter else b"\n"
+    )
 
     async def from_file(word: str) -> list[str]:
         try:
             return [decode(line) for line in await read_lines(proc, word, separator)]
         except OSError as error:
-            raise UsageError(f"Error: Cannot open input file `{word}': {reason(error)}.", hint=False, status=255) from None
+            raise UsageError(
+                f"Error: Cannot open input file `{word}': {reason(error)}.", hint=False, status=255
+            ) from None
 
-    for word in o.arg_files:
-        sources.append(await from_file(word))
+    sources += [await from_file(word) for word in o.arg_files]
     current = ""
     for word in rest:
         if word in marks:
@@ -189,8 +200,30 @@ COMMANDS = [
         usage="[OPTION]... [COMMAND [ARGUMENTS]] [::: ARGUMENTS | :::: FILE...]",
         operands_first=True,
         bad_usage=255,
-        ignored=("--bar", "--eta", "--progress", "--will-cite", "--no-notice", "--citation", "--joblog=", "--load=", "--memfree=", "--delay=", "--timeout=", "-m -X --xargs", "--line-buffered"),
-        refused={"-S= --sshlogin=": "there are no other machines", "--pipe": "use split and a loop", "--semaphore": "there is no shared state between runs", "--results=": "redirect the output instead"},
-        examples=[("parallel echo {} ::: a b c", "one echo per word"), ("ls *.txt | parallel -k gzip -k", "compress all")],
+        ignored=(
+            "--bar",
+            "--eta",
+            "--progress",
+            "--will-cite",
+            "--no-notice",
+            "--citation",
+            "--joblog=",
+            "--load=",
+            "--memfree=",
+            "--delay=",
+            "--timeout=",
+            "-m -X --xargs",
+            "--line-buffered",
+        ),
+        refused={
+            "-S= --sshlogin=": "there are no other machines",
+            "--pipe": "use split and a loop",
+            "--semaphore": "there is no shared state between runs",
+            "--results=": "redirect the output instead",
+        },
+        examples=[
+            ("parallel echo {} ::: a b c", "one echo per word"),
+            ("ls *.txt | parallel -k gzip -k", "compress all"),
+        ],
     )
 ]

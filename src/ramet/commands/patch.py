@@ -18,7 +18,9 @@ from ramet.core.stat import Attrs
 @dataclass(frozen=True, slots=True)
 class PatchOptions:
     strip: str | None = value("-p", "--strip", metavar="NUM", help="strip NUM leading components from file names")
-    fuzz: str = value("-F", "--fuzz", metavar="LINES", default="2", help="set the fuzz factor to LINES for inexact matching")
+    fuzz: str = value(
+        "-F", "--fuzz", metavar="LINES", default="2", help="set the fuzz factor to LINES for inexact matching"
+    )
     ignore_space: bool = flag("-l", "--ignore-whitespace", help="ignore white space changes between patch and input")
     normal: bool = flag("-n", "--normal", help="interpret the patch as a normal difference")
     context: bool = flag("-c", "--context", help="interpret the patch as a context difference")
@@ -43,8 +45,12 @@ class PatchOptions:
     batch: bool = flag("-t", "--batch", help="ask no questions; skip bad-Prereq patches; assume reversed")
     force: bool = flag("-f", "--force", help="like -t, but ignore bad-Prereq patches, and assume unreversed")
     verbose: bool = flag("--verbose", help="output extra information about the work being done")
-    merge: str | None = optional("--merge", metavar="STYLE", const="merge", help="merge using conflict markers instead of creating reject files")
-    reject_format: str | None = value("--reject-format", metavar="FORMAT", choices=("context", "unified"), help="create context or unified rejects")
+    merge: str | None = optional(
+        "--merge", metavar="STYLE", const="merge", help="merge using conflict markers instead of creating reject files"
+    )
+    reject_format: str | None = value(
+        "--reject-format", metavar="FORMAT", choices=("context", "unified"), help="create context or unified rejects"
+    )
 
 
 @dataclass
@@ -70,7 +76,7 @@ class Hunk:
         run: list[tuple[str, bytes]] = []
         for item in flipped:
             if item[0] == " ":
-                out += sorted(run, key=lambda x: x[0] == "+") + [item]
+                out += [*sorted(run, key=lambda x: x[0] == "+"), item]
                 run = []
             else:
                 run.append(item)
@@ -133,7 +139,11 @@ def _name(raw: bytes) -> tuple[str | None, bool]:
 
 
 def parse_patch(data: bytes, o: PatchOptions) -> list[FilePatch]:
-    lines = data.splitlines(keepends=True) if b"\r" not in data and b"\x0b" not in data and b"\x0c" not in data else _keep_lines(data)
+    lines = (
+        data.splitlines(keepends=True)
+        if b"\r" not in data and b"\x0b" not in data and b"\x0c" not in data
+        else _keep_lines(data)
+    )
     out: list[FilePatch] = []
     current: FilePatch | None = None
     i = 0
@@ -160,7 +170,12 @@ def parse_patch(data: bytes, o: PatchOptions) -> list[FilePatch]:
                 hunk, i = _unified_hunk(lines, i, found)
                 current.hunks.append(hunk)
             continue
-        if line.startswith(b"*** ") and i + 2 < len(lines) and lines[i + 1].startswith(b"--- ") and lines[i + 2].startswith(b"***************"):
+        if (
+            line.startswith(b"*** ")
+            and i + 2 < len(lines)
+            and lines[i + 1].startswith(b"--- ")
+            and lines[i + 2].startswith(b"***************")
+        ):
             if current is None or current.hunks or current.old_name is not None:
                 current = FilePatch()
                 out.append(current)
@@ -245,11 +260,10 @@ def _unified_hunk(lines: list[bytes], i: int, found: re.Match[bytes]) -> tuple[H
         hunk.start += 1
     if found[4] == b"0":
         hunk.new_start += 1
-    line_number = i
     i += 1
     while old_left > 0 or new_left > 0:
         if i >= len(lines):
-            raise BadPatch(f"unexpected end of file in patch at line {line_number + 1}" if False else "unexpected end of file in patch")
+            raise BadPatch("unexpected end of file in patch")
         mark, text = decode(lines[i][:1]), lines[i][1:]
         if lines[i] in (b"\n", b"\r\n"):
             mark, text = " ", lines[i]
@@ -320,7 +334,9 @@ def _context_hunk(lines: list[bytes], i: int) -> tuple[Hunk, int]:
 
 def _context_part(lines: list[bytes], i: int, stop: bytes) -> tuple[list[tuple[str, bytes]], int]:
     out: list[tuple[str, bytes]] = []
-    while i < len(lines) and not lines[i].startswith(stop) and lines[i][:2] in (b"  ", b"- ", b"+ ", b"! ", b"\\ ") or (i < len(lines) and lines[i] == b"\n"):
+    while (
+        i < len(lines) and not lines[i].startswith(stop) and lines[i][:2] in (b"  ", b"- ", b"+ ", b"! ", b"\\ ")
+    ) or (i < len(lines) and lines[i] == b"\n"):
         line = lines[i]
         if line.startswith(_NO_NEWLINE):
             if out:
@@ -371,7 +387,10 @@ def _matches(lines: list[bytes], at: int, want: list[bytes], loose: bool) -> boo
         return False
     if not loose:
         return lines[at : at + len(want)] == want
-    return all(re.sub(rb"\s+", b" ", x.strip()) == re.sub(rb"\s+", b" ", y.strip()) for x, y in zip(lines[at : at + len(want)], want, strict=True))
+    return all(
+        re.sub(rb"\s+", b" ", x.strip()) == re.sub(rb"\s+", b" ", y.strip())
+        for x, y in zip(lines[at : at + len(want)], want, strict=True)
+    )
 
 
 def _places(expected: int, low: int, high: int) -> Iterator[int]:
@@ -432,11 +451,13 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], fuzz_limit: int, loose: b
     return result
 
 
-def _place(lines: list[bytes], hunk: Hunk, done: int, shift: int, fuzz_limit: int, loose: bool) -> tuple[int, int, int, int] | None:
+def _place(
+    lines: list[bytes], hunk: Hunk, done: int, shift: int, fuzz_limit: int, loose: bool
+) -> tuple[int, int, int, int] | None:
     old = hunk.old()
     lead, tail = hunk.edges()
     most = max(lead, tail)
-    for fuzz in range(0, min(fuzz_limit, most) + 1):
+    for fuzz in range(min(fuzz_limit, most) + 1):
         front = max(0, fuzz - (most - lead))
         back = max(0, fuzz - (most - tail))
         front, back = min(front, lead), min(back, tail)
@@ -449,8 +470,6 @@ def _place(lines: list[bytes], hunk: Hunk, done: int, shift: int, fuzz_limit: in
         # A hunk with less context in front belongs to the beginning, with less behind to the end.
         if lead < tail and hunk.start <= 1 and fuzz == 0:
             candidates: Iterator[int] = iter([front]) if front >= done else iter([])
-        elif tail < lead and fuzz == 0 and False:
-            candidates = iter([high])
         else:
             candidates = _places(expected, done, high)
         for at in candidates:
@@ -482,7 +501,10 @@ class _Job:
 
 async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
     if o.merge is not None:
-        raise UsageError("merging with conflict markers is not supported; apply without --merge and look at the .rej file", hint=False)
+        raise UsageError(
+            "merging with conflict markers is not supported; apply without --merge and look at the .rej file",
+            hint=False,
+        )
     if o.strip is not None and not o.strip.isdigit():
         raise UsageError(f"strip count {o.strip} is not a number", hint=False)
     if not o.fuzz.isdigit():
@@ -543,7 +565,12 @@ async def _choose(job: _Job, item: FilePatch) -> str | None:
     existing = [n for n in stripped if n and await lookup(job.proc, job.path(n)) is not None]
     if existing:
         return min(existing, key=lambda n: (n.count("/"), len(n.rpartition("/")[2]), len(n)))
-    creating = item.new_file or (item.deleted if o.reverse else False) or (item.new_stamp_epoch if o.reverse else item.old_stamp_epoch) or (item.hunks and not (item.hunks[0].new() if o.reverse else item.hunks[0].old()))
+    creating = (
+        item.new_file
+        or (item.deleted if o.reverse else False)
+        or (item.new_stamp_epoch if o.reverse else item.old_stamp_epoch)
+        or (item.hunks and not (item.hunks[0].new() if o.reverse else item.hunks[0].old()))
+    )
     candidates = [n for n in stripped if n]
     if creating and candidates:
         return min(candidates, key=lambda n: (n.count("/"), len(n)))
@@ -556,9 +583,22 @@ async def _apply(job: _Job, item: FilePatch, named: str | None) -> None:
     if target is None:
         shown_name = _stripped(item.old_name or item.new_name, o.strip) or ""
         await proc.emit(encode(f"can't find file to patch at input line {3 if item.kind != 'normal' else 1}\n"))
-        await proc.emit(b"Perhaps you used the wrong -p or --strip option?\nThe text leading up to this was:\n--------------------------\n" if o.strip is not None else b"Perhaps you should have used the -p or --strip option?\nThe text leading up to this was:\n--------------------------\n")
-        await proc.emit(encode(f"|--- {item.old_name or '/dev/null'}\n|+++ {item.new_name or '/dev/null'}\n--------------------------\nFile to patch: \nSkip this patch? [y] \nSkipping patch.\n"))
-        await proc.emit(encode(f"{len(item.hunks)} out of {len(item.hunks)} hunk{'' if len(item.hunks) == 1 else 's'} ignored\n"))
+        await proc.emit(
+            b"Perhaps you used the wrong -p or --strip option?\nThe text leading up to this was:\n"
+            b"--------------------------\n"
+            if o.strip is not None
+            else b"Perhaps you should have used the -p or --strip option?\nThe text leading up to this was:\n"
+            b"--------------------------\n"
+        )
+        await proc.emit(
+            encode(
+                f"|--- {item.old_name or '/dev/null'}\n|+++ {item.new_name or '/dev/null'}\n"
+                "--------------------------\nFile to patch: \nSkip this patch? [y] \nSkipping patch.\n"
+            )
+        )
+        await proc.emit(
+            encode(f"{len(item.hunks)} out of {len(item.hunks)} hunk{'' if len(item.hunks) == 1 else 's'} ignored\n")
+        )
         job.status = 1
         del shown_name
         return
@@ -577,7 +617,10 @@ async def _apply(job: _Job, item: FilePatch, named: str | None) -> None:
     elif item.kind != "ed":
         creates = item.old_stamp_epoch and not o.reverse and not item.git
         if creates and data and item.hunks and not item.hunks[0].old():
-            await job.say(f"The next patch would create the file {shown(target)},\nwhich already exists!  Assume -R? [n] \nApply anyway? [n] \nSkipping patch.")
+            await job.say(
+                f"The next patch would create the file {shown(target)},\nwhich already exists!  Assume -R? [n] \n"
+                "Apply anyway? [n] \nSkipping patch."
+            )
             await _finish_rejects(job, item, target, Applied([], [], item.hunks), ignored=True)
             return
         await job.say(f"{verb} file{out_name}")
@@ -616,7 +659,9 @@ async def _try(job: _Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
     return result
 
 
-async def _store(job: _Job, item: FilePatch, target: str, path: Path, data: bytes, result: Applied, existed: bool) -> None:
+async def _store(
+    job: _Job, item: FilePatch, target: str, path: Path, data: bytes, result: Applied, existed: bool
+) -> None:
     proc, o = job.proc, job.o
     content = b"".join(result.lines)
     if o.dry_run:
@@ -631,7 +676,15 @@ async def _store(job: _Job, item: FilePatch, target: str, path: Path, data: byte
         backup = job.path(f"{o.prefix}{target}{o.suffix}" if not o.prefix else f"{o.prefix}{target}")
         await ops.make_dirs(proc.fs, backup.parent)
         await proc.fs.write(backup, data)
-    gone = item.new_file if o.reverse else (item.deleted or (item.new_name is None and item.old_name is not None and bool(item.hunks)) or item.new_stamp_epoch)
+    gone = (
+        item.new_file
+        if o.reverse
+        else (
+            item.deleted
+            or (item.new_name is None and item.old_name is not None and bool(item.hunks))
+            or item.new_stamp_epoch
+        )
+    )
     if o.reverse and ((item.old_name is None and item.new_name is not None) or item.old_stamp_epoch):
         gone = True
     if not content and (gone or o.remove_empty) and not result.rejects:
@@ -689,8 +742,15 @@ def _unified_text(hunk: Hunk) -> bytes:
     def span(start: int, count: int) -> str:
         return f"{start}" if count == 1 else f"{start if count else start - 1},{count}"
 
-    head = f"@@ -{span(hunk.start, old)} +{span(hunk.new_start, new)} @@".encode() + (b" " + hunk.header if hunk.header else b"") + b"\n"
-    return head + b"".join(encode(mark) + text + (b"" if text.endswith(b"\n") else b"\n\\ No newline at end of file\n") for mark, text in hunk.lines)
+    head = (
+        f"@@ -{span(hunk.start, old)} +{span(hunk.new_start, new)} @@".encode()
+        + (b" " + hunk.header if hunk.header else b"")
+        + b"\n"
+    )
+    return head + b"".join(
+        encode(mark) + text + (b"" if text.endswith(b"\n") else b"\n\\ No newline at end of file\n")
+        for mark, text in hunk.lines
+    )
 
 
 def _context_text(hunk: Hunk) -> bytes:
@@ -722,7 +782,7 @@ def _run_ed(lines: list[bytes], script: list[bytes]) -> list[bytes]:
         low, kind = int(found[1]), found[3]
         high = int(found[2] or found[1])
         i += 1
-        text: list[bytes] = []
+        text = []
         if kind in b"ac":
             text, i = _ed_text(script, i)
         if kind == b"a":
@@ -742,7 +802,6 @@ def _ed_text(script: list[bytes], i: int) -> tuple[list[bytes], int]:
     return text, i + 1
 
 
-
 COMMANDS = [
     Command(
         "patch",
@@ -751,7 +810,20 @@ COMMANDS = [
         summary="Apply a diff file to an original.",
         usage="[OPTION]... [ORIGFILE [PATCHFILE]]",
         bad_usage=2,
-        ignored=("--binary", "-g= --get=", "--quoting-style=", "-T --set-time", "-Z --set-utc", "-V= --version-control=", "-Y= --basename-prefix=", "--read-only=", "--follow-symlinks"),
-        examples=[("patch -p1 < change.diff", "apply to the files below here"), ("patch -R -p1 -i change.diff", "take it back")],
+        ignored=(
+            "--binary",
+            "-g= --get=",
+            "--quoting-style=",
+            "-T --set-time",
+            "-Z --set-utc",
+            "-V= --version-control=",
+            "-Y= --basename-prefix=",
+            "--read-only=",
+            "--follow-symlinks",
+        ),
+        examples=[
+            ("patch -p1 < change.diff", "apply to the files below here"),
+            ("patch -R -p1 -i change.diff", "take it back"),
+        ],
     )
 ]

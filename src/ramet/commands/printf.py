@@ -19,7 +19,7 @@ class Stop(Exception):
 
 
 def unescape(raw: bytes, *, octal_zero: bool, strict: bool = False) -> bytes:
-    """Backslash escapes of a format (`octal_zero` False) or of %b and echo -e (True: `\\0NNN`); `\\c` raises Stop with what came before."""
+    """Escapes of a format, or of %b and echo -e (`octal_zero`: `\\0NNN`); `\\c` raises Stop with what came before."""
     if b"\\" not in raw:
         return raw
     out: list[bytes] = []
@@ -54,7 +54,8 @@ def unescape(raw: bytes, *, octal_zero: bool, strict: bool = False) -> bytes:
 
 
 _SPEC = re.compile(
-    rb"%(?P<flags>[-+ #0']*)(?P<width>\*|\d+)?(?:(?P<dot>\.)(?P<prec>\*|-?\d*))?(?P<mod>[hlLjzt]*)(?P<conv>\([^)]*\)T|[a-zA-Z%])?",
+    rb"%(?P<flags>[-+ "
+    rb"#0']*)(?P<width>\*|\d+)?(?:(?P<dot>\.)(?P<prec>\*|-?\d*))?(?P<mod>[hlLjzt]*)(?P<conv>\([^)]*\)T|[a-zA-Z%])?",
     re.S,
 )
 
@@ -207,9 +208,7 @@ class Format:
         return number if signed else number & ((1 << 64) - 1)
 
     def _pad_number(self, number: int, conv: str, flags: str, width: int | None, precision: int | None) -> None:
-        digits = {"d": str, "u": str, "o": lambda n: f"{n:o}", "x": lambda n: f"{n:x}", "X": lambda n: f"{n:X}"}[conv](
-            abs(number)
-        )
+        digits = format(abs(number), "d" if conv == "u" else conv)
         if precision is not None:
             digits = digits.rjust(precision, "0") if number or precision else ""
         if "'" in flags and conv in "du":
@@ -378,7 +377,8 @@ COMMANDS = [
         raw=True,
         summary="Print ARGUMENT(s) according to FORMAT.",
         usage="FORMAT [ARGUMENT]...",
-        details="Conversions: %s %b %q %c %d %i %o %u %x %X %e %f %g %a %(FORMAT)T %%; escapes \\n \\t \\\\ \\NNN \\xHH \\uHHHH \\c.",
+        details="Conversions: %s %b %q %c %d %i %o %u %x %X %e %f %g %a %(FORMAT)T %%;\n"
+        "escapes \\n \\t \\\\ \\NNN \\xHH \\uHHHH \\c.",
     ),
     Command(
         "echo",

@@ -86,7 +86,7 @@ _WORDS = {"general-numeric": "g", "human-numeric": "h", "month": "M", "numeric":
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One `-k`: where it begins and ends in a line, and how it compares. Positions are 1-based; 0 means the field's end."""
+    """One `-k`: where it begins and ends, and how it compares. Positions are 1-based; 0 means the field's end."""
 
     first_field: int
     first_char: int
@@ -171,8 +171,7 @@ def region(key: Key, separator: str | None) -> Callable[[Line], Line]:
         begin = min(starts[first], len(line)) if first < len(parts) else len(line)
         if key.skip_start:
             begin = _skip(line, begin)
-        limit = starts[first + 1] - 1 if first < len(parts) and False else len(line)
-        begin = min(begin + char, limit)
+        begin = min(begin + char, len(line))
         return line[begin : max(begin, _end(line, key, starts, len(parts)))]
 
     return general
@@ -197,7 +196,7 @@ def _tail(line: Line, sep: str, first: int) -> Line:
 
 
 def _skip(line: Line, at: int) -> int:
-    while at < len(line) and line[at] in _BLANKS or (at < len(line) and line[at] == "\n"):
+    while (at < len(line) and line[at] in _BLANKS) or (at < len(line) and line[at] == "\n"):
         at += 1
     return at
 
@@ -205,10 +204,15 @@ def _skip(line: Line, at: int) -> int:
 _FIELD = re.compile(r"[ \t\n]*[^ \t\n]*")
 
 
+def _fields(count: int) -> re.Pattern[str]:
+    """So many blank-separated fields, with the blanks before each."""
+    return re.compile(rf"(?:[ \t\n]*[^ \t\n]*){{{count}}}")
+
+
 def _blank_region(key: Key) -> Callable[[Line], Line]:
     """Fields separated by the empty string between a non-blank and a blank: a field owns its leading blanks."""
     first, char = key.first_field - 1, key.first_char - 1
-    skip_fields = re.compile(r"(?:[ \t\n]*[^ \t\n]*){%d}" % first)
+    skip_fields = _fields(first)
     simple = char == 0 and not key.skip_start
     if simple and key.last_field is None:
         if first == 0:
@@ -218,10 +222,10 @@ def _blank_region(key: Key) -> Callable[[Line], Line]:
         if key.last_field < key.first_field:
             return lambda line: ""
         count = key.last_field - first
-        span = re.compile(r"(?:[ \t\n]*[^ \t\n]*){%d}((?:[ \t\n]*[^ \t\n]*){%d})" % (first, count))
+        span = re.compile(f"{_fields(first).pattern}({_fields(count).pattern})")
         return lambda line: span.match(line)[1]  # type: ignore[index]
-    to_last = re.compile(r"(?:[ \t\n]*[^ \t\n]*){%d}" % (key.last_field or 0))
-    before_last = re.compile(r"(?:[ \t\n]*[^ \t\n]*){%d}" % max(0, (key.last_field or 1) - 1))
+    to_last = _fields(key.last_field or 0)
+    before_last = _fields(max(0, (key.last_field or 1) - 1))
 
     def general(line: Line) -> Line:
         begin = skip_fields.match(line).end()  # type: ignore[union-attr]
@@ -295,7 +299,7 @@ def human_key(text: str) -> tuple[int, Any]:
     return (-order if found[1] and number else order, number)
 
 
-_MONTHS = {m: i for i, m in enumerate("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), 1)}
+_MONTHS = {m: i for i, m in enumerate(re.findall("...", "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"), 1)}
 
 
 def month_key(text: str) -> int:
@@ -435,9 +439,7 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
             inner = compare
             compare = lambda line: inner(line.lstrip(" \t\n"))  # noqa: E731
         return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse)
-    parts: list[tuple[KeyOf, bool]] = []
-    for key in keys:
-        parts.append((_extractor(key, separator, salt), "r" in key.ordering))
+    parts: list[tuple[KeyOf, bool]] = [(_extractor(key, separator, salt), "r" in key.ordering) for key in keys]
     last_resort = not o.stable and not o.unique
     if all(r == parts[0][1] for _, r in parts):
         functions = [f for f, _ in parts]
@@ -466,7 +468,7 @@ def _extractor(key: Key, separator: str | None, salt: bytes) -> KeyOf:
 
 def _fast_numeric(key: Key, find: Callable[[Line], Line]) -> KeyOf:
     """`-n -k2`: one match per line for ordinary numbers, the exact way for the rest."""
-    number = re.compile(r"(?:[ \t\n]*[^ \t\n]+){%d}[ \t\n]*(-?\d{1,15})(?![\d.])" % (key.first_field - 1))
+    number = re.compile(rf"(?:[ \t\n]*[^ \t\n]+){{{key.first_field - 1}}}[ \t\n]*(-?\d{{1,15}})(?![\d.])")
     match = number.match
 
     def extract(line: Line) -> Any:
@@ -604,7 +606,7 @@ def _distinct(lines: list[Line], key: KeyOf | None) -> list[Line]:
 
 def _spill(lines: list[Line], delim: str) -> IO[bytes]:
     """A sorted run in an anonymous temporary file of the interpreter, not of the workspace's tree."""
-    run = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the sort that asked for it
+    run = tempfile.TemporaryFile()
     for at in range(0, len(lines), 50_000):
         run.write((delim.join(lines[at : at + 50_000]) + delim).encode("latin-1"))
     run.seek(0)

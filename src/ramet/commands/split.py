@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from ramet.commands.inputs import parse_count, parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Capture, FileStream, Reader, Writer, line_blocks
+from ramet.core.streams import Capture, Reader, Writer, line_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +262,10 @@ async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix
         raise UsageError(f"invalid chunk number: {quote(found[2])}", hint=False)
     if mode == "r":
         return await _round_robin(proc, o, reader, only, count, prefix, separator)
-    if isinstance(reader, FileStream) or True:
-        data = await reader.read_all()
+    data = await reader.read_all()
     size = len(data)
     step = size // count
-    bounds = [i * size // count for i in range(count + 1)] if False else [i * step for i in range(count)] + [size]
+    bounds = [*(i * step for i in range(count)), size]
     if size % count and not mode:
         extra = size % count
         bounds = [i * step + min(i, extra) for i in range(count + 1)]
@@ -278,7 +278,7 @@ async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix
             parts.append(data[start:end] if end > start else b"")
             start = max(start, end)
     else:
-        parts = [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        parts = [data[a:b] for a, b in itertools.pairwise(bounds)]
     if only:
         await proc.emit(parts[only - 1])
         return 0
@@ -444,9 +444,11 @@ class _Csplit:
             self.at = target + (1 if self.o.suppress and target < len(self.lines) else 0)
             return
         matcher = bre_bytes(control.pattern)
-        start = self.at + (1 if turn or (self.names and self.at > 0) or False else 0)
+        start = self.at + (1 if turn or (self.names and self.at > 0) else 0)
         for index in range(max(start, 0), len(self.lines)):
-            if matcher.test(self.lines[index].rstrip(b"\n")) and (index > self.at or turn == 0 and not self._cut_here):
+            if matcher.test(self.lines[index].rstrip(b"\n")) and (
+                index > self.at or (turn == 0 and not self._cut_here)
+            ):
                 target = index + control.offset
                 if target < self.at or target > len(self.lines):
                     raise _CsplitFailed(f"{quote(control.text)}: line number out of range")

@@ -1,4 +1,4 @@
-"""sqlite3: SQL on a database file of the tree; the file is read whole, changed in memory, and written back when it changed."""
+"""sqlite3: SQL on a database file of the tree, which is read whole and written back when it has changed."""
 
 from __future__ import annotations
 
@@ -17,42 +17,58 @@ from ramet.core.limits import TimeUp
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
-_MODES = ("list", "csv", "column", "json", "line", "table", "box", "markdown", "html", "insert", "quote", "tabs", "ascii")
+_MODES = (
+    "list",
+    "csv",
+    "column",
+    "json",
+    "line",
+    "table",
+    "box",
+    "markdown",
+    "html",
+    "insert",
+    "quote",
+    "tabs",
+    "ascii",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteOptions:
-    mode: str | None = choose({f"-{m}": m for m in _MODES}, help="set output mode")
-    header: bool | None = choose({"-header": True, "-noheader": False}, help="turn headers on or off")
-    separator: str | None = value("-separator", metavar="SEP", help="set output column separator")
-    nullvalue: str = value("-nullvalue", metavar="TEXT", default="", help="set text string for NULL values")
-    newline: str = value("-newline", metavar="SEP", default="\n", help="set output row separator")
-    commands: tuple[str, ...] = several("-cmd", metavar="COMMAND", help="run COMMAND before reading stdin")
-    bail: bool = flag("-bail", help="stop after hitting an error")
-    batch: bool = flag("-batch", help="force batch I/O")
-    readonly: bool = flag("-readonly", help="open the database read-only")
-    echo: bool = flag("-echo", help="print inputs before execution")
-    init: str | None = value("-init", metavar="FILENAME", help="read/process named file")
+    mode: str | None = choose({f"--{m}": m for m in _MODES}, help="set output mode")
+    header: bool | None = choose({"--header": True, "--noheader": False}, help="turn headers on or off")
+    separator: str | None = value("--separator", metavar="SEP", help="set output column separator")
+    nullvalue: str = value("--nullvalue", metavar="TEXT", default="", help="set text string for NULL values")
+    newline: str = value("--newline", metavar="SEP", default="\n", help="set output row separator")
+    commands: tuple[str, ...] = several("--cmd", metavar="COMMAND", help="run COMMAND before reading stdin")
+    bail: bool = flag("--bail", help="stop after hitting an error")
+    batch: bool = flag("--batch", help="force batch I/O")
+    readonly: bool = flag("--readonly", help="open the database read-only")
+    echo: bool = flag("--echo", help="print inputs before execution")
+    init: str | None = value("--init", metavar="FILENAME", help="read/process named file")
+
+
+_FLAGS = {*_MODES, "header", "noheader", "bail", "batch", "readonly", "echo", "interactive", "version", "help"}
+_TAKES = {"separator", "nullvalue", "newline", "cmd", "init"}
 
 
 def _long(words: list[str]) -> list[str]:
-    """Options have one dash or two; they are made of whole words, not of letters."""
-    names = {f"-{m}" for m in _MODES} | {"-header", "-noheader", "-separator", "-nullvalue", "-newline", "-cmd", "-bail", "-batch", "-readonly", "-echo", "-init", "-version", "-help", "-interactive"}
-    takes = {"-separator", "-nullvalue", "-newline", "-cmd", "-init"}
+    """Options are whole words behind one dash or two."""
     out: list[str] = []
     i = 0
     while i < len(words):
         word = words[i]
-        bare = word[1:] if word.startswith("--") else word
-        if bare in names:
-            out.append("-" + bare)
-            if bare in takes and i + 1 < len(words):
-                i += 1
-                out.append(words[i])
-        elif word.startswith("-") and word != "-" and len(out) < i + 1 and not any(not w.startswith("-") for w in words[:i]):
-            raise UsageError(f"Error: unknown option: {bare}\nUse -help for a list of options.", hint=False)
-        else:
+        name = word.lstrip("-")
+        if not word.startswith("-") or not name:
             return [*out, "--", *words[i:]]
+        if name in _TAKES:
+            out += [f"--{name}", *words[i + 1 : i + 2]]
+            i += 1
+        elif name in _FLAGS:
+            out.append(f"--{name}")
+        else:
+            raise UsageError(f"Error: unknown option: -{name}\nUse -help for a list of options.", hint=False)
         i += 1
     return out
 
@@ -81,8 +97,6 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
     name = operands[0] if operands else ":memory:"
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-    # No statement may reach the host: attaching and extensions are refused by the engine itself.
-    connection.set_authorizer(_authorize)
     before = b""
     file = name not in (":memory:", "")
     try:
@@ -93,6 +107,8 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
     except OSError as error:
         proc.stderr.write(encode(f'Error: unable to open database "{name}": {error.strerror}\n'))
         return 1
+    # No statement may reach the host: attaching and extensions are refused by the engine itself.
+    connection.set_authorizer(_authorize)
     deadline = proc.budget
 
     def progress() -> int:
@@ -105,8 +121,18 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
     connection.set_progress_handler(progress, 20_000)
     mode = o.mode or "list"
     separators = {"csv": ",", "tabs": "\t", "ascii": "\x1f"}
-    shell = _Shell(proc, connection, mode, bool(o.header) if o.header is not None else mode in ("column", "table", "box", "markdown") and o.header is not False,
-                   o.separator if o.separator is not None else separators.get(mode, "|"), o.nullvalue, o.newline, o.bail)
+    shell = _Shell(
+        proc,
+        connection,
+        mode,
+        bool(o.header)
+        if o.header is not None
+        else mode in ("column", "table", "box", "markdown") and o.header is not False,
+        o.separator if o.separator is not None else separators.get(mode, "|"),
+        o.nullvalue,
+        o.newline,
+        o.bail,
+    )
     try:
         for command in o.commands:
             await _run(shell, command)
@@ -186,7 +212,21 @@ async def _statements(shell: _Shell, text: str, line: int | None) -> None:
 
 
 def _is_prepare(text: str) -> bool:
-    return any(w in text for w in ("no such", "syntax error", "incomplete input", "unrecognized token", "already exists", "ambiguous", "misuse", "wrong number", "has no column", "values for"))
+    return any(
+        w in text
+        for w in (
+            "no such",
+            "syntax error",
+            "incomplete input",
+            "unrecognized token",
+            "already exists",
+            "ambiguous",
+            "misuse",
+            "wrong number",
+            "has no column",
+            "values for",
+        )
+    )
 
 
 def _sql_error(shell: _Shell, text: str, line: int | None, kind: str) -> None:
@@ -194,7 +234,7 @@ def _sql_error(shell: _Shell, text: str, line: int | None, kind: str) -> None:
     code = next((c for k, c in codes.items() if k in text), None)
     suffix = f" ({code})" if code and line is None else ""
     if line is None:
-        shell.fail(f"Error: {kind}{', ' if kind == 'in prepare' else ', '}{text}{suffix}")
+        shell.fail(f"Error: {kind}, {text}{suffix}")
     else:
         name = "Parse error" if kind == "in prepare" else "Runtime error"
         shell.fail(f"{name} near line {line}: {text}{f' ({code})' if code else ''}")
@@ -260,22 +300,45 @@ def _show(shell: _Shell, names: list[str], rows: Sequence[Sequence[object]]) -> 
         out.extend(shell.separator.join([_cell(shell, v) for v in row]) + shell.newline for row in rows)
     elif mode == "csv":
         buffer = io.StringIO()
-        writer = csv.writer(buffer, delimiter=shell.separator[:1] or ",", lineterminator="\r\n" if shell.newline == "\n" else shell.newline)
+        writer = csv.writer(
+            buffer,
+            delimiter=shell.separator[:1] or ",",
+            lineterminator=shell.newline,
+        )
         if shell.header and rows:
             writer.writerow(names)
         writer.writerows([_cell(shell, v) for v in row] for row in rows)
-        out.append(buffer.getvalue().replace("\r\n", "\n") if False else buffer.getvalue())
+        out.append(buffer.getvalue())
     elif mode == "json":
         if rows:
-            out.append("[" + ",\n".join("{" + ",".join(f"{json.dumps(n, ensure_ascii=False)}:{_json(v)}" for n, v in zip(names, row, strict=True)) + "}" for row in rows) + "]\n")
+            out.append(
+                "["
+                + ",\n".join(
+                    "{"
+                    + ",".join(
+                        f"{json.dumps(n, ensure_ascii=False)}:{_json(v)}" for n, v in zip(names, row, strict=True)
+                    )
+                    + "}"
+                    for row in rows
+                )
+                + "]\n"
+            )
     elif mode == "line":
-        width = max(map(len, names))
+        width = max(5, *map(len, names))
         for i, row in enumerate(rows):
-            out.append(("\n" if i else "") + "".join(f"{n.rjust(width)} = {_cell(shell, v)}\n" for n, v in zip(names, row, strict=True)))
+            out.append(
+                ("\n" if i else "")
+                + "".join(f"{n.rjust(width)} = {_cell(shell, v)}\n" for n, v in zip(names, row, strict=True))
+            )
     elif mode in ("insert", "quote"):
         for row in rows:
             body = ",".join(_quoted(v) for v in row)
-            out.append(f"INSERT INTO {shell.table if shell.table != 'table' else chr(34) + 'table' + chr(34)} VALUES({body});\n" if mode == "insert" else body + "\n")
+            out.append(
+                f"INSERT INTO {shell.table if shell.table != 'table' else chr(34) + 'table' + chr(34)} "
+                f"VALUES({body});\n"
+                if mode == "insert"
+                else body + "\n"
+            )
     elif mode == "html":
         if shell.header:
             out.append("<TR>" + "\n".join(f"<TH>{n}</TH>" for n in names) + "\n</TR>\n")
@@ -296,15 +359,23 @@ def _grid(shell: _Shell, names: list[str], rows: list[list[str]]) -> None:
     if mode == "column":
         widths = [shell.widths[i] if i < len(shell.widths) and shell.widths[i] else w for i, w in enumerate(widths)]
         if shell.header:
-            out.append("  ".join(n.ljust(w) for n, w in zip(names, widths, strict=True)).rstrip() + "\n" if False else "  ".join(n.ljust(w) if i < len(names) - 1 else n for i, (n, w) in enumerate(zip(names, widths, strict=True))) + "\n")
+            cells = [
+                n.ljust(w) if i < len(names) - 1 else n for i, (n, w) in enumerate(zip(names, widths, strict=True))
+            ]
+            out.append("  ".join(cells) + "\n")
             out.append("  ".join("-" * w for w in widths) + "\n")
-        out.extend("  ".join(c.ljust(w) if i < len(row) - 1 else c for i, (c, w) in enumerate(zip(row, widths, strict=True))) + "\n" for row in rows)
+        out.extend("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + "\n" for row in rows)
         return
     bar, cross = ("|", "+") if mode == "table" else ("|", "|") if mode == "markdown" else ("│", "┼")
     line = [("-" if mode != "box" else "─") * (w + 2) for w in widths]
 
     def row_text(cells: list[str], center: bool = False) -> str:
-        return bar + bar.join(f" {c.center(w) if center else c.ljust(w)} " for c, w in zip(cells, widths, strict=True)) + bar + "\n"
+        return (
+            bar
+            + bar.join(f" {c.center(w) if center else c.ljust(w)} " for c, w in zip(cells, widths, strict=True))
+            + bar
+            + "\n"
+        )
 
     if mode == "table":
         border = cross + cross.join(line) + cross + "\n"
@@ -312,14 +383,29 @@ def _grid(shell: _Shell, names: list[str], rows: list[list[str]]) -> None:
     elif mode == "markdown":
         out.append(row_text(names, True) + bar + bar.join(line) + bar + "\n" + "".join(map(row_text, rows)))
     else:
-        out.append("┌" + "┬".join(line) + "┐\n" + row_text(names, True) + "├" + "┼".join(line) + "┤\n" + "".join(map(row_text, rows)) + "└" + "┴".join(line) + "┘\n")
+        out.append(
+            "┌"
+            + "┬".join(line)
+            + "┐\n"
+            + row_text(names, True)
+            + "├"
+            + "┼".join(line)
+            + "┤\n"
+            + "".join(map(row_text, rows))
+            + "└"
+            + "┴".join(line)
+            + "┘\n"
+        )
 
 
 # ------------------------------------------------------------------------------------------------- dot commands
 
 
 async def _dot(shell: _Shell, line: str) -> None:
-    words = [w[1:-1] if w[:1] in "'\"" and w[-1:] == w[:1] and len(w) > 1 else w for w in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", line[1:])]
+    words = [
+        w[1:-1] if w[:1] in "'\"" and w[-1:] == w[:1] and len(w) > 1 else w
+        for w in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", line[1:])
+    ]
     if not words:
         return
     name, args = words[0], words[1:]
@@ -365,14 +451,44 @@ async def _dot(shell: _Shell, line: str) -> None:
         shell.out.append("".join(f".{n}\n" for n in _DOTS))
 
 
-_DOTS = ("quit", "exit", "mode", "headers", "separator", "nullvalue", "width", "print", "bail", "tables", "schema", "indexes", "databases", "dump", "read", "import", "help", "echo", "timer", "changes", "stats", "timeout")
+_DOTS = (
+    "quit",
+    "exit",
+    "mode",
+    "headers",
+    "separator",
+    "nullvalue",
+    "width",
+    "print",
+    "bail",
+    "tables",
+    "schema",
+    "indexes",
+    "databases",
+    "dump",
+    "read",
+    "import",
+    "help",
+    "echo",
+    "timer",
+    "changes",
+    "stats",
+    "timeout",
+)
 
 
 def _catalog(shell: _Shell, what: str, args: list[str]) -> None:
     connection = shell.connection
     pattern = args[0] if args else "%"
     if what == "tables":
-        names = [r[0] for r in connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite_%' AND name LIKE ? ORDER BY 1", (pattern,))]
+        names = [
+            r[0]
+            for r in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite_%' AND "
+                "name LIKE ? ORDER BY 1",
+                (pattern,),
+            )
+        ]
         if not names:
             return
         width = max(map(len, names))
@@ -381,22 +497,33 @@ def _catalog(shell: _Shell, what: str, args: list[str]) -> None:
         for row in range(rows):
             shell.out.append("  ".join(n.ljust(width) for n in names[row::rows]) + "\n")
     elif what == "schema":
-        for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL AND name NOT LIKE 'sqlite_%' AND tbl_name LIKE ? ORDER BY rowid", (pattern,)):
+        for (sql,) in connection.execute(
+            "SELECT sql FROM sqlite_schema WHERE sql NOT NULL AND name NOT LIKE 'sqlite_%' AND tbl_name LIKE ? "
+            "ORDER BY rowid",
+            (pattern,),
+        ):
             shell.out.append(sql + ";\n")
     elif what == "indexes":
-        for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name LIKE ? ORDER BY 1", (pattern,)):
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name LIKE ? ORDER BY 1", (pattern,)
+        ):
             shell.out.append(name + "\n")
     elif what == "databases":
         shell.out.append('main: "" r/w\n')
     else:
         shell.out.append("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")
-        for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema WHERE type='table' AND sql NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid").fetchall():
+        for name, sql in connection.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type='table' AND sql NOT NULL AND name NOT LIKE "
+            "'sqlite_%' ORDER BY rowid"
+        ).fetchall():
             shell.out.append(sql + ";\n")
             quoted = '"' + name.replace('"', '""') + '"'
             label = name if re.fullmatch(r"[A-Za-z_]\w*", name) else quoted
             for row in connection.execute(f"SELECT * FROM {quoted}"):
                 shell.out.append(f"INSERT INTO {label} VALUES({','.join(_quoted(v) for v in row)});\n")
-        for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type IN ('index','trigger','view') AND sql NOT NULL ORDER BY rowid").fetchall():
+        for (sql,) in connection.execute(
+            "SELECT sql FROM sqlite_schema WHERE type IN ('index','trigger','view') AND sql NOT NULL ORDER BY rowid"
+        ).fetchall():
             shell.out.append(sql + ";\n")
         shell.out.append("COMMIT;\n")
 
@@ -420,7 +547,9 @@ async def _import(shell: _Shell, args: list[str], as_csv: bool, skip: bool) -> N
     if rows:
         width = len(shell.connection.execute(f"SELECT * FROM {table} LIMIT 0").description)
         marks = ",".join("?" * width)
-        shell.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", [(row + [None] * width)[:width] for row in rows])
+        shell.connection.executemany(
+            f"INSERT INTO {table} VALUES ({marks})", [(row + [None] * width)[:width] for row in rows]
+        )
 
 
 COMMANDS = [
@@ -431,7 +560,10 @@ COMMANDS = [
         summary="SQL on a database file.",
         usage="[OPTIONS] [FILENAME [SQL]]",
         rewrite=_long,
-        ignored=("-interactive",),
-        examples=[("sqlite3 a.db 'select * from t'", "run a statement"), ("sqlite3 -header -csv a.db 'select 1 as x'", "as CSV with names")],
+        ignored=("--interactive",),
+        examples=[
+            ("sqlite3 a.db 'select * from t'", "run a statement"),
+            ("sqlite3 -header -csv a.db 'select 1 as x'", "as CSV with names"),
+        ],
     )
 ]

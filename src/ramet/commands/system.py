@@ -1,4 +1,4 @@
-"""Who and where we are, as the workspace has it: whoami id uname nproc ps kill and their like; nothing of the host shows."""
+"""Who and where we are as the workspace has it: whoami, id, uname, ps, kill and more; nothing of the host shows."""
 
 from __future__ import annotations
 
@@ -111,9 +111,15 @@ RELEASE = "6.1.0-ramet"
 
 async def uname(proc: Proc, o: UnameOptions, operands: list[str]) -> int:
     parts = [
-        ("kernel", "Linux"), ("node", proc.user.host), ("release", RELEASE), ("version", "#1 SMP ramet"), ("machine", MACHINE),
-        ("processor", "unknown"), ("platform", "unknown"), ("system", "GNU/Linux"),
-    ]  # fmt: skip
+        ("kernel", "Linux"),
+        ("node", proc.user.host),
+        ("release", RELEASE),
+        ("version", "#1 SMP ramet"),
+        ("machine", MACHINE),
+        ("processor", "unknown"),
+        ("platform", "unknown"),
+        ("system", "GNU/Linux"),
+    ]
     if o.all:
         chosen = [text for name, text in parts if text != "unknown"]
     else:
@@ -196,7 +202,12 @@ async def free(proc: Proc, o: FreeOptions, operands: list[str]) -> int:
     from ramet.commands.sizes import human
 
     limit = proc.budget.limits.string_bytes * 4
-    show = (lambda n: human(n) + "i" if n >= 1024 else f"{n}B") if o.human else (lambda n: str(n // o.unit))
+
+    def show(size: int) -> str:
+        if o.human:
+            return human(size) + "i" if size >= 1024 else f"{size}B"
+        return str(size // o.unit)
+
     names = ["total", "used", "free", "shared", "buff/cache", "available"]
     rows = [("Mem:", [limit, 0, limit, 0, 0, limit]), ("Swap:", [0, 0, 0])]
     if o.total:
@@ -275,10 +286,37 @@ async def ps(proc: Proc, o: PsOptions, operands: list[str]) -> int:
         if o.full
         else ["pid", "tty", "time", "comm"]
     )
-    headings = {"user": "USER", "pid": "PID", "ppid": "PPID", "c": "C", "stime": "STIME", "tty": "TTY", "time": "TIME", "args": "COMMAND",
-                "comm": "COMMAND", "cmd": "CMD", "etime": "ELAPSED", "stat": "STAT", "pcpu": "%CPU", "%cpu": "%CPU", "pmem": "%MEM", "%mem": "%MEM", "uid": "UID",
-                "rss": "RSS", "vsz": "VSZ", "etimes": "ELAPSED", "command": "COMMAND", "state": "S", "s": "S", "nlwp": "NLWP", "ni": "NI", "pgid": "PGID",
-                "sid": "SID", "lstart": "STARTED", "start": "STARTED"}  # fmt: skip
+    headings = {
+        "user": "USER",
+        "pid": "PID",
+        "ppid": "PPID",
+        "c": "C",
+        "stime": "STIME",
+        "tty": "TTY",
+        "time": "TIME",
+        "args": "COMMAND",
+        "comm": "COMMAND",
+        "cmd": "CMD",
+        "etime": "ELAPSED",
+        "stat": "STAT",
+        "pcpu": "%CPU",
+        "%cpu": "%CPU",
+        "pmem": "%MEM",
+        "%mem": "%MEM",
+        "uid": "UID",
+        "rss": "RSS",
+        "vsz": "VSZ",
+        "etimes": "ELAPSED",
+        "command": "COMMAND",
+        "state": "S",
+        "s": "S",
+        "nlwp": "NLWP",
+        "ni": "NI",
+        "pgid": "PGID",
+        "sid": "SID",
+        "lstart": "STARTED",
+        "start": "STARTED",
+    }
     if not o.format and not o.full:
         headings["comm"] = "CMD"
     if o.full and not o.format:
@@ -316,10 +354,37 @@ def _field(name: str, row: tuple[int, int, str, float], user: str, proc: Proc) -
     pid, parent, line, start = row
     elapsed = max(0, int(proc.now() - start))
     when, _ = at(int(start * NANO), zone_of(proc))
-    table = {"user": user, "uid": str(proc.user.uid), "pid": str(pid), "ppid": str(parent), "c": "0", "stime": strftime("%H:%M", when), "tty": "?",
-             "time": "00:00:00", "args": line, "cmd": line, "command": line, "comm": line.split(" ")[0].rpartition("/")[2], "stat": "S", "state": "S", "s": "S",
-             "etime": f"{elapsed // 60:02d}:{elapsed % 60:02d}", "etimes": str(elapsed), "pcpu": "0.0", "%cpu": "0.0", "pmem": "0.0", "%mem": "0.0", "rss": "0",
-             "vsz": "0", "nlwp": "1", "ni": "0", "pgid": str(pid), "sid": "1", "lstart": strftime("%c", when), "start": strftime("%T", when)}  # fmt: skip
+    table = {
+        "user": user,
+        "uid": str(proc.user.uid),
+        "pid": str(pid),
+        "ppid": str(parent),
+        "c": "0",
+        "stime": strftime("%H:%M", when),
+        "tty": "?",
+        "time": "00:00:00",
+        "args": line,
+        "cmd": line,
+        "command": line,
+        "comm": line.split(" ")[0].rpartition("/")[2],
+        "stat": "S",
+        "state": "S",
+        "s": "S",
+        "etime": f"{elapsed // 60:02d}:{elapsed % 60:02d}",
+        "etimes": str(elapsed),
+        "pcpu": "0.0",
+        "%cpu": "0.0",
+        "pmem": "0.0",
+        "%mem": "0.0",
+        "rss": "0",
+        "vsz": "0",
+        "nlwp": "1",
+        "ni": "0",
+        "pgid": str(pid),
+        "sid": "1",
+        "lstart": strftime("%c", when),
+        "start": strftime("%T", when),
+    }
     return table[name]
 
 
@@ -400,10 +465,30 @@ async def stty(proc: Proc, o: SttyOptions, operands: list[str]) -> int:
     return 1
 
 
-_CONF = {"PAGE_SIZE": "4096", "PAGESIZE": "4096", "ARG_MAX": "2097152", "NAME_MAX": "255", "PATH_MAX": "4096", "LONG_BIT": "64", "_NPROCESSORS_ONLN": "1",
-         "_NPROCESSORS_CONF": "1", "OPEN_MAX": "1024", "CHAR_BIT": "8", "INT_MAX": "2147483647", "UINT_MAX": "4294967295", "LINE_MAX": "2048",
-         "HOST_NAME_MAX": "64", "PATH": "/bin:/usr/bin", "CLK_TCK": "100", "LOGIN_NAME_MAX": "256", "PIPE_BUF": "4096", "NGROUPS_MAX": "65536",
-         "CHILD_MAX": "4096", "POSIX_VERSION": "200809", "_POSIX_VERSION": "200809"}  # fmt: skip
+_CONF = {
+    "PAGE_SIZE": "4096",
+    "PAGESIZE": "4096",
+    "ARG_MAX": "2097152",
+    "NAME_MAX": "255",
+    "PATH_MAX": "4096",
+    "LONG_BIT": "64",
+    "_NPROCESSORS_ONLN": "1",
+    "_NPROCESSORS_CONF": "1",
+    "OPEN_MAX": "1024",
+    "CHAR_BIT": "8",
+    "INT_MAX": "2147483647",
+    "UINT_MAX": "4294967295",
+    "LINE_MAX": "2048",
+    "HOST_NAME_MAX": "64",
+    "PATH": "/bin:/usr/bin",
+    "CLK_TCK": "100",
+    "LOGIN_NAME_MAX": "256",
+    "PIPE_BUF": "4096",
+    "NGROUPS_MAX": "65536",
+    "CHILD_MAX": "4096",
+    "POSIX_VERSION": "200809",
+    "_POSIX_VERSION": "200809",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The table of all commands: name -> module. Listing the names imports nothing; a module is imported when it first runs."""
+"""The table of all commands: name -> module. Listing names imports nothing; a module is imported when it first runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ MODULES: dict[str, str] = {
         "sort": "sort",
         "split": "split csplit",
         "sqlite": "sqlite3",
-        "system": "whoami id groups users who uname arch hostname nproc uptime free ps kill tty stty getconf logname printenv sync",
+        "system": "whoami id groups users who uname arch hostname nproc uptime free ps kill tty stty getconf logname "
+        "printenv sync",
         "tar": "tar",
         "transcode": "strings iconv dos2unix unix2dos dd",
         "tree": "tree",

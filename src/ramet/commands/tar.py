@@ -1,4 +1,4 @@
-"""tar: create, extract, list, append, update, compare; compressed or not, from and to streams. Extraction never leaves its directory."""
+"""tar: create, extract, list, append, update, compare, from and to streams; extraction never leaves its directory."""
 
 from __future__ import annotations
 
@@ -28,51 +28,135 @@ from ramet.core.streams import IteratorReader, Reader, Writer, pipe
 
 @dataclass(frozen=True, slots=True)
 class TarOptions:
-    mode: str = choose({"-c --create": "c", "-x --extract --get": "x", "-t --list": "t", "-r --append": "r", "-u --update": "u", "-d --diff --compare": "d", "--delete": "delete"}, default="",
-                       help={"-c --create": "create a new archive", "-x --extract --get": "extract files from an archive", "-t --list": "list the contents of an archive", "-r --append": "append files to the end of an archive",
-                             "-u --update": "only append files newer than copy in archive", "-d --diff --compare": "find differences between archive and file system", "--delete": "delete from the archive"})
-    file: str | None = value("-f", "--file", metavar="ARCHIVE", help="use archive file ARCHIVE; - is standard input or output")
-    packing: str = choose({"-z --gzip --gunzip --ungzip": "gzip", "-j --bzip2": "bzip2", "-J --xz": "xz", "--lzma": "lzma", "--zstd": "zstd", "-a --auto-compress": "auto", "--no-auto-compress": ""}, default="",
-                          help="filter the archive through that compression")
+    mode: str = choose(
+        {
+            "-c --create": "c",
+            "-x --extract --get": "x",
+            "-t --list": "t",
+            "-r --append": "r",
+            "-u --update": "u",
+            "-d --diff --compare": "d",
+            "--delete": "delete",
+        },
+        default="",
+        help={
+            "-c --create": "create a new archive",
+            "-x --extract --get": "extract files from an archive",
+            "-t --list": "list the contents of an archive",
+            "-r --append": "append files to the end of an archive",
+            "-u --update": "only append files newer than copy in archive",
+            "-d --diff --compare": "find differences between archive and file system",
+            "--delete": "delete from the archive",
+        },
+    )
+    file: str | None = value(
+        "-f", "--file", metavar="ARCHIVE", help="use archive file ARCHIVE; - is standard input or output"
+    )
+    packing: str = choose(
+        {
+            "-z --gzip --gunzip --ungzip": "gzip",
+            "-j --bzip2": "bzip2",
+            "-J --xz": "xz",
+            "--lzma": "lzma",
+            "--zstd": "zstd",
+            "-a --auto-compress": "auto",
+            "--no-auto-compress": "",
+        },
+        default="",
+        help="filter the archive through that compression",
+    )
     order: tuple[tuple[str, object], ...] = ordered()
     directory: tuple[str, ...] = several("-C", "--directory", metavar="DIR", help="change to directory DIR")
-    files_from: tuple[str, ...] = several("-T", "--files-from", metavar="FILE", help="get names to extract or create from FILE")
+    files_from: tuple[str, ...] = several(
+        "-T", "--files-from", metavar="FILE", help="get names to extract or create from FILE"
+    )
     null: bool = choose({"--null": True, "--no-null": False}, default=False, help="-T reads null-terminated names")
     exclude: tuple[str, ...] = several("--exclude", metavar="PATTERN", help="exclude files, given as a PATTERN")
-    exclude_from: tuple[str, ...] = several("-X", "--exclude-from", metavar="FILE", help="exclude patterns listed in FILE")
+    exclude_from: tuple[str, ...] = several(
+        "-X", "--exclude-from", metavar="FILE", help="exclude patterns listed in FILE"
+    )
     exclude_vcs: bool = flag("--exclude-vcs", help="exclude version control system directories")
-    strip: str = value("--strip-components", "--strip", metavar="NUMBER", default="0", help="strip NUMBER leading components from file names on extraction")
-    transform: tuple[str, ...] = several("--transform", "--xform", metavar="EXPRESSION", help="use sed replace EXPRESSION to transform file names")
+    strip: str = value(
+        "--strip-components",
+        "--strip",
+        metavar="NUMBER",
+        default="0",
+        help="strip NUMBER leading components from file names on extraction",
+    )
+    transform: tuple[str, ...] = several(
+        "--transform", "--xform", metavar="EXPRESSION", help="use sed replace EXPRESSION to transform file names"
+    )
     to_stdout: bool = flag("-O", "--to-stdout", help="extract files to standard output")
-    overwrite: str = choose({"-k --keep-old-files": "keep", "--skip-old-files": "skip", "--keep-newer-files": "newer", "--overwrite": "over", "-U --unlink-first": "unlink"}, default="",
-                            help={"-k --keep-old-files": "don't replace existing files when extracting, treat them as errors", "--skip-old-files": "don't replace existing files when extracting, silently skip over them",
-                                  "--keep-newer-files": "don't replace existing files that are newer than their archive copies", "--overwrite": "overwrite existing files when extracting", "-U --unlink-first": "remove each file prior to extracting over it"})
-    preserve: bool = flag("-p", "--preserve-permissions", "--same-permissions", help="extract information about file permissions")
+    overwrite: str = choose(
+        {
+            "-k --keep-old-files": "keep",
+            "--skip-old-files": "skip",
+            "--keep-newer-files": "newer",
+            "--overwrite": "over",
+            "-U --unlink-first": "unlink",
+        },
+        default="",
+        help={
+            "-k --keep-old-files": "don't replace existing files when extracting, treat them as errors",
+            "--skip-old-files": "don't replace existing files when extracting, silently skip over them",
+            "--keep-newer-files": "don't replace existing files that are newer than their archive copies",
+            "--overwrite": "overwrite existing files when extracting",
+            "-U --unlink-first": "remove each file prior to extracting over it",
+        },
+    )
+    preserve: bool = flag(
+        "-p", "--preserve-permissions", "--same-permissions", help="extract information about file permissions"
+    )
     touch: bool = flag("-m", "--touch", help="don't extract file modified time")
     verbose: int = mixed(*[flag("-v", "--verbose", const=1, help="verbosely list files processed")], default=0)
     dereference: bool = flag("-h", "--dereference", help="follow symlinks; archive the files they point to")
     absolute: bool = flag("-P", "--absolute-names", help="don't strip leading '/'s from file names")
-    no_recursion: bool = choose({"--no-recursion": True, "--recursion": False}, default=False, help="avoid descending automatically in directories")
+    no_recursion: bool = choose(
+        {"--no-recursion": True, "--recursion": False},
+        default=False,
+        help="avoid descending automatically in directories",
+    )
     owner: str | None = value("--owner", metavar="NAME", help="force NAME as owner for added files")
     group: str | None = value("--group", metavar="NAME", help="force NAME as group for added files")
     numeric: bool = flag("--numeric-owner", help="always use numbers for user/group names")
     mode_text: str | None = value("--mode", metavar="CHANGES", help="force (symbolic) mode CHANGES for added files")
     mtime: str | None = value("--mtime", metavar="DATE-OR-FILE", help="set mtime for added files")
-    sort: str = value("--sort", metavar="ORDER", default="name", choices=("none", "name", "inode"), help="directory sorting order")
-    format: str = value("-H", "--format", metavar="FORMAT", default="gnu", choices=("gnu", "oldgnu", "pax", "posix", "ustar", "v7"), help="create archive of the given format")
-    newer: str | None = value("-N", "--newer", "--after-date", "--newer-mtime", metavar="DATE", help="only store files newer than DATE")
+    sort: str = value(
+        "--sort", metavar="ORDER", default="name", choices=("none", "name", "inode"), help="directory sorting order"
+    )
+    format: str = value(
+        "-H",
+        "--format",
+        metavar="FORMAT",
+        default="gnu",
+        choices=("gnu", "oldgnu", "pax", "posix", "ustar", "v7"),
+        help="create archive of the given format",
+    )
+    newer: str | None = value(
+        "-N", "--newer", "--after-date", "--newer-mtime", metavar="DATE", help="only store files newer than DATE"
+    )
     wildcards: bool = choose({"--wildcards": True, "--no-wildcards": False}, default=None, help="use wildcards, or not")
-    anchored: bool = choose({"--anchored": True, "--no-anchored": False}, default=None, help="patterns match file name start, or after any '/'")
+    anchored: bool = choose(
+        {"--anchored": True, "--no-anchored": False},
+        default=None,
+        help="patterns match file name start, or after any '/'",
+    )
     ignore_case: bool = choose({"--ignore-case": True, "--no-ignore-case": False}, default=False, help="ignore case")
     remove: bool = flag("--remove-files", help="remove files after adding them to the archive")
     one_system: bool = flag("--one-file-system", help="stay in local file system when creating archive")
     verify: bool = flag("-W", "--verify", help="attempt to verify the archive after writing it")
-    show_names: bool = flag("--show-transformed-names", "--show-stored-names", help="show file or archive names after transformation")
+    show_names: bool = flag(
+        "--show-transformed-names", "--show-stored-names", help="show file or archive names after transformation"
+    )
     utc: bool = flag("--utc", help="print file modification times in UTC")
     full_time: bool = flag("--full-time", help="print file time to its full resolution")
     totals: bool = flag("--totals", help="print total bytes after processing the archive")
-    occurrence: str | None = value("--occurrence", metavar="NUMBER", help="process only the NUMBERth occurrence of each file")
-    starting: str | None = value("-K", "--starting-file", metavar="MEMBER", help="begin at member MEMBER in the archive")
+    occurrence: str | None = value(
+        "--occurrence", metavar="NUMBER", help="process only the NUMBERth occurrence of each file"
+    )
+    starting: str | None = value(
+        "-K", "--starting-file", metavar="MEMBER", help="begin at member MEMBER in the archive"
+    )
     ignore_failed: bool = flag("--ignore-failed-read", help="do not exit with nonzero on unreadable files")
     one_top: bool = flag("--one-top-level", help="create a subdirectory to avoid having loose files extracted")
 
@@ -131,7 +215,20 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     for word in o.exclude_from:
         job.excluded += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
     if o.exclude_vcs:
-        job.excluded += [".git", ".gitignore", ".gitmodules", ".gitattributes", ".svn", ".hg", ".hgignore", ".bzr", "CVS", "RCS", "SCCS", "_darcs"]
+        job.excluded += [
+            ".git",
+            ".gitignore",
+            ".gitmodules",
+            ".gitattributes",
+            ".svn",
+            ".hg",
+            ".hgignore",
+            ".bzr",
+            "CVS",
+            "RCS",
+            "SCCS",
+            "_darcs",
+        ]
     if o.transform:
         job.rename = _transformer(o.transform)
     try:
@@ -269,7 +366,13 @@ def _packing(job: _Tar) -> compress.Format | None:
     kind = job.o.packing
     if kind == "auto":
         name = job.o.file or ""
-        table = {(".gz", ".tgz", ".taz"): "gzip", (".bz2", ".tbz", ".tbz2", ".tz2"): "bzip2", (".xz", ".txz"): "xz", (".lzma", ".tlz"): "lzma", (".zst", ".tzst"): "zstd"}
+        table = {
+            (".gz", ".tgz", ".taz"): "gzip",
+            (".bz2", ".tbz", ".tbz2", ".tz2"): "bzip2",
+            (".xz", ".txz"): "xz",
+            (".lzma", ".tlz"): "lzma",
+            (".zst", ".tzst"): "zstd",
+        }
         kind = next((k for ends, k in table.items() if name.endswith(ends)), "")
     return compress.FORMATS[kind] if kind else None
 
@@ -278,7 +381,7 @@ async def _create(job: _Tar, operands: list[str]) -> None:
     proc, o = job.proc, job.o
     names = await _names(job, operands)
     if not names and not o.files_from:
-        raise _Failed("Cowardly refusing to create an empty archive\nTry 'tar --help' or 'tar --usage' for more information.") if False else _empty(job)
+        raise _empty(job)
     to_stdout = o.file in (None, "-")
     if to_stdout:
         job.listing_to = proc.stderr
@@ -350,7 +453,16 @@ def _moment(job: _Tar, text: str) -> int:
 
 
 async def _add(
-    job: _Tar, out: Output, name: str, path: Path, stat: Stat, seen: dict[tuple[Path, int], str], archive: Path | None, limit: int | None, *, top: bool = False
+    job: _Tar,
+    out: Output,
+    name: str,
+    path: Path,
+    stat: Stat,
+    seen: dict[tuple[Path, int], str],
+    archive: Path | None,
+    limit: int | None,
+    *,
+    top: bool = False,
 ) -> None:
     proc, o = job.proc, job.o
     if _excluded(job, name):
@@ -370,7 +482,11 @@ async def _add(
         else:
             seen[key] = member.name
     if job.verbose:
-        job.say(_line(job, member) if job.verbose > 1 else _shown(job, member.name if o.show_names else (name.rstrip("/") + "/" if stat.is_dir else name)))
+        job.say(
+            _line(job, member)
+            if job.verbose > 1
+            else _shown(job, member.name if o.show_names else (name.rstrip("/") + "/" if stat.is_dir else name))
+        )
     try:
         await out.member(member, proc.fs.read(path) if member.is_file else None)
     except OSError as error:
@@ -390,7 +506,16 @@ async def _add(
                     continue
             if o.one_system and proc.fs.mount_of(path / child) != here:
                 continue
-            await _add(job, out, f"{name.rstrip('/')}/{child}" if name.rstrip("/") else f"/{child}", path / child, below, seen, archive, limit)
+            await _add(
+                job,
+                out,
+                f"{name.rstrip('/')}/{child}" if name.rstrip("/") else f"/{child}",
+                path / child,
+                below,
+                seen,
+                archive,
+                limit,
+            )
     if o.remove:
         try:
             await proc.fs.remove(path)
@@ -411,7 +536,7 @@ async def _describe(job: _Tar, name: str, stat: Stat) -> Member:
         try:
             mode = change_mode(o.mode_text, mode, stat.is_dir, 0)
         except BadMode:
-            raise _Failed(f"Invalid mode given on option") from None
+            raise _Failed("Invalid mode given on option") from None
     mtime = (stat.mtime_ns or 0) / NANO
     if o.mtime is not None:
         reference = await lookup(job.proc, job.path(o.mtime), follow=True) if re.match(r"[./]", o.mtime) else None
@@ -423,7 +548,18 @@ async def _describe(job: _Tar, name: str, stat: Stat) -> Member:
     link = stat.target or "" if kind == SYMLINK else ""
     if link and job.rename is not None:
         link = job.rename(link, "s")
-    return Member(stored, kind, mode, (stat.size or 0) if kind == b"0" else 0, mtime, link, uid, gid, "" if o.numeric else owner, "" if o.numeric else group)
+    return Member(
+        stored,
+        kind,
+        mode,
+        (stat.size or 0) if kind == b"0" else 0,
+        mtime,
+        link,
+        uid,
+        gid,
+        "" if o.numeric else owner,
+        "" if o.numeric else group,
+    )
 
 
 def _who(text: str | None, name: str, number: int) -> tuple[str, int]:
@@ -451,14 +587,14 @@ async def _opened(job: _Tar) -> tuple[Reader, Members]:
     if o.packing and o.packing != "auto" and found is not compress.FORMATS[o.packing] and first:
         job.proc.stderr.write(b"\ngzip: stdin: not in gzip format\n" if o.packing == "gzip" else b"")
         job.proc.complain("Child returned status 1")
-        raise _Failed("Error is not recoverable: exiting now") if False else _Failed2(job)
+        raise _unrecoverable(job)
     if found is None:
         raw.unread(first)
         return raw, Members(raw)
     return raw, Members(IteratorReader(compress.decompressed(raw, found, first)))
 
 
-def _Failed2(job: _Tar) -> _Failed:  # noqa: N802 - reads as the exception it makes
+def _unrecoverable(job: _Tar) -> _Failed:
     job.proc.complain("Error is not recoverable: exiting now")
     return _Failed()
 
@@ -488,7 +624,13 @@ async def _read(job: _Tar, operands: list[str]) -> None:
             if _excluded(job, member.name):
                 continue
             if o.mode == "t":
-                job.say(_line(job, member) if job.verbose else _shown(job, member.name if job.rename is None or not o.show_names else job.rename(member.name, "r")))
+                job.say(
+                    _line(job, member)
+                    if job.verbose
+                    else _shown(
+                        job, member.name if job.rename is None or not o.show_names else job.rename(member.name, "r")
+                    )
+                )
                 if proc.stdout.full:
                     await proc.stdout.drain()
             elif o.mode == "d":
@@ -500,7 +642,7 @@ async def _read(job: _Tar, operands: list[str]) -> None:
     except compress.Corrupt as corrupt:
         proc.stderr.write(encode(f"\ngzip: stdin: {corrupt}\n"))
         job.proc.complain("Child returned status 1")
-        raise _Failed2(job) from None
+        raise _unrecoverable(job) from None
     # Directories get their modes and times last: what is extracted into them would change them.
     for path, member in reversed(later):
         await _attributes(job, path, member)
@@ -512,15 +654,14 @@ async def _read(job: _Tar, operands: list[str]) -> None:
 
 def _bad_archive(job: _Tar, text: str) -> None:
     if text == "empty":
-        if job.o.mode == "t" or True:
-            job.proc.complain("This does not look like a tar archive")
-        raise _Failed2(job) if False else _exit(job)
+        job.proc.complain("This does not look like a tar archive")
+        raise _exit(job)
     job.proc.complain(text)
     if text.startswith("This does not"):
         job.proc.complain("Skipping to next header")
         job.status = 2
         return
-    raise _Failed2(job)
+    raise _unrecoverable(job)
 
 
 def _exit(job: _Tar) -> _Failed:
@@ -534,7 +675,10 @@ def _match(job: _Tar, name: str, wanted: list[str]) -> str | None:
     for want in wanted:
         if plain == want or plain.startswith(want + "/"):
             return want
-        if job.o.wildcards and (fnmatch(plain, want) or any(fnmatch("/".join(plain.split("/")[:i]), want) for i in range(1, plain.count("/") + 1))):
+        if job.o.wildcards and (
+            fnmatch(plain, want)
+            or any(fnmatch("/".join(plain.split("/")[:i]), want) for i in range(1, plain.count("/") + 1))
+        ):
             return want
     return None
 
@@ -549,7 +693,9 @@ def _line(job: _Tar, member: Member) -> str:
     when, nanos = at(int(member.mtime * NANO), zone_of(job.proc))
     stamp = strftime("%Y-%m-%d %H:%M:%S.%N" if job.o.full_time else "%Y-%m-%d %H:%M", when, nanos)
     name = _shown(job, member.name)
-    tail = f" -> {member.link}" if member.kind == SYMLINK else f" link to {member.link}" if member.kind == HARDLINK else ""
+    tail = (
+        f" -> {member.link}" if member.kind == SYMLINK else f" link to {member.link}" if member.kind == HARDLINK else ""
+    )
     who = f"{owner}/{group}"
     return f"{mode} {who} {str(member.size).rjust(max(0, 18 - len(who)))} {stamp} {name}{tail}"
 
@@ -603,7 +749,11 @@ async def _extract(job: _Tar, member: Member, members: Members, later: list[tupl
     if name is None:
         return
     if job.verbose:
-        job.say(_line(job, member) if job.verbose > 1 else _shown(job, name + "/" if member.is_dir and not name.endswith("/") and o.show_names else member.name))
+        job.say(
+            _line(job, member)
+            if job.verbose > 1
+            else _shown(job, name + "/" if member.is_dir and not name.endswith("/") and o.show_names else member.name)
+        )
         if proc.stdout.full and not o.to_stdout:
             await proc.stdout.drain()
     if o.to_stdout:
@@ -623,7 +773,9 @@ async def _extract(job: _Tar, member: Member, members: Members, later: list[tupl
         job.complain(f"{shown(name)}: Cannot {'mkdir' if member.is_dir else 'open'}: {reason(error)}")
 
 
-async def _place(job: _Tar, member: Member, members: Members, name: str, path: Path, later: list[tuple[Path, Member]]) -> None:
+async def _place(
+    job: _Tar, member: Member, members: Members, name: str, path: Path, later: list[tuple[Path, Member]]
+) -> None:
     proc, o = job.proc, job.o
     existing = await lookup(proc, path)
     if member.is_dir:
@@ -658,7 +810,7 @@ async def _place(job: _Tar, member: Member, members: Members, name: str, path: P
         if target is None:
             return
         source = job.path(target)
-        if not await _within(job, source) or (await proc.fs.stat(source)).kind is Kind.LINK and not o.absolute:
+        if not await _within(job, source) or ((await proc.fs.stat(source)).kind is Kind.LINK and not o.absolute):
             job.complain(f"{shown(name)}: Cannot hard link to {quote(target)}: it is not inside the directory")
             return
         try:
@@ -678,7 +830,9 @@ async def _place(job: _Tar, member: Member, members: Members, name: str, path: P
 async def _attributes(job: _Tar, path: Path, member: Member) -> None:
     mode = member.mode if job.o.preserve else member.mode & ~job.proc.umask
     try:
-        await job.proc.fs.setattr(path, Attrs(mode=mode & 0o7777, mtime_ns=None if job.o.touch else int(member.mtime * NANO)))
+        await job.proc.fs.setattr(
+            path, Attrs(mode=mode & 0o7777, mtime_ns=None if job.o.touch else int(member.mtime * NANO))
+        )
     except Unsupported:
         return
 
@@ -722,7 +876,7 @@ async def _compare(job: _Tar, member: Member, members: Members) -> None:
 async def _append(job: _Tar, operands: list[str]) -> None:
     proc, o = job.proc, job.o
     if o.file in (None, "-"):
-        raise _Failed("Options '-[0-7][lmh]' not supported by *this* tar") if False else _Failed("Refusing to append to standard output")
+        raise _Failed("Refusing to append to standard output")
     if _packing(job) is not None:
         raise _Failed("Cannot update compressed archives")
     names = await _names(job, operands)
@@ -752,7 +906,11 @@ async def _append(job: _Tar, operands: list[str]) -> None:
         kept = []
         for cwd, name in names:
             stat = await lookup(proc, paths.parse(name, cwd))
-            if stat is None or stat.is_dir or int((stat.mtime_ns or 0) // NANO) > int(newest.get(_stored(job, name).rstrip("/"), -1)):
+            if (
+                stat is None
+                or stat.is_dir
+                or int((stat.mtime_ns or 0) // NANO) > int(newest.get(_stored(job, name).rstrip("/"), -1))
+            ):
                 kept.append((cwd, name))
     captured = Capture()
 
@@ -804,18 +962,74 @@ COMMANDS = [
         bad_usage=64,
         rewrite=_old_tar,
         ignored=(
-            "-b= --blocking-factor=", "-i --ignore-zeros", "-B --read-full-records", "-S --sparse", "--no-same-owner -o", "--same-owner", "--no-same-permissions", "-s --preserve-order --same-order",
-            "--atime-preserve[=", "--xattrs", "--no-xattrs", "--acls", "--no-acls", "--selinux", "--no-selinux", "--checkpoint[=", "--warning=", "--force-local", "--quoting-style=", "--record-size=",
-            "--hard-dereference", "--seek -n", "--no-seek", "--no-overwrite-dir", "--overwrite-dir", "--delay-directory-restore", "--no-delay-directory-restore", "--old-archive", "--posix", "--label= -V=",
-            "--no-wildcards-match-slash", "--wildcards-match-slash", "--exclude-caches", "--exclude-backups", "--verbatim-files-from", "--no-verbatim-files-from", "--check-device", "--no-check-device",
-            "--recursive-unlink", "--no-quote-chars=", "--keep-directory-symlink", "--index-file=", "-R --block-number", "--skip-old", "-l --check-links", "--clamp-mtime",
+            "-b= --blocking-factor=",
+            "-i --ignore-zeros",
+            "-B --read-full-records",
+            "-S --sparse",
+            "--no-same-owner -o",
+            "--same-owner",
+            "--no-same-permissions",
+            "-s --preserve-order --same-order",
+            "--atime-preserve[=",
+            "--xattrs",
+            "--no-xattrs",
+            "--acls",
+            "--no-acls",
+            "--selinux",
+            "--no-selinux",
+            "--checkpoint[=",
+            "--warning=",
+            "--force-local",
+            "--quoting-style=",
+            "--record-size=",
+            "--hard-dereference",
+            "--seek -n",
+            "--no-seek",
+            "--no-overwrite-dir",
+            "--overwrite-dir",
+            "--delay-directory-restore",
+            "--no-delay-directory-restore",
+            "--old-archive",
+            "--posix",
+            "--label= -V=",
+            "--no-wildcards-match-slash",
+            "--wildcards-match-slash",
+            "--exclude-caches",
+            "--exclude-backups",
+            "--verbatim-files-from",
+            "--no-verbatim-files-from",
+            "--check-device",
+            "--no-check-device",
+            "--recursive-unlink",
+            "--no-quote-chars=",
+            "--keep-directory-symlink",
+            "--index-file=",
+            "-R --block-number",
+            "--skip-old",
+            "-l --check-links",
+            "--clamp-mtime",
         ),
         refused={
-            "-A --catenate --concatenate": "extract and create instead", "-M --multi-volume": "there are no tapes to change", "-I= --use-compress-program=": "use -z, -j, -J, --zstd or a pipe",
-            "-g= --listed-incremental=": "incremental dumps are not supported", "-G --incremental": "incremental dumps are not supported", "--to-command=": "use -O and a pipe", "-w --interactive --confirmation": "there is no terminal to ask",
-            "-Z --compress --uncompress": "the compress format is obsolete", "--lzip": "the lzip format is not supported", "--lzop": "the lzop format is not supported", "-L= --tape-length=": "there are no tapes",
-            "-F= --info-script= --new-volume-script=": "there are no tapes", "--checkpoint-action=": "not supported", "--rmt-command=": "there are no remote tapes", "--rsh-command=": "there are no remote tapes",
+            "-A --catenate --concatenate": "extract and create instead",
+            "-M --multi-volume": "there are no tapes to change",
+            "-I= --use-compress-program=": "use -z, -j, -J, --zstd or a pipe",
+            "-g= --listed-incremental=": "incremental dumps are not supported",
+            "-G --incremental": "incremental dumps are not supported",
+            "--to-command=": "use -O and a pipe",
+            "-w --interactive --confirmation": "there is no terminal to ask",
+            "-Z --compress --uncompress": "the compress format is obsolete",
+            "--lzip": "the lzip format is not supported",
+            "--lzop": "the lzop format is not supported",
+            "-L= --tape-length=": "there are no tapes",
+            "-F= --info-script= --new-volume-script=": "there are no tapes",
+            "--checkpoint-action=": "not supported",
+            "--rmt-command=": "there are no remote tapes",
+            "--rsh-command=": "there are no remote tapes",
         },
-        examples=[("tar czf a.tar.gz DIR", "pack a directory"), ("tar xf a.tar -C DIR", "unpack there"), ("tar tvf a.tar", "what is inside")],
+        examples=[
+            ("tar czf a.tar.gz DIR", "pack a directory"),
+            ("tar xf a.tar -C DIR", "unpack there"),
+            ("tar tvf a.tar", "what is inside"),
+        ],
     )
 ]

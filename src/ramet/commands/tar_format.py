@@ -1,4 +1,4 @@
-"""The tar format as streams: members in, members out, with GNU long names and pax headers; never the whole archive in memory."""
+"""The tar format as streams of members, with GNU long names and pax headers; never the whole archive in memory."""
 
 from __future__ import annotations
 
@@ -97,7 +97,9 @@ class Members:
             try:
                 info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
             except tarfile.HeaderError as error:
-                raise BadArchive("This does not look like a tar archive" if self.first else "Skipping to next header") from error
+                raise BadArchive(
+                    "This does not look like a tar archive" if self.first else "Skipping to next header"
+                ) from error
             self.first = False
             if info.type in (b"L", b"K"):
                 data = await self._exactly(info.size + (-info.size % BLOCK))
@@ -120,9 +122,18 @@ class Members:
             info.type = DIRECTORY
         size = int(pax.get("size", info.size))
         member = Member(
-            name, info.type, info.mode & 0o7777, size if info.type in REGULAR else 0, float(pax.get("mtime", info.mtime)), long_link or pax.get("linkpath") or info.linkname,
-            int(pax.get("uid", info.uid)), int(pax.get("gid", info.gid)), pax.get("uname", info.uname), pax.get("gname", info.gname), start,
-        )  # fmt: skip
+            name,
+            info.type,
+            info.mode & 0o7777,
+            size if info.type in REGULAR else 0,
+            float(pax.get("mtime", info.mtime)),
+            long_link or pax.get("linkpath") or info.linkname,
+            int(pax.get("uid", info.uid)),
+            int(pax.get("gid", info.gid)),
+            pax.get("uname", info.uname),
+            pax.get("gname", info.gname),
+            start,
+        )
         if member.is_dir and not member.name.endswith("/"):
             member.name += "/"
         self.left = member.size

@@ -69,8 +69,6 @@ async def strings(proc: Proc, o: StringsOptions, operands: list[str]) -> int:
     if radix is not None and radix not in ("o", "d", "x"):
         raise UsageError("bad usage")
     end = b"\n" if o.separator is None else encode(o.separator)
-    inputs = Inputs(proc, operands, form="{}: {}")
-    inputs.form = "'{}': No such file" if False else "{}: {}"
     status = 0
     for word in operands or ["-"]:
         try:
@@ -120,11 +118,56 @@ class IconvOptions:
     verbose: bool = flag("--verbose", help="print progress information")
 
 
-_ENCODINGS = ("ASCII", "BIG5", "CP437", "CP850", "CP1250", "CP1251", "CP1252", "EUC-JP", "EUC-KR", "GB18030", "GB2312", "GBK", "ISO-8859-1", "ISO-8859-2",
-              "ISO-8859-5", "ISO-8859-7", "ISO-8859-9", "ISO-8859-15", "KOI8-R", "KOI8-U", "LATIN1", "MACINTOSH", "SHIFT_JIS", "UCS-2", "UCS-4", "US-ASCII",
-              "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32", "UTF-32BE", "UTF-32LE", "UTF-7", "UTF-8", "WINDOWS-1252")  # fmt: skip
-_NAMES = {"MACINTOSH": "mac_roman", "UCS-2": "utf-16-le", "UCS2": "utf-16-le", "UCS-4": "utf-32-be", "WINDOWS-1252": "cp1252", "UTF-16": "utf-16", "UTF8": "utf-8",
-          "ANSI_X3.4-1968": "ascii", "LATIN1": "latin-1", "CHAR": "utf-8", "": "utf-8"}  # fmt: skip
+_ENCODINGS = (
+    "ASCII",
+    "BIG5",
+    "CP437",
+    "CP850",
+    "CP1250",
+    "CP1251",
+    "CP1252",
+    "EUC-JP",
+    "EUC-KR",
+    "GB18030",
+    "GB2312",
+    "GBK",
+    "ISO-8859-1",
+    "ISO-8859-2",
+    "ISO-8859-5",
+    "ISO-8859-7",
+    "ISO-8859-9",
+    "ISO-8859-15",
+    "KOI8-R",
+    "KOI8-U",
+    "LATIN1",
+    "MACINTOSH",
+    "SHIFT_JIS",
+    "UCS-2",
+    "UCS-4",
+    "US-ASCII",
+    "UTF-16",
+    "UTF-16BE",
+    "UTF-16LE",
+    "UTF-32",
+    "UTF-32BE",
+    "UTF-32LE",
+    "UTF-7",
+    "UTF-8",
+    "WINDOWS-1252",
+)
+_NAMES = {
+    "MACINTOSH": "mac_roman",
+    "UCS-2": "utf-16-le",
+    "UCS2": "utf-16-le",
+    "UCS-4": "utf-32-be",
+    "WINDOWS-1252": "cp1252",
+    "UTF-16": "utf-16",
+    "UTF8": "utf-8",
+    "ANSI_X3.4-1968": "ascii",
+    "LATIN1": "latin-1",
+    "CHAR": "utf-8",
+    "": "utf-8",
+}
 
 
 def _codec(name: str) -> str | None:
@@ -140,8 +183,29 @@ def _translit(char: str) -> str:
     """A stand-in for a character the target lacks."""
     import unicodedata
 
-    table = {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "€": "EUR", "ß": "ss", "©": "(C)", "®": "(R)", "æ": "ae", "Æ": "AE", "ø": "o", "Ø": "O",
-             "«": "<<", "»": ">>", "×": "x", "•": "o", "œ": "oe", "Œ": "OE"}  # fmt: skip
+    table = {
+        "‘": "'",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "–": "-",
+        "—": "-",
+        "…": "...",
+        "€": "EUR",
+        "ß": "ss",
+        "©": "(C)",
+        "®": "(R)",
+        "æ": "ae",
+        "Æ": "AE",
+        "ø": "o",
+        "Ø": "O",
+        "«": "<<",
+        "»": ">>",
+        "×": "x",
+        "•": "o",
+        "œ": "oe",
+        "Œ": "OE",
+    }
     if char in table:
         return table[char]
     plain = "".join(c for c in unicodedata.normalize("NFKD", char) if not unicodedata.combining(c) and ord(c) < 128)
@@ -187,11 +251,8 @@ async def iconv(proc: Proc, o: IconvOptions, operands: list[str]) -> int:
                 out.write(_encoded(encoder, text, translit))
             except UnicodeEncodeError as error:
                 out.write(encoder.encode(text[: error.start]))
-                proc.complain(
-                    f"cannot convert"
-                    if False
-                    else f"illegal input sequence at position {seen + len(text[: error.start].encode(source, 'ignore'))}"
-                )
+                where = seen + len(text[: error.start].encode(source, "ignore"))
+                proc.complain(f"illegal input sequence at position {where}")
                 return 1
             seen += len(block)
             if out.full:
@@ -295,7 +356,7 @@ def _convert_eol(data: bytes, to_dos: bool, o: EolOptions) -> bytes:
 def _dd_number(text: str) -> int:
     total = 1
     for piece in text.lower().split("x") if not text.lower().startswith("0x") else [text]:
-        found = re.fullmatch(r"(\d+)([a-zA-Z]*)", piece.upper() if False else piece)
+        found = re.fullmatch(r"(\d+)([a-zA-Z]*)", piece)
         factor: int | None = None
         if found:
             suffix = found[2]
@@ -422,14 +483,13 @@ async def _dd_run(job: _Dd, status: str) -> int:
         proc.complain(f"failed to open {quote(job.options['of'])}: {reason(error)}")
         return 1
     limit = count if "count_bytes" in job.iflag and count >= 0 else None
-    whole = "fullblock" in job.iflag or not bs or True
     pending = b""
     blocks = 0
     while count != 0 and (limit is None or job.copied < limit) and (limit is not None or count < 0 or blocks < count):
         want = ibs if limit is None else min(ibs, limit - blocks * ibs)
         if want <= 0:
             break
-        data = await reader.read_exactly(want) if whole else await reader.read(want)
+        data = await reader.read_exactly(want)
         if not data:
             break
         blocks += 1
@@ -565,6 +625,7 @@ COMMANDS = [
         raw=True,
         summary="Copy a file, converting and formatting according to the operands.",
         usage="[OPERAND]...",
-        details="Operands: if= of= bs= ibs= obs= count= skip= seek= conv= (lcase ucase swab sync notrunc block unblock ascii ebcdic excl nocreat ...) iflag= oflag= status=.",
+        details="Operands: if= of= bs= ibs= obs= count= skip= seek= conv=\n"
+        "(lcase ucase swab sync notrunc block unblock ascii ebcdic excl nocreat ...) iflag= oflag= status=.",
     ),
 ]

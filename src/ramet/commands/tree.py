@@ -88,8 +88,8 @@ class _Tree:
             return
         try:
             entries = await ops.entries(self.proc.fs, node.path)
-        except OSError as error:
-            node.note = f" [error opening dir{'' if error.errno == 13 else ''}]"
+        except OSError:
+            node.note = " [error opening dir]"
             return
         if o.file_limit and len(entries) > int(o.file_limit):
             node.note = f" [{len(entries)} entries exceeds filelimit, not opening dir]"

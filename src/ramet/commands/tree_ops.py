@@ -1,4 +1,4 @@
-"""Making and removing names: rm, rmdir, unlink, mkdir, ln, link, touch, mktemp, truncate, chmod, chown, chgrp, shred, mkfifo."""
+"""Names made, changed and removed: rm, rmdir, mkdir, ln, touch, mktemp, truncate, chmod, chown and their like."""
 
 from __future__ import annotations
 
@@ -567,7 +567,8 @@ async def mktemp(proc: Proc, o: MktempOptions, operands: list[str]) -> int:
             if not o.quiet:
                 shape = f"{base.rstrip('/')}/{template}{suffix}" if base is not None else template + suffix
                 proc.complain(
-                    f"failed to create {'directory' if o.directory else 'file'} via template {quote(shape)}: {reason(error)}"
+                    f"failed to create {'directory' if o.directory else 'file'} via template {quote(shape)}: "
+                    f"{reason(error)}"
                 )
             return 1
         await proc.emit(encode(full + "\n"))
@@ -786,7 +787,7 @@ class ChownOptions:
 
 
 async def chown(proc: Proc, o: ChownOptions, operands: list[str]) -> int:
-    """Everything belongs to the one user of the workspace: giving it to that user changes nothing, to another is refused."""
+    """Everything belongs to the user of the workspace: giving it to that user changes nothing, another is refused."""
     is_group = proc.argv[0].endswith("chgrp")
     files = operands
     user, group = proc.user, None
@@ -796,7 +797,7 @@ async def chown(proc: Proc, o: ChownOptions, operands: list[str]) -> int:
         if len(operands) == 1:
             raise UsageError(f"missing operand after {quote(operands[0])}")
         spec, files = operands[0], operands[1:]
-        owner, sep, group = (
+        owner, _sep, group = (
             (("", ":", spec) if is_group else spec.partition(":")) if ":" in spec or is_group else (spec, "", "")
         )
         if owner and owner not in (user.name, str(user.uid)):
@@ -870,7 +871,8 @@ async def shred(proc: Proc, o: ShredOptions, operands: list[str]) -> int:
 async def mkfifo(proc: Proc, o: object, operands: list[str]) -> int:
     for word in operands:
         proc.complain(
-            f"cannot create fifo {quote(word)}: named pipes are not supported in this workspace; use a pipeline or process substitution"
+            f"cannot create fifo {quote(word)}: named pipes are not supported in this workspace; use a pipeline "
+            "or process substitution"
         )
     return 1
 

@@ -232,7 +232,8 @@ def _parse_set(proc: Proc, text: str) -> list[_Item]:
             code = digits[0]
             if int(code, 8) > 255:
                 proc.complain(
-                    f"warning: the ambiguous octal escape \\{code.decode()} is being\n\tinterpreted as the 2-byte sequence \\0{code[:2].decode()}, {code[2:].decode()}"
+                    f"warning: the ambiguous octal escape \\{code.decode()} is being\n\tinterpreted as the "
+                    f"2-byte sequence \\0{code[:2].decode()}, {code[2:].decode()}"
                 )
                 code = code[:2]
             units.append((int(code, 8), True))
@@ -357,7 +358,8 @@ def _check_tr(o: TrOptions, operands: list[str]) -> None:
         raise UsageError(f"missing operand after {quote(operands[0])}\nTwo strings must be given when translating.")
     if len(operands) == 1 and o.delete and o.squeeze:
         raise UsageError(
-            f"missing operand after {quote(operands[0])}\nTwo strings must be given when both deleting and squeezing repeats."
+            f"missing operand after {quote(operands[0])}\nTwo strings must be given when both deleting and "
+            "squeezing repeats."
         )
     if len(operands) == 2 and o.delete and not o.squeeze:
         raise UsageError(
@@ -386,7 +388,8 @@ def _translation(o: TrOptions, items1: list[_Item], items2: list[_Item], set1: b
     if len(set2) < len(set1) and not o.truncate:
         if items2[-1].cls and not (items1[-1].cls or o.complement):
             raise UsageError(
-                "when translating with string1 longer than string2,\nthe latter string must not end with a character class",
+                "when translating with string1 longer than string2,\nthe latter string must not end with a "
+                "character class",
                 hint=False,
             )
         set2 += set2[-1:] * (len(set1) - len(set2))

@@ -50,7 +50,7 @@ class Counts:
 
 async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
     if not (o.bytes or o.chars or o.lines or o.longest or o.words):
-        wanted = ("lines", "words", "bytes")
+        wanted: tuple[str, ...] = ("lines", "words", "bytes")
     else:
         wanted = tuple(n for n in ("lines", "words", "chars", "bytes", "longest") if getattr(o, n))
     names = operands

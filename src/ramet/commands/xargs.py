@@ -76,7 +76,8 @@ def _delimiter(text: str) -> bytes:
         if text.startswith("\\"):
             raise UsageError(f"Invalid escape sequence {text} in input delimiter specification.", hint=False)
         raise UsageError(
-            f"Invalid input delimiter specification {text}: the delimiter must be either a single character or an escape sequence starting with \\.",
+            f"Invalid input delimiter specification {text}: the delimiter must be either a single character or "
+            "an escape sequence starting with \\.",
             hint=False,
         )
     body = found[1]
@@ -109,7 +110,8 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
         elif max_args is not None:
             if max_args != 1:
                 proc.complain(
-                    "warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous --max-args value"
+                    "warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous "
+                    "--max-args value"
                 )
             max_args = None
     if replace is not None and max_lines is not None:
@@ -142,9 +144,16 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
 
 
 async def _gather(
-    proc: Proc, o: XargsOptions, reader: Reader, delimiter: bytes | None, command: list[str], runner: _Runner,
-    max_args: int | None, max_lines: int | None, limit: int,
-) -> None:  # fmt: skip
+    proc: Proc,
+    o: XargsOptions,
+    reader: Reader,
+    delimiter: bytes | None,
+    command: list[str],
+    runner: _Runner,
+    max_args: int | None,
+    max_lines: int | None,
+    limit: int,
+) -> None:
     base = sum(len(encode(w)) + 1 for w in command)
     words: list[str] = []
     size, line_count, any_run = base, 0, False
