@@ -7,6 +7,6 @@ def test_my_resource(check, tmp_path):
     run_check(check, lambda: MyResource(tmp_path))
 """
 
-from ramet.testing.resource_suite import CHECKS, Check, run_check
+from ramet.testing.resource_suite import CHECKS, Check, refused, run_check
 
-__all__ = ["CHECKS", "Check", "run_check"]
+__all__ = ["CHECKS", "Check", "refused", "run_check"]
