@@ -253,8 +253,7 @@ def _filled(pieces: list[Text]) -> Callable[[Any], int] | None:
 # ------------------------------------------------------------------------------------------------------ tildes
 
 
-_TILDE: Final = re.compile(r"~([^/:]*)")
-TILDE_WORD: Final = re.compile(r"~([^/]*)")
+TILDE_WORD: Final = re.compile(r"~([^/:]*)")
 
 
 def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote) -> list[Text]:
@@ -268,7 +267,7 @@ def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote) -> list[Tex
         rest, at_start = part.text, number == 0
         while rest:
             if at_start and rest[0] == "~":
-                match = (_TILDE if assign else TILDE_WORD).match(rest)
+                match = TILDE_WORD.match(rest)
                 assert match is not None
                 if match.end() < len(rest) or last:
                     out.append(_tilde(match[1], quote))

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from ramet.core.errors import LimitExceeded, reason
+from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith import Unbound
@@ -18,6 +19,8 @@ from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Process
 from ramet.shell.interp.session import Killed, Session
+from ramet.shell.syntax.cache import parse
+from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.interp.traps import Leave, exit_trap
 from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Simple
 
@@ -35,6 +38,14 @@ def report(sh: Session, error: Exception) -> int:
         # What ends a shell ends `bash -c` with 127, any other shell with 1.
         return 127 if sh.origin == "environment" and not sh.sub_level else 1
     return error.status if isinstance(error, ShellError) else 1
+
+
+def defect(sh: Session, error: Exception) -> int:
+    """What no script should be able to cause ends its shell with a message, not the workspace with a traceback."""
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return sh.error(f"{where}{reason(error)}")
+    return sh.error(f"internal error: {type(error).__name__}: {error}", 70)
 
 
 def settle(sh: Session, result: int) -> int:
@@ -69,6 +80,10 @@ async def _run_shell(sh: Session, run: Run) -> int:
         return report(sh, error)
     except Killed as killed:
         return 128 + killed.signal
+    except (TimeUp, Cancelled):
+        raise
+    except Exception as error:
+        return defect(sh, error)
     except BaseException:
         if sh.substitutions:
             await end_substitutions(sh, 0, cancelled=True)
@@ -85,6 +100,11 @@ async def _run_shell(sh: Session, run: Run) -> int:
 async def command_text(sh: Session, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
+    if body is None and node.source.lstrip().startswith("<"):
+        try:
+            body = parse(node.source)
+        except SyntaxFailure:
+            body = None  # running it will say so
     if body is None:
         run = sh.shell.text_runner(node.source)
     elif (
