@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from ramet.commands.jq.builtins import NATIVES, PRELUDE, Halt, tostream
 from ramet.commands.jq.colours import Palette, coloured
 from ramet.commands.jq.compile import ROOT, Compiler, Run, Scope
 from ramet.commands.jq.parser import Node, parse
-from ramet.commands.jq.reader import JsonReader, ParseError, plain_numbers
+from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -216,7 +215,9 @@ class Host:
         return list(self.o.libraries)
 
 
-class _Jq:
+class Session:
+    """One jq over its inputs."""
+
     def __init__(self, proc: Proc, o: Options) -> None:
         self.proc, self.o = proc, o
         self.host = Host(proc, o)
@@ -314,13 +315,28 @@ class _Jq:
     async def values(self) -> AsyncIterator[list[Json]]:
         """The input values, in batches."""
         reader = self.host.reader = JsonReader()
+        rest: list[bytes] = []
         async for name, block in self.blocks():
             self.host.name = None if name == "<stdin>" else name
-            reader.feed(block)
+            cut = block.rfind(b"\n")
+            if cut < 0:
+                rest.append(block)
+                continue
+            head = b"".join((*rest, block[:cut]))
+            rest = [block[cut + 1 :]]
+            quick = whole_lines(head) if reader.idle else None
+            if quick is not None:
+                reader.line += len(quick)
+                self.simple = True
+                yield [event for value in quick for event in tostream(value)] if self.o.stream else quick
+                continue
+            self.simple = False
+            reader.feed(head + b"\n")
             batch = self.taken(reader, False)
             if batch:
                 yield batch
-        reader.feed(b"", True)
+        self.simple = False
+        reader.feed(b"".join(rest), True)
         batch = self.taken(reader, True)
         if batch:
             yield batch
@@ -338,6 +354,8 @@ class _Jq:
         return batch
 
     parse_error: str | None = None
+    simple = False
+    """Whether the batch at hand has only numbers that print as they were read."""
 
     async def raw_values(self) -> AsyncIterator[list[Json]]:
         rest = b""
@@ -462,7 +480,7 @@ async def jq(proc: Proc, _: None, words: list[str]) -> int:
     except OSError as error:
         proc.stderr.write(encode(f"jq: error: Could not open {error.filename or o.from_file}: {reason(error)}\n"))
         return 2
-    state = _Jq(proc, o)
+    state = Session(proc, o)
     deepest = sys.getrecursionlimit()
     sys.setrecursionlimit(max(deepest, _DEPTH))
     try:
@@ -471,7 +489,7 @@ async def jq(proc: Proc, _: None, words: list[str]) -> int:
         sys.setrecursionlimit(deepest)
 
 
-async def _execute(state: _Jq, text: str) -> int:
+async def _execute(state: Session, text: str) -> int:
     proc, o = state.proc, state.o
     try:
         run = await state.program(text)
@@ -519,19 +537,18 @@ def _copies(o: Options) -> bool:
     )
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-
-
-async def _copy(state: _Jq) -> None:
+async def _copy(state: Session) -> None:
     """`jq -c .`: the parser and writer of the standard library, a batch at a time."""
-    source = state.values()
-    async for batch in source:
+    import msgspec
+
+    lines_of = msgspec.json.Encoder().encode_lines
+    async for batch in state.values():
         if not batch:
             continue
-        text = "\n".join(map(_encode, batch))
-        if not plain_numbers(text) or "\x7f" in text:
-            text = "\n".join(map(values.dumps, batch))
-        await state.proc.emit((text + "\n").encode("utf-8", "replace"))
+        if state.simple:
+            await state.proc.emit(lines_of(batch))
+        else:
+            await state.proc.emit(("\n".join(map(values.dumps, batch)) + "\n").encode("utf-8", "replace"))
         state.any_output, state.last = True, batch[-1]
         await state.proc.budget.breathe()
         if state.parse_error is not None:

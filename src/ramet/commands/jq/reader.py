@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections.abc import Iterator
 
@@ -38,10 +37,6 @@ class JsonReader:
     def take(self, last: bool) -> Iterator[Json]:
         """The values that are complete; with `last` what is left over is an error."""
         if not last and len(self.text) < self.wait:
-            return
-        values = self._lines()
-        if values is not None:
-            yield from values
             return
         while True:
             found = _SPACE.match(self.text, self.at)
@@ -84,35 +79,33 @@ class JsonReader:
         self.line += self.text.count("\n", self.at, end)
         self.at = end
 
-    def _lines(self) -> list[Json] | None:
-        """All whole lines at once, if each is an array or object: one call of the parser instead of one per line."""
-        end = self.text.rfind("\n")
-        if end < 0 or end - self.at < 200:
-            return None
-        block = self.text[self.at : end]
-        lines = block.split("\n")
-        if not all(line and line[0] in "{[" and line[-1] in "}]" for line in lines) or not plain_numbers(block):
-            return None
-        try:
-            values: list[Json] = json.loads("[" + ",".join(lines) + "]")
-        except (ValueError, RecursionError):
-            return None
-        if len(values) != len(lines):
-            return None
-        self.line += len(lines)
-        self.at = end + 1
-        return values
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left over from what was fed."""
+        return self.at >= len(self.text)
 
 
-_ODD_NUMBERS = compile_pattern(
-    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|[0-9]{16}|-0|\\u[dD]|\x7f|NaN|Infinity", PERL, lines=Lines.TEXT
+_ODD = compile_pattern(
+    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|[0-9]{16}|-0[^.]|\\u[dD]|\x7f|NaN|Infinity", PERL, utf8=False, lines=Lines.TEXT
 )
 
 
-def plain_numbers(text: str) -> bool:
-    """Whether every number (and string) reads and prints alike here and in jq, so that no care is needed."""
-    data = text.encode("utf-8", "surrogatepass")
-    return _ODD_NUMBERS.search(data) is None
+def whole_lines(block: bytes) -> list[Json] | None:
+    """The values of a block of lines, in one call, if each line is one array or object; None when care is needed.
+
+    Numbers (and strings) that print differently here and in jq need care; so does anything that is not valid.
+    """
+    import msgspec
+
+    lines = block.split(b"\n")
+    if not all(line and line[0] in b"{[" and line[-1] in b"}]" for line in lines) or _ODD.search(block) is not None:
+        return None
+    try:
+        values: list[Json] = msgspec.json.decode(b"[" + b",".join(lines) + b"]")
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    # As many values as lines: no value can have begun on one line and ended on another.
+    return values if len(values) == len(lines) else None
 
 
 def complaint(text: str, lines_before: int = 0) -> str:

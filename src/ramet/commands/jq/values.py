@@ -277,12 +277,23 @@ def number_text(value: Json) -> str:
     return f"{sign}{digits[:point]}.{digits[point:]}"
 
 
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 def dumps(value: Json, *, sort: bool = False, ascii_only: bool = False) -> str:
     """The compact text of a value."""
     kind_ = type(value)
+    if (kind_ is dict or kind_ is list) and not sort and not ascii_only:
+        text = _compact(value)
+        # The standard encoder spells some numbers (and one character) differently.
+        if (
+            "e+" not in text
+            and "NaN" not in text
+            and "Infinity" not in text
+            and "\x7f" not in text
+            and ".0" not in text
+        ):
+            return text
     if kind_ is str:
         return quoted(value, ascii_only)
     if kind_ is int:
@@ -351,9 +362,6 @@ def parse_int(text: str) -> Json:
     if text == "-0":
         return -0.0
     return int(text) if len(text) < 400 else number(float(text))
-
-
-_decoder = json.JSONDecoder(parse_float=parse_float, parse_int=parse_int, strict=False)
 
 
 def _constant(name: str) -> Json:

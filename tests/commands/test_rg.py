@@ -1,0 +1,57 @@
+"""rg: what it searches, what it leaves out, and how it prints."""
+
+from __future__ import annotations
+
+import pytest
+from tests.commands.harness import run
+
+FILES = {
+    "a.py": b"import os\nfoo = 1\nFoo = 2\n",
+    "b.txt": b"foo bar\nbaz foo foo\n",
+    "src/c.py": b"def foo():\n    return 1\n",
+    ".hidden/d.py": b"foo hidden\n",
+    "build/e.py": b"foo built\n",
+    "bin.dat": b"foo\0bar\n",
+    ".gitignore": b"build/\n*.log\n!keep.log\n",
+    "x.log": b"foo log\n",
+    "keep.log": b"foo kept\n",
+    ".git/config": b"foo\n",
+}
+CASES = [
+    ("rg foo", b"a.py:foo = 1\nb.txt:foo bar\nb.txt:baz foo foo\nkeep.log:foo kept\nsrc/c.py:def foo():\n", 0),
+    ("rg -n foo a.py", b"2:foo = 1\n", 0),
+    ("rg -i foo a.py", b"foo = 1\nFoo = 2\n", 0),
+    ("rg -S Foo a.py", b"Foo = 2\n", 0),
+    ("rg -c foo b.txt", b"2\n", 0),
+    ("rg --count-matches foo b.txt", b"3\n", 0),
+    ("rg -l foo", b"a.py\nb.txt\nkeep.log\nsrc/c.py\n", 0),
+    ("rg -l foo -t py", b"a.py\nsrc/c.py\n", 0),
+    ("rg -l foo -T py", b"b.txt\nkeep.log\n", 0),
+    ("rg -l foo -g '*.txt'", b"b.txt\n", 0),
+    ("rg -l foo -g '!src/**' -t py", b"a.py\n", 0),
+    ("rg -l foo --hidden -t py", b".hidden/d.py\na.py\nsrc/c.py\n", 0),
+    ("rg -l foo --no-ignore", b"a.py\nb.txt\nbuild/e.py\nkeep.log\nsrc/c.py\nx.log\n", 0),
+    ("rg -o 'fo+' b.txt", b"foo\nfoo\nfoo\n", 0),
+    ("rg -r 'X' foo b.txt", b"X bar\nbaz X X\n", 0),
+    ("rg -r '$1-$1' 'f(o)o' b.txt -o", b"o-o\no-o\no-o\n", 0),
+    ("rg --vimgrep foo b.txt", b"b.txt:1:1:foo bar\nb.txt:2:5:baz foo foo\nb.txt:2:9:baz foo foo\n", 0),
+    ("rg -w foo src", b"src/c.py:def foo():\n", 0),
+    ("rg -F 'foo()'", b"src/c.py:def foo():\n", 0),
+    ("rg -v foo a.py", b"import os\nFoo = 2\n", 0),
+    ("rg -A1 import a.py", b"import os\nfoo = 1\n", 0),
+    ("rg --files -t py", b"a.py\nsrc/c.py\n", 0),
+    ("rg nosuch", b"", 1),
+    ("rg -q foo", b"", 0),
+    ("cat b.txt | rg baz", b"baz foo foo\n", 0),
+    ("rg '(?<=foo )bar' b.txt", b"foo bar\n", 0),
+    ("rg --files-without-match foo -t txt", b"", 1),
+    ("rg 'a('", b"", 2),
+    ("rg -t nosuch x", b"", 2),
+    ("rg foo nosuch.txt", b"", 2),
+]
+
+
+@pytest.mark.parametrize(("script", "out", "status"), CASES)
+def test_output_and_status(script: str, out: bytes, status: int) -> None:
+    found, err, code = run(script, FILES)
+    assert (found, code) == (out, status), err

@@ -1,0 +1,28 @@
+"""yq: jq's expressions over YAML."""
+
+from __future__ import annotations
+
+import pytest
+from tests.commands.harness import run
+
+pytest.importorskip("yaml")
+
+FILE = b"name: demo\nports:\n  - 80\n  - 443\nnested:\n  key: value\n"
+CASES = [
+    ("yq .name f.yaml", b"demo\n", 0),
+    ("yq '.ports[0]' f.yaml", b"80\n", 0),
+    ("yq .nested f.yaml", b"key: value\n", 0),
+    ("yq -o json .ports f.yaml", b"[\n  80,\n  443\n]\n", 0),
+    ("yq -c . f.yaml", b'{"name":"demo","ports":[80,443],"nested":{"key":"value"}}\n', 0),
+    ("yq '.name = \"x\" | .name' f.yaml", b"x\n", 0),
+    ("yq -i '.name = \"new\"' f.yaml ; yq .name f.yaml", b"new\n", 0),
+    ("yq -n '{a: 1}'", b"a: 1\n", 0),
+    ("yq '.[' f.yaml", b"", 1),
+    ("yq . nosuch.yaml", b"", 1),
+]
+
+
+@pytest.mark.parametrize(("script", "out", "status"), CASES)
+def test_output_and_status(script: str, out: bytes, status: int) -> None:
+    found, err, code = run(script, {"f.yaml": FILE})
+    assert (found, code) == (out, status), err
