@@ -19,9 +19,9 @@ from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Process
 from ramet.shell.interp.session import Killed, Session
+from ramet.shell.interp.traps import Leave, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.interp.traps import Leave, exit_trap
 from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Simple
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
