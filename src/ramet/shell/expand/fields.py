@@ -104,8 +104,8 @@ class Fields:
                 self._glob(text, text)
         else:
             text = "".join([piece for piece, _ in pieces])
-            bare = "".join([piece if not quoted else "" for piece, quoted in pieces])
-            if bare and ACTIVE(bare):
+            bare = "".join([piece if not quoted else "x" for piece, quoted in pieces])
+            if ACTIVE(bare):
                 self._glob(text, "".join([escape(piece) if quoted else piece for piece, quoted in pieces]))
             else:
                 self.done.append(text)

@@ -279,9 +279,10 @@ def _at(node: Param) -> Apply:
 
 def _length(node: Param) -> Apply:
     label = node.name
+    array = node.subscript in ("@", "*")
 
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
-        if found is None:
+        if found is None or (array and not found and host.nounset and host.vars.get(label) is None):
             unbound(host, label)
             return "0"
         return str(len(found))

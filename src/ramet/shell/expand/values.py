@@ -47,6 +47,7 @@ class Indexed:
         self.items[index] = value
 
     def unset(self, index: int) -> None:
+        self.blank = False
         if self.items.pop(index, None) is not None and index == self.top - 1:
             self.top = max(self.items, default=-1) + 1
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ramet.core import paths
-from ramet.core.errors import LimitExceeded, RametError, reason
+from ramet.core.errors import LimitExceeded, RametError, fail, reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import Exec, Proc
 from ramet.core.streams import Reader, Writer
-from ramet.shell.interp.descriptors import Description
+from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
 
@@ -238,25 +238,21 @@ def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
 
 
 async def _run_child(child: Session, argv: list[str]) -> int:
-    """A program started by a program: functions and aliases do not exist for it, builtins do as programs."""
+    """A program started by a program: functions and aliases do not exist for it, builtins do as programs.
+
+    ENOENT, as an exception, when there is no such program.
+    """
     from ramet.shell.interp.subshell import run_shell
 
+    name = argv[0] if argv else ""
+    if "/" not in name and await search(child, name) is None:
+        await release_all(child.fds)
+        raise fail(errno.ENOENT, name)
+
     async def body(sh: Session) -> int:
-        name = argv[0] if argv else ""
-        if "/" not in name and sh.hashed.get(name) is None and await search(sh, name) is None:
-            raise _missing(name)
         return await run_external(sh, argv)
 
-    try:
-        return await run_shell(child, body)
-    except Killed as killed:
-        return 128 + killed.signal
+    return await run_shell(child, body)
 
 
 AS_PROGRAMS: Final = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
-
-
-def _missing(name: str) -> OSError:
-    from ramet.core.errors import fail
-
-    return fail(errno.ENOENT, name)

@@ -281,6 +281,11 @@ class Session:
             setattr(self, name, on)
             if name in ("xtrace", "noexec"):
                 self.rewatch()
+            elif name == "posix" and on is not ("POSIXLY_CORRECT" in self.vars):
+                if on:
+                    self.vars["POSIXLY_CORRECT"] = "y"
+                else:
+                    self.store.unset("POSIXLY_CORRECT")
 
     def shopt(self, name: str) -> bool:
         return name in self.shopts

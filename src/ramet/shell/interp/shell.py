@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.core.fs import FileSystem
-from ramet.core.limits import DEFAULT_LIMITS, Budget, Limits
+from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import Exec, User
 from ramet.core.streams import Null, Reader, Writer
@@ -195,6 +195,10 @@ class Shell:
             session.status = 128 + killed.signal
             if last:
                 await self._last_words(session)
+        except (TimeUp, Cancelled):
+            raise
+        except Exception as error:
+            session.status = subshell.defect(session, error)
         return session.status
 
     async def _close_all(self, session: Session) -> None:
