@@ -145,6 +145,10 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
         def single(lines: list[bytes]) -> list[bytes]:
             if index == 0:
                 return [line.partition(delim)[0] for line in lines]
+            try:
+                return [line.split(delim, limit)[index] for line in lines]
+            except IndexError:
+                pass  # some line has fewer fields: look at each
             out: list[bytes] = []
             add = out.append
             for line in lines:

@@ -11,6 +11,8 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from operator import eq
 from typing import IO, Any
 
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, shown, value
@@ -398,15 +400,36 @@ class Order:
     reverse: bool
     last_resort: bool
     last_reverse: bool
+    number: Callable[[list[Line]], list[str]] | None = None
+    """Where the one key is a number: the words that hold it, for all lines at once."""
 
-    def sort(self, lines: list[Line]) -> None:
+    def sort(self, lines: list[Line], simple: bool = False) -> None:
+        """In place; `simple` says that the text is ASCII without odd spaces."""
         if self.key is None:
             lines.sort(reverse=self.reverse)
+            return
+        if simple and self.number is not None and (numbers := _plain_numbers(lines, self.number)) is not None:
+            self._sort_numbers(lines, numbers)
             return
         if self.last_resort:
             lines.sort(reverse=self.last_reverse)
             # A reversed stable sort keeps equal elements in their order, which is what the first pass made.
         lines.sort(key=self.key, reverse=self.reverse)
+
+    def _sort_numbers(self, lines: list[Line], numbers: list[int]) -> None:
+        """By number; only lines with equal numbers are compared any further."""
+        places = sorted(range(len(lines)), key=numbers.__getitem__, reverse=self.reverse)
+        found = [lines[i] for i in places]
+        if self.last_resort:
+            ordered = [numbers[i] for i in places]
+            same = bytes(map(eq, ordered, islice(ordered, 1, None)))
+            at = same.find(1)
+            while at >= 0:
+                end = same.find(0, at)
+                stop = len(found) if end < 0 else end + 1
+                found[at:stop] = sorted(found[at:stop], reverse=self.last_reverse)
+                at = same.find(1, stop)
+        lines[:] = found
 
     def merge_key(self) -> Callable[[Line], Any]:
         """One key that orders as both passes of `sort` do."""
@@ -418,6 +441,44 @@ class Order:
             return lambda line: wrap(key(line))
         tail: Callable[[Any], Any] = _Reversed if self.last_reverse else lambda x: x
         return lambda line: (wrap(key(line)), tail(line))
+
+
+def _plain_numbers(lines: list[Line], words: Callable[[list[Line]], list[str]]) -> list[int] | None:
+    """The numbers of all lines when every one is a plain integer; None when some need the exact way."""
+    try:
+        found = words(lines)
+        joined = "".join(found)
+        if not (joined.isdigit() or joined.replace("-", "").isdigit()) or not joined.isascii():
+            return None
+        return list(map(int, found))
+    except (ValueError, IndexError):
+        return None
+
+
+def _blank_words(field: int) -> Callable[[list[Line]], list[str]]:
+    index = field - 1
+
+    return lambda lines: [line.split(None, field)[index] for line in lines]
+
+
+_ODD_SPACES = (b"\r", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+"""What str.split takes for space and a blank is not; with these in the data the exact way is taken."""
+
+
+def _number_words(
+    key: Key | None, separator: str | None, ordering: frozenset[str]
+) -> Callable[[list[Line]], list[str]] | None:
+    """How to find the number of a single numeric key in many lines at once."""
+    if "n" not in ordering or ordering - {"n", "r", "b"}:
+        return None
+    if key is None:
+        return _blank_words(1)
+    if key.first_char != 1 or key.last_char != 0 or (key.last_field is not None and key.last_field < key.first_field):
+        return None
+    if separator is None:
+        return _blank_words(key.first_field)
+    find = region(key, separator)
+    return lambda lines: [find(line) for line in lines]
 
 
 def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
@@ -433,6 +494,8 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
         if plain:
             return Order(None, o.reverse, False, False)
         compare = comparer(defaults, salt)
+        if words := _number_words(None, separator, defaults):
+            return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse, words)
         if "b" in defaults and compare is None:
             return Order(lambda line: line.lstrip(" \t\n"), o.reverse, not o.stable and not o.unique, o.reverse)
         if "b" in defaults and compare is not None:
@@ -444,7 +507,9 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
     if all(r == parts[0][1] for _, r in parts):
         functions = [f for f, _ in parts]
         if len(functions) == 1:
-            return Order(functions[0], parts[0][1], last_resort, o.reverse)
+            return Order(
+                functions[0], parts[0][1], last_resort, o.reverse, _number_words(keys[0], separator, keys[0].ordering)
+            )
         if len(functions) == 2:
             a, b = functions
             return Order(lambda line: (a(line), b(line)), parts[0][1], last_resort, o.reverse)
@@ -563,14 +628,19 @@ async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], 
             except OSError as error:
                 proc.complain(f"cannot read: {shown(word)}: {reason(error)}")
                 return 2
-            async for block in line_blocks(reader, end):
-                held.append(block if block.endswith(end) else block + end)
+            last = end
+            while block := await reader.read():
+                held.append(block)
+                last = block[-1:]
                 size += len(block)
                 # A line costs several times its bytes while it is being sorted.
-                if size * 3 > proc.budget.limits.sort_memory:
-                    runs.append(_spill(_sorted(held, order, delim, o.unique), delim))
-                    held, size = [], 0
+                if size * 3 > proc.budget.limits.sort_memory and end in block:
+                    whole, rest = _cut_at_line(held, end)
+                    runs.append(_spill(_sorted(whole, order, delim, o.unique), delim))
+                    held, size = rest, sum(map(len, rest))
                 await proc.budget.breathe()
+            if last != end:
+                held.append(end)
             await proc.close(reader)
         lines = _sorted(held, order, delim, o.unique)
         held = []
@@ -583,13 +653,23 @@ async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], 
             run.close()
 
 
+def _cut_at_line(held: list[bytes], end: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Blocks up to the last line end, and what begins the next line; the last block holds a line end."""
+    cut = held[-1].rfind(end) + 1
+    return [*held[:-1], held[-1][:cut]], [held[-1][cut:]]
+
+
 def _sorted(held: list[bytes], order: Order, delim: str, unique: bool) -> list[Line]:
-    lines = b"".join(held).decode("latin-1").split(delim)
+    data = b"".join(held)
+    ascii_only = data.isascii()
+    simple = ascii_only and order.number is not None and not any(space in data for space in _ODD_SPACES)
+    lines = data.decode("ascii" if ascii_only else "latin-1").split(delim)
+    del data
     lines.pop()
     if unique and order.key is None:
         # Equal lines are the same line: sorting the distinct ones is the same and less.
         return sorted(set(lines), reverse=order.reverse)
-    order.sort(lines)
+    order.sort(lines, simple)
     return _distinct(lines, order.key) if unique else lines
 
 

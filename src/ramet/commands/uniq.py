@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
+from operator import eq
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
 from ramet.commands.inputs import parse_count
@@ -87,6 +88,15 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
         lines = block.split(end)
         if not lines[-1]:
             lines.pop()
+        if counting and plain and lines and not any(map(eq, lines, islice(lines, 1, None))) and lines[0] != held_key:
+            # No two neighbours are equal: each line is a group of its own.
+            if held_key is not None:
+                groups.add(held[0], count)
+            groups.add_singles(lines[:-1])
+            held, held_key, count = [lines[-1]], lines[-1], 1
+            await groups.flush()
+            await proc.budget.breathe()
+            continue
         for this, members in groupby(lines, key):
             if counting:
                 first = this if plain else next(members)
@@ -151,6 +161,16 @@ class _Groups:
         if self.only_unique and count > 1:
             return
         self.parts.append(b"%7d %s" % (count, line) if self.o.count else line)
+
+    def add_singles(self, lines: list[bytes]) -> None:
+        """Many groups of one line each."""
+        if self.only_repeated or not lines:
+            return
+        if self.o.count:
+            joined = (self.end + b"      1 ").join(lines)
+            self.parts.append(b"      1 " + joined)
+        else:
+            self.parts.extend(lines)
 
     def add_all(self, lines: list[bytes]) -> None:
         if self.o.all_repeated:
