@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ramet.core import paths
-from ramet.core.errors import LimitExceeded, RametError, fail, reason
+from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import Exec, Proc
@@ -158,7 +158,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         stdin=sh.reader(0),
         stdout=sh.writer(1),
         stderr=sh.writer(2),
-        run=_runner(sh),
+        run=_runner(sh, str(argv[0])),
         budget=sh.budget,
         now=shell.now,
         fds=fds,
@@ -191,7 +191,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         return 70
 
 
-def _runner(sh: Session) -> Any:
+def _runner(sh: Session, parent: str) -> Any:
     """`proc.run`: another command by this shell's lookup, in a shell of its own."""
 
     async def run(
@@ -215,7 +215,7 @@ def _runner(sh: Session) -> Any:
             child.vars["PWD"] = str(cwd)
         if env is not None:
             _use_environment(child, env)
-        return await _run_child(child, list(argv))
+        return await _run_child(child, list(argv), parent)
 
     return run
 
@@ -237,17 +237,16 @@ def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
     sh.hashed.clear()
 
 
-async def _run_child(child: Session, argv: list[str]) -> int:
-    """A program started by a program: functions and aliases do not exist for it, builtins do as programs.
-
-    ENOENT, as an exception, when there is no such program.
-    """
+async def _run_child(child: Session, argv: list[str], parent: str) -> int:
+    """A program started by a program (`parent`): functions and aliases do not exist for it, builtins do as programs."""
     from ramet.shell.interp.subshell import run_shell
 
     name = argv[0] if argv else ""
     if "/" not in name and await search(child, name) is None:
+        shown = name if parent == "xargs" else f"\u2018{name}\u2019"
+        child.err(f"{parent}: {shown}: No such file or directory\n")
         await release_all(child.fds)
-        raise fail(errno.ENOENT, name)
+        return 127
 
     async def body(sh: Session) -> int:
         return await run_external(sh, argv)
