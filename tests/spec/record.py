@@ -32,7 +32,7 @@ _DRIVER = """
 for script in /cases/*.sh; do
     out=${script%.sh}
     rm -rf /tmp/case; mkdir /tmp/case; cd /tmp/case
-    timeout 10 bash "$script" < /dev/null > "$out.out" 2> "$out.err"
+    timeout 10 env -u OLDPWD bash "$script" < /dev/null > "$out.out" 2> "$out.err"
     echo $? > "$out.status"
 done
 """
