@@ -1,0 +1,166 @@
+"""File types as text: `cat`, `head`, `tail`, `grep` and `wc` of Parquet, XLSX, PDF and gzip show what is inside.
+
+The commands are the ordinary ones; they look at the tree through `RenderedFS`, which gives such files as text. Turn it
+on with `enable(ws)`. What a type needs beyond the standard library is an extra, and its absence is an error that names
+it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.core.errors import missing_extra
+from ramet.core.fs import FileSystem, Open
+from ramet.core.limits import Limits
+from ramet.core.paths import Path
+from ramet.core.proc import Exec, Proc
+from ramet.core.resource import Whole
+from ramet.core.stat import Kind, Stat
+from ramet.core.streams import FileStream, IteratorReader, Reader
+
+if TYPE_CHECKING:
+    from ramet.workspace.workspace import Workspace
+
+COMMANDS: Final = ("cat", "head", "tail", "grep", "wc")
+Render = Callable[[bytes], Iterator[bytes]]
+
+
+def _parquet(data: bytes) -> Iterator[bytes]:
+    """Rows as JSON lines."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise missing_extra("parquet", "reading Parquet files") from None
+    for batch in parquet.ParquetFile(io.BytesIO(data)).iter_batches():
+        rows = [json.dumps(row, default=str, ensure_ascii=False) for row in batch.to_pylist()]
+        yield ("\n".join(rows) + "\n").encode() if rows else b""
+
+
+def _xlsx(data: bytes) -> Iterator[bytes]:
+    """Sheets one after the other, as CSV under a heading."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise missing_extra("xlsx", "reading XLSX files") from None
+    book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+    for sheet in book.worksheets:
+        text = io.StringIO()
+        text.write(f"# {sheet.title}\n")
+        writer = csv.writer(text, lineterminator="\n")
+        for row in sheet.iter_rows(values_only=True):
+            writer.writerow(["" if cell is None else cell for cell in row])
+        yield text.getvalue().encode()
+
+
+def _pdf(data: bytes) -> Iterator[bytes]:
+    """The text of each page."""
+    try:
+        from pypdf import PdfReader
+    except ImportError:
+        raise missing_extra("pdf", "reading PDF files") from None
+    for page in PdfReader(io.BytesIO(data)).pages:
+        yield (page.extract_text().rstrip() + "\n").encode()
+
+
+WHOLE: Final[dict[str, Render]] = {".parquet": _parquet, ".xlsx": _xlsx, ".pdf": _pdf}
+SUFFIXES: Final = (*WHOLE, ".gz")
+
+
+async def _gunzipped(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Streaming: what is decompressed is given on at once. Several members in one file are one text."""
+    inflate = zlib.decompressobj(wbits=31)
+    async for block in blocks:
+        while block:
+            data = inflate.decompress(block, 1 << 20)
+            if data:
+                yield data
+            block = inflate.unconsumed_tail
+            if inflate.eof:
+                block = inflate.unused_data
+                inflate = zlib.decompressobj(wbits=31)
+
+
+class RenderedStream(FileStream):
+    """A rendered file, read from its beginning."""
+
+    __slots__ = ("_at", "_source")
+
+    def __init__(self, source: AsyncIterator[bytes]) -> None:
+        super().__init__()
+        self._source: Reader = IteratorReader(source)
+        self._at = 0
+
+    async def _fill(self) -> bytes:
+        block = await self._source.read()
+        self._at += len(block)
+        return block
+
+    def tell(self) -> int:
+        return self._at - (len(self._buffer) - self._pos)
+
+    async def stat(self) -> Stat:
+        return Stat(Kind.FIFO)  # no size and no seeking: commands read it like a pipe
+
+    async def close(self) -> None:
+        await super().close()
+        await self._source.close()
+
+
+class RenderedFS(Whole):
+    """A tree in which files of known types are their text. Everything else is what it was."""
+
+    def __init__(self, inner: FileSystem, limits: Limits) -> None:
+        self._inner, self._limits = inner, limits
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def stat(self, path: Path, follow: bool = False) -> Stat:
+        stat = await self._inner.stat(path, follow)
+        return stat._replace(size=None, version=None) if path.endswith(SUFFIXES) and stat.is_file else stat
+
+    async def open(self, path: Path, how: Open = Open.READ) -> FileStream:
+        if how is Open.READ and path.endswith(SUFFIXES):
+            await (await self._inner.open(path)).close()  # errors first, under the file's own name
+            return RenderedStream(self.read(path))
+        return await self._inner.open(path, how)
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        blocks = self._inner.read(path)
+        if path.endswith(".gz"):
+            async for block in _gunzipped(blocks):
+                yield block
+            return
+        data = await IteratorReader(blocks).read_all(self._limits.string_bytes)
+        for block in WHOLE[path[path.rfind(".") :]](data):
+            yield block
+
+    async def read_bytes(self, path: Path) -> bytes:
+        if path.endswith(SUFFIXES):
+            return b"".join([block async for block in self.read(path)])
+        return b"".join([block async for block in self._inner.read(path)])
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        return [entry async for entry in self._inner.scan(path)]
+
+
+def enable(ws: Workspace) -> None:
+    """Let the reading commands of a workspace show what is inside of known file types."""
+    for name in COMMANDS:
+        ordinary = ws.commands[name]
+        for suffix in SUFFIXES:
+            ws.commands.add(name, _rendering(ordinary), suffix=suffix)
+
+
+def _rendering(ordinary: Exec) -> Exec:
+    async def run(proc: Proc) -> int:
+        seen: Any = RenderedFS(proc.fs, proc.budget.limits)
+        return await ordinary(replace(proc, fs=seen))
+
+    return run
