@@ -83,7 +83,7 @@ ERRORS: list[tuple[str, list[str]]] = [
     ("echo $((1 + (2)", ["line 1: unexpected EOF while looking for matching `)'"]),
     ("a[1", ["line 1: unexpected EOF while looking for matching `]'"]),
     ("((1+", ["line 1: unexpected EOF while looking for matching `)'"]),
-    ('(( "a', ["line 1: unexpected EOF while looking for matching `)'"]),
+    ('(( "a', ["line 1: unexpected EOF while looking for matching `\"'"]),
     ("for ((a;b;c", ["line 1: unexpected EOF while looking for matching `)'"]),
     ("let x=(1", ["line 1: unexpected EOF while looking for matching `)'"]),
     (

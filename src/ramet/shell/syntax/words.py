@@ -220,9 +220,10 @@ class WordReader(Scanner):
             elif c == "\\":
                 pos += 1
             else:
-                pos = self._quote_end(c, pos)
-                if pos < 0:
-                    return -1
+                end = self._quote_end(c, pos)
+                if end < 0:
+                    raise self.missing(c, pos)
+                pos = end
             pos += 1
         return -1
 
