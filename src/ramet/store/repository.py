@@ -18,6 +18,7 @@ from ramet.store.checkout import Receipt, checkout
 from ramet.store.diff import Difference, compare
 from ramet.store.ids import SIZE, ChunkId, RevisionId, TreeId, chunk_id, revision_id, tree_id
 from ramet.store.lazy import LazyTree
+from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
 from ramet.store.objects import Objects, open_objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Entry, Refs
@@ -37,6 +38,18 @@ class Report:
     @property
     def ok(self) -> bool:
         return not self.damaged and not self.affected
+
+
+@dataclass(frozen=True)
+class MergeResult:
+    """The merge revision, or why there is none."""
+
+    revision: Revision | None
+    conflicts: tuple[MergeConflict, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.conflicts
 
 
 class Repository:
@@ -164,6 +177,81 @@ class Repository:
         )  # fmt: skip
         self.commit(name, entry, revision, "revert")
         return revision
+
+    def revert_paths(self, name: str, spec: str, paths: list[str]) -> Revision:
+        """A new tip in which these paths are what they were in a past revision; everything else stays."""
+        self.prove()
+        target, head, entry = self.find(name, spec), self.find(name), self._living(name)
+        writer = self.writer()
+        drafts = Drafts(self.packs.read, writer)
+        mounts = list(head.mounts)
+        for number, mount in enumerate(mounts):
+            top = mount.prefix.rstrip("/")
+            inside = [path[len(top) :] for path in paths if path.startswith(top + "/")]
+            past = next((m.tree for m in target.mounts if m.prefix == mount.prefix), None)
+            if inside and mount.tree is not None:
+                tree: TreeId = mount.tree
+                for path in inside:
+                    tree = graft(drafts, tree, past, path.strip("/").split("/"))
+                mounts[number] = replace(mount, tree=tree)
+        writer.finish()
+        revision = replace(
+            head, seq=head.seq + 1, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}",
+            time=self.clock(), message=f"revert {', '.join(paths)} to {target.name}", diff=None,
+        )  # fmt: skip
+        self.commit(name, entry, revision, "revert")
+        return revision
+
+    def merge(self, name: str, other: str, message: str = "") -> MergeResult:
+        """Bring the head of another workspace into this one: a revision with two parents, or the conflicts."""
+        self.prove()
+        entry, ours, theirs = self._living(name), self.find(name), self.find(other)
+        base = self.common_ancestor(ours, theirs)
+        if base is not None and base.id == theirs.id:
+            return MergeResult(ours)
+        writer = self.writer()
+        mounts: list[MountState] = []
+        conflicts: list[MergeConflict] = []
+        old = {m.prefix: m.tree for m in base.mounts} if base is not None else {}
+        yours = {m.prefix: m for m in theirs.mounts}
+        for mount in ours.mounts:
+            their = yours.pop(mount.prefix, None)
+            tree = mount.tree
+            if their is not None and (tree is not None or their.tree is not None):
+                merged = merge_trees(self.packs.read, writer, old.get(mount.prefix), tree, their.tree)
+                top = mount.prefix.rstrip("/")
+                conflicts.extend(replace(conflict, path=top + conflict.path) for conflict in merged.conflicts)
+                tree = merged.tree
+            mounts.append(replace(mount, tree=tree))
+        mounts.extend(yours.values())
+        if conflicts:
+            writer.abandon()
+            return MergeResult(None, tuple(conflicts))
+        writer.finish()
+        revision = replace(
+            ours, seq=ours.seq + 1, parents=(ours.id, theirs.id), mounts=tuple(mounts), lineage=f"merge:{theirs.name}",
+            time=self.clock(), message=message or f"merge {theirs.name}", diff=None,
+        )  # fmt: skip
+        self.commit(name, entry, revision, "merge")
+        return MergeResult(revision)
+
+    def common_ancestor(self, one: Revision, other: Revision) -> Revision | None:
+        """The newest revision that both come from."""
+        mine = self._ancestors(one)
+        for identity, revision in self._ancestors(other).items():
+            if identity in mine:
+                return revision
+        return None
+
+    def _ancestors(self, start: Revision) -> dict[RevisionId, Revision]:
+        found: dict[RevisionId, Revision] = {}
+        pending = [start]
+        while pending:
+            revision = pending.pop(0)
+            if revision.id not in found:
+                found[revision.id] = revision
+                pending.extend(self.read_revision(parent) for parent in revision.parents)
+        return found
 
     # ----------------------------------------------------------------------------------------- reading trees
 

@@ -26,7 +26,7 @@ from ramet.store.diff import Difference, summary
 from ramet.store.objects import Objects
 from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
-from ramet.store.repository import Report, Repository, kernel_chunk
+from ramet.store.repository import MergeResult, Report, Repository, kernel_chunk
 from ramet.store.revisions import MountState, Revision
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.saving import save_resource
@@ -117,8 +117,15 @@ class StoredWorkspaceRef:
     def fork(self, revision: str | None, new_name: str) -> Revision:
         return self._repository.fork(self.name, revision, new_name)
 
-    def revert(self, revision: str, message: str = "") -> Revision:
+    def revert(self, revision: str, message: str = "", paths: list[str] | None = None) -> Revision:
+        """A new tip with the content of a past revision: all of it, or only these paths."""
+        if paths:
+            return self._repository.revert_paths(self.name, revision, [str(parse(path)) for path in paths])
         return self._repository.revert(self.name, revision, message)
+
+    def merge(self, other: str, message: str = "") -> MergeResult:
+        """Bring another workspace's head into this one. Conflicts come back as data and change nothing."""
+        return self._repository.merge(self.name, other, message)
 
     def checkout(self, target: str, revision: str | None = None, prefix: str = "/") -> Any:
         return self._repository.checkout(self._repository.find(self.name, revision), prefix, target)
