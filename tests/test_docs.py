@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -28,6 +29,15 @@ def blocks(language: str) -> list[tuple[str, str]]:
 def test_python_blocks_run(where: str, code: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, f"{where}:\n{done.stderr}"
+
+
+@pytest.mark.parametrize("name", ["commands.md", "errors.md"])
+def test_reference_pages_are_up_to_date(name: str) -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None and spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    assert (ROOT / "docs" / name).read_text() == generate.PAGES[name](), "run `make docs`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
