@@ -35,7 +35,7 @@ _SPARSE = 2048
 class Matcher:
     """A compiled pattern. Positions are byte offsets; context before `pos` counts for anchors and word boundaries."""
 
-    __slots__ = ("_ascii", "_bulk", "_dense", "_wide", "groups", "literal", "same", "warnings")
+    __slots__ = ("_ascii", "_bulk", "_dense", "_wide", "folded", "groups", "literal", "same", "warnings")
 
     def __init__(self, groups: int, literal: bytes | None, warnings: tuple[str, ...], same: bool) -> None:
         self.groups = groups
@@ -48,6 +48,8 @@ class Matcher:
         self._wide: MatchEngine | None = None
         self._bulk: MatchEngine | None = None
         self._dense = False
+        self.folded: bytes | None = None
+        """The same in lower case, if it is a plain search for ASCII that ignores case."""
 
     def _make(self, ascii_only: bool) -> MatchEngine:
         raise NotImplementedError
@@ -130,10 +132,15 @@ class Matcher:
     def count_lines(self, block: bytes, start: int = 0, stop: int | None = None) -> int:
         """How many lines of a block hold a match."""
         pos, end, count = start, len(block) if stop is None else stop, 0
-        literal = self.literal if self.literal and b"\n" not in self.literal else None
+        literal, folds = self.literal, False
+        if literal is None and self.folded is not None and block.isascii():
+            literal, folds = self.folded, True
+        if not literal or b"\n" in literal:
+            literal = None
         if self._dense and literal is not None:
-            count = _count_dense(block[start:end] if start or end < len(block) else block, literal)
-            self._dense = (end - start) < _SPARSE * count
+            count = _count_dense(block, literal, folds, start, end)
+            if end - start > 4 * _SPARSE:
+                self._dense = (end - start) < _SPARSE * count
             return count
         search, find = self.bulk(block).search, block.find
         while pos < end:
@@ -148,13 +155,14 @@ class Matcher:
                 break
             if count & 63 == 0 and literal is not None and (pos - start) < _SPARSE * count:
                 self._dense = True
-                return count + _count_dense(block[pos:end], literal)
+                return count + _count_dense(block, literal, folds, pos, end)
         return count
 
 
-def _count_dense(block: bytes, literal: bytes) -> int:
+def _count_dense(block: bytes, literal: bytes, folds: bool, start: int, end: int) -> int:
     """How many lines hold the literal, when so many do that one call for all is cheaper than one for each."""
-    return len(re.findall(re.escape(literal) + b".*", block))
+    pattern = re.compile(re.escape(literal) + b"().*")
+    return len(pattern.findall(block.lower() if folds else block, start, end))
 
 
 def after_char(data: bytes, pos: int) -> int:
@@ -179,6 +187,8 @@ class _PosixMatcher(Matcher):
         super().__init__(parsed.groups, plain, parsed.warnings, not utf8 or plain is not None)
         self._parsed, self._lines, self._icase, self._seconds = parsed, lines, icase, seconds
         self._coding = Coding.UTF8 if utf8 else Coding.BYTES
+        if text and plain is None and text.isascii():
+            self.folded = text.lower().encode()
 
     def _make(self, ascii_only: bool) -> MatchEngine:
         if self.literal is not None:

@@ -86,7 +86,7 @@ class JsonReader:
 
 
 _ODD = compile_pattern(
-    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|[0-9]{16}|-0[^.]|\\u[dD]|\x7f|NaN|Infinity", PERL, utf8=False, lines=Lines.TEXT
+    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|[^.0-9][0-9]{16}|-0[^.]|\\u[dD]|\x7f|NaN|Infinity", PERL, utf8=False, lines=Lines.TEXT
 )
 
 
