@@ -150,7 +150,7 @@ class Scripts:
         return "read -r y <<< " + self.word(1)
 
     def simple(self, depth: int) -> str:
-        kind = self.random.randrange(14)
+        kind = self.random.randrange(22)
         if kind < 4:
             return f'printf "<%s>" {self.words(depth)}; echo'
         if kind == 4:
@@ -175,7 +175,33 @@ class Scripts:
         if kind == 12:
             self.files += 1
             return f"echo {self.word(depth)} > f{self.files}; cat f{self.files}; wc -c < f{self.files}"
-        return f"cat <<E\n[{self.param(1)}] $((n + 1)) \\$x\nE"
+        if kind == 13:
+            return f"cat <<E\n[{self.param(1)}] $((n + 1)) \\$x\nE"
+        return self.rare(kind, depth)
+
+    def rare(self, kind: int, depth: int) -> str:
+        """Builtins and forms that scripts use less often."""
+        word = self.word(depth)
+        if kind == 14:
+            return f"printf -v c '%s-%s' {word} {self.word(0)}; echo \"$c\""
+        if kind == 15:
+            return 'for k in "${!arr[@]}"; do echo "$k=${arr[k]}"; done; unset \'arr[0]\'; echo ${#arr[@]}'
+        if kind == 16:
+            return f"IFS={self.pick([':', ',', chr(39) + ' ' + chr(39)])}; set -- $b $c {word}; echo $#; unset IFS"
+        if kind == 17:
+            return f"( set -{self.pick(['e', 'u', 'f', 'eu'])}; echo {word}; {self.test(0)}; echo in ); echo s=$?"
+        if kind == 18:
+            inner, outer = self.pick(["1", "$x", "$((n+1))", "${a%c}"]), self.pick(["$a", "${#b}", "x"])
+            return f"eval 'y={inner}; echo $y'; eval \"echo {outer}\""
+        if kind == 19:
+            glob = self.pick(["g*", "g?.x", "g[12].x", "*.none", "[a-z]1.x", "g{1,3}.x"])
+            return f"touch g1.x g2.x; echo {glob}; rm -f g?.x"
+        if kind == 20:
+            pattern = self.pick(["^a", "([a-z]+)", "[0-9]+$", "^(.)(.*)$", " "])
+            return f"re='{pattern}'; if [[ {word} =~ $re ]]; then printf '(%s)' \"${{BASH_REMATCH[@]}}\"; echo; fi"
+        return (
+            f"{{ echo {word}; echo err >&2; }} {self.pick(['2>&1', '2>/dev/null', '2>&1 | sort', '> o1 2>&1; cat o1'])}"
+        )
 
     def statement(self, depth: int) -> str:
         kind = self.random.randrange(12) if depth > 0 else 0
