@@ -357,21 +357,37 @@ class _Run:
     async def tree(self, top: Path, prefix: str) -> None:
         if self.o.with_name is None:
             self.show_name = True
+        rejects, fs, out, budget = self.rejects(), self.proc.fs, self.proc.stdout, self.proc.budget
+        count = 0
         async for path, name in self.walk(top, prefix):
-            if self.o.quiet and self.selected:
-                return
+            count += 1
+            if not count & 15:
+                await budget.breathe()
             try:
-                data = await ops.read_bytes(self.proc.fs, path)
+                data = await ops.read_bytes(fs, path)
             except OSError as error:
                 self.fail(name, error)
+                continue
+            if rejects is not None and rejects(data):
                 continue
             search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
             if data:
                 search.feed(data)
             self.report(search, name)
-            if self.proc.stdout.full:
-                await self.proc.stdout.drain()
-            await self.proc.budget.breathe()
+            if out.full:
+                await out.drain()
+            if self.o.quiet and self.selected:
+                return
+
+    def rejects(self) -> Callable[[bytes], bool] | None:
+        """A cheap test for files with nothing to print, as most files of a tree; None when all print something."""
+        plan = self.plan
+        if plan.select is None or plan.invert or plan.count or self.o.list_files == "without" or plan.delim != b"\n":
+            return None
+        select, literal = plan.select, plan.select.literal
+        if literal is not None:
+            return lambda data: literal not in data
+        return lambda data: b"\0" not in data and select.bulk(data).search(data, 0) is None
 
     async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
         """The files of a tree that the globs leave, in order, with the names to print."""
