@@ -288,6 +288,8 @@ def _single_variable(parts: tuple[Part, ...]) -> str | None:
 def _plan(word: Word) -> tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]:
     """One word: (wait, constant, function to its one field, function that appends its fields)."""
     parts = word.parts
+    if len(parts) == 1 and type(first := parts[0]) is Literal and first.text[0] != "~" and one_field(parts):
+        return False, first.text, None, None
     if one_field(parts):
         piece = concat([part_text(part, False, None) for part in parts])
         return piece.wait, piece.const, piece.run, None
@@ -478,8 +480,8 @@ def words(sources: Sequence[Word]) -> Words:
         return Words(True, waiting)
     if all(append is None for _, _, _, append in plans):
         # Every word is one field: the common `cmd const "$x"`.
-        singles = [single for _, _, single, _ in plans if single is not None]
-        return Words(False, lambda host: [single(host) for single in singles])
+        pairs = [(constant, single) for _, constant, single, _ in plans]
+        return Words(False, lambda host: [fixed if single is None else single(host) for fixed, single in pairs])
 
     def run(host: Any) -> list[str]:
         out: list[str] = []

@@ -38,10 +38,22 @@ class Assign(NamedTuple):
     wait: bool
     run: Callable[[Session], Any]
     word: Callable[[Session], Any]
-    name: str
-    shown: Callable[[Session], str]
-    literal: str | None = None
-    """An array as text: what stands in the environment of a command it is put before."""
+    node: Assignment
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def shown(self) -> str:
+        """What a trace shows before the value."""
+        subscript = "" if self.node.subscript is None else "[]"
+        return f"{self.node.name}{subscript}{'+' if self.node.append else ''}="
+
+    @property
+    def literal(self) -> str | None:
+        """An array as text: what stands in the environment of a command it is put before."""
+        return assignment_text(self.node).partition("=")[2] if isinstance(self.node.value, ArrayLiteral) else None
 
 
 def compile_assign(node: Assignment) -> Assign:
@@ -73,27 +85,15 @@ def _scalar(node: Assignment, value: Word) -> Assign:
     text = texts.text(value, assign=True)
     inner = text.run
     simple = not append and name not in _WATCHED
-
-    def store(sh: Session, found: str) -> None:
-        if simple and name not in sh.store.attrs and not sh.allexport:
-            old = sh.vars.get(name)
-            if type(old) is str or old is None:
-                sh.vars[name] = found
-                return
-        put(sh, name, found, append)
-
-    def shown(sh: Session) -> str:
-        return f"{name}{'+' if append else ''}="
-
     if text.wait:
 
         async def waiting(sh: Session) -> None:
-            store(sh, await inner(sh))
+            put(sh, name, await inner(sh), append)
 
         async def waiting_word(sh: Session) -> AssignWord:
             return assign_word(name, None, append, await inner(sh), None)
 
-        return Assign(True, waiting, waiting_word, name, shown)
+        return Assign(True, waiting, waiting_word, node)
 
     def run(sh: Session) -> None:
         found = inner(sh)
@@ -104,7 +104,7 @@ def _scalar(node: Assignment, value: Word) -> Assign:
                 return
         put(sh, name, found, append)
 
-    return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), name, shown)
+    return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), node)
 
 
 def assign_word(name: str, key: str | None, append: bool, value: str, items: list[Item] | None) -> AssignWord:
@@ -121,9 +121,6 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     def store(sh: Session, index: str, found: str) -> None:
         set_item(sh, name, index, found, append)
 
-    def shown(sh: Session) -> str:
-        return f"{name}[]="
-
     if key.wait or text.wait:
 
         async def both(sh: Session) -> tuple[str, str]:
@@ -137,13 +134,12 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
             index, found = await both(sh)
             return assign_word(name, index, append, found, None)
 
-        return Assign(True, waiting, waiting_word, name, shown)
+        return Assign(True, waiting, waiting_word, node)
     return Assign(
         False,
         lambda sh: store(sh, key.run(sh), text.run(sh)),
         lambda sh: assign_word(name, key.run(sh), append, text.run(sh), None),
-        name,
-        shown,
+        node,
     )
 
 
@@ -194,10 +190,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
         items = await evaluate(sh)
         return assign_word(name, None, append, "(...)", items)
 
-    def shown(sh: Session) -> str:
-        return f"{name}="
-
-    return Assign(True, run, word, name, shown, assignment_text(node).partition("=")[2])
+    return Assign(True, run, word, node)
 
 
 def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> None:

@@ -113,15 +113,6 @@ def counts(node: nodes.Node) -> bool:
 def _checked(run: Run, node: nodes.Node) -> Run:
     """A command whose failure counts."""
 
-    async def waiting(sh: Session, pending: Awaitable[int]) -> int:
-        result: Any = await pending
-        if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
-            sh.command_text_now = node
-            result = failed(sh, result)
-            if type(result) is not int:
-                result = await result
-        return int(result)
-
     def checked(sh: Session) -> Result:
         result = run(sh)
         if type(result) is int:
@@ -129,9 +120,19 @@ def _checked(run: Run, node: nodes.Node) -> Run:
                 sh.command_text_now = node
                 return failed(sh, result)
             return result
-        return waiting(sh, result)  # type: ignore[arg-type]
+        return _checked_later(sh, result, node)  # type: ignore[arg-type]
 
     return checked
+
+
+async def _checked_later(sh: Session, pending: Awaitable[int], node: nodes.Node) -> int:
+    result: Any = await pending
+    if result and result < 256 and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+        sh.command_text_now = node
+        result = failed(sh, result)
+        if type(result) is not int:
+            result = await result
+    return int(result)
 
 
 def compile_node(node: nodes.Node) -> Run:

@@ -46,7 +46,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             or "local" in sh.disabled
             or sh.allexport
         ):
-            return drive(slow(sh, None))
+            return drive(slow(sh))
         sh.line = line
         found = [(name, None if value is None else value(sh)) for name, value in plans]
         values, attrs, scope = sh.vars, store.attrs, store.scopes[-1]

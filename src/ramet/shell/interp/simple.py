@@ -5,7 +5,7 @@ The usual case (a builtin or function, nothing to wait for, nothing watched) run
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ramet.shell.expand import quote, words
@@ -33,13 +33,12 @@ def compile_simple(node: Simple) -> Run:
             return _bare_redirected(node, assigns, redirects)
         return _assignments(node, assigns)
     wait, expand = _arguments(node.words)
-    slow = _general(node, expand, wait, assigns, redirects)
     if wait or assigns or redirects:
-        return lambda sh: drive(slow(sh, None))
-    local = compile_local(node, slow)
+        return lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))
+    local = compile_local(node, lambda sh: _general(sh, None, node, expand, False, [], []))
     if local is not None:
         return local
-    return _fast(node, expand, slow)
+    return _fast(node, expand)
 
 
 def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[Session], Any]]:
@@ -138,10 +137,10 @@ async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign])
 
 def trace_assignment(sh: Session, assign: Assign) -> None:
     if assign.literal is not None:
-        trace(sh, [assign.shown(sh) + assign.literal], raw=True)
+        trace(sh, [assign.shown + assign.literal], raw=True)
         return
     value = sh.store.get(assign.name)
-    trace(sh, [f"{assign.shown(sh)}{'' if value is None or not value else quote.word(value)}"], raw=True)
+    trace(sh, [f"{assign.shown}{'' if value is None or not value else quote.word(value)}"], raw=True)
 
 
 def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
@@ -170,7 +169,7 @@ def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan])
 # ------------------------------------------------------------------------------------------------ with a command
 
 
-def _fast(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[..., Any]) -> Run:
+def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
     line = node.line
     builtins = BUILTINS
 
@@ -178,7 +177,7 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]], slow: Callable[.
         sh.line = line
         argv = expand(sh)
         if sh.globbing or not argv or sh.watch:
-            return drive(slow(sh, argv))
+            return drive(_general(sh, argv, node, expand, False, [], []))
         name = argv[0]
         function = sh.functions.get(name)
         if function is not None and not (sh.posix and name in SPECIAL):
@@ -222,14 +221,20 @@ async def _external(sh: Session, argv: list[str]) -> int:
     return result
 
 
-def _general(
-    node: Simple, expand: Callable[[Session], Any], wait: bool, assigns: list[Assign], redirects: list[Plan]
-) -> Callable[[Session, list[str] | None], Coroutine[Any, Any, int]]:
-    line = node.line
-
-    async def run(sh: Session, argv: list[str] | None) -> int:
-        sh.line = line
-        sh.substitution_status = None
+async def _general(
+    sh: Session,
+    argv: list[str] | None,
+    node: Simple,
+    expand: Callable[[Session], Any],
+    wait: bool,
+    assigns: list[Assign],
+    redirects: list[Plan],
+) -> int:
+    """A command in its whole generality; `argv` when its words are expanded already."""
+    mark = len(sh.substitutions)
+    sh.line = node.line
+    sh.substitution_status = None
+    try:
         if argv is None:
             argv = await expand(sh) if wait else expand(sh)
         if sh.globbing:
@@ -241,20 +246,13 @@ def _general(
         if assigns:
             return await _with_assignments(sh, node, argv, assigns, redirects)
         return await _watched(sh, node, argv, redirects, False)
-
-    async def guarded(sh: Session, argv: list[str] | None) -> int:
-        mark = len(sh.substitutions)
-        try:
-            return await run(sh, argv)
-        except BaseException:
-            if len(sh.substitutions) > mark:
-                await sh.shell.end_substitutions(sh, mark, cancelled=True)
-            raise
-        finally:
-            if len(sh.substitutions) > mark:
-                await sh.shell.end_substitutions(sh, mark)
-
-    return guarded
+    except BaseException:
+        if len(sh.substitutions) > mark:
+            await sh.shell.end_substitutions(sh, mark, cancelled=True)
+        raise
+    finally:
+        if len(sh.substitutions) > mark:
+            await sh.shell.end_substitutions(sh, mark)
 
 
 async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: list[Plan]) -> int:
