@@ -230,10 +230,10 @@ def _case(op: str) -> Apply:
 
 def _slice(node: Param) -> Apply:
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
-        offset = host.evaluate(args[0] or "0")
-        length = host.evaluate(args[1] or "0") if len(args) > 1 else None
         if found is None:
             return None
+        offset = host.evaluate(args[0] or "0")
+        length = host.evaluate(args[1] or "0") if len(args) > 1 else None
         if isinstance(found, str):
             return transform.substring(found, offset, length)
         kind = type(found)
