@@ -188,6 +188,15 @@ class DiskResource:
             os.close(fd)
         return found
 
+    def kinds_now(self, path: Path) -> list[tuple[str, Stat]]:
+        """The listing alone, without a stat per file."""
+        fd = self._on(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with os.scandir(fd) as entries:
+                return [(e.name, _kind_only(e)) for e in entries if not e.name.startswith(TEMP_PREFIX)]
+        finally:
+            os.close(fd)
+
     def read_now(self, path: Path) -> bytes:
         fd = self._open_file(path, os.O_RDONLY)
         try:
@@ -402,6 +411,17 @@ def _describe(info: os.stat_result, target: str | None = None) -> Stat:
         info.st_ino,
         info.st_nlink,
     )
+
+
+_FILE, _DIR = Stat(Kind.FILE), Stat(Kind.DIR)
+
+
+def _kind_only(entry: os.DirEntry[str]) -> Stat:
+    if entry.is_file(follow_symlinks=False):
+        return _FILE
+    if entry.is_dir(follow_symlinks=False):
+        return _DIR
+    return Stat(_KINDS[modes.S_IFMT(entry.stat(follow_symlinks=False).st_mode)])
 
 
 def _set_attrs(parent: int, name: str, attrs: Attrs) -> None:

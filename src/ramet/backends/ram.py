@@ -279,6 +279,8 @@ class RAMResource:
             for name, entry in self._dir(path).entries.items()
         ]
 
+    kinds_now = scan_now  # the stats are at hand anyway
+
     def read_now(self, path: Path) -> bytes:
         return self._file(path).content.join()
 

@@ -31,8 +31,18 @@ class _Walk:
         self.status = 1
 
 
+NAMES_ONLY = frozenset((
+    "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type",
+    "-maxdepth", "-mindepth", "-depth", "-print", "-print0", "-prune", "-quit", "-true", "-false", "-o", "-or", "-a",
+    "-and", "-not",
+))  # fmt: skip
+"""Tests and actions that need no stat."""
+
+
 async def find(proc: Proc, o: None, words: list[str]) -> int:
     starts, rest, settings = _leading(words)
+    options = [word for word in rest if word[:1] == "-" and word[1:2].isalpha()]
+    settings.names_only = settings.follow != "L" and NAMES_ONLY.issuperset(options)
     try:
         expression = await parse_expression(proc, rest, settings)
     except UsageError as error:
@@ -153,7 +163,7 @@ async def _entries(walk: _Walk, found: Found) -> list[Found]:
     prefix = word if word.endswith("/") else word + "/"
     base = path + "/" if len(path) > 1 else "/"
     try:
-        entries = await ops.entries(fs, path)
+        entries = await (ops.kinds if settings.names_only else ops.entries)(fs, path)
     except OSError as error:
         walk.complain(word, error)
         return []

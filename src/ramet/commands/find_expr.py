@@ -50,6 +50,8 @@ class Settings:
     pruned: bool = False
     quit: bool = False
     status: int = 0
+    names_only: bool = False
+    """The expression asks for names and kinds alone, so nothing needs a stat."""
 
 
 Now = Callable[[Found], bool]

@@ -30,6 +30,11 @@ async def write_bytes(fs: Resource, path: Path, data: bytes) -> Stat:
     return await fs.write(path, data)
 
 
+async def kinds(fs: Resource, path: Path) -> list[tuple[str, Stat]]:
+    """The names of a directory with their kinds; whatever else the stats say may be missing."""
+    return await fs.kinds(path) if isinstance(fs, Whole) else await entries(fs, path)
+
+
 async def exists(fs: Resource, path: Path) -> bool:
     """Whether something is there; errors other than absence are errors."""
     try:

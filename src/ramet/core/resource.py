@@ -141,6 +141,10 @@ class Whole:
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
         raise NotImplementedError
 
+    async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
+        """As `entries`, but only the kinds need be known: a disk then asks for no stat at all."""
+        return await self.entries(path)
+
 
 @runtime_checkable
 class Quick(Protocol):
@@ -148,6 +152,7 @@ class Quick(Protocol):
 
     def stat_now(self, path: Path) -> Stat: ...
     def scan_now(self, path: Path) -> list[tuple[str, Stat]]: ...
+    def kinds_now(self, path: Path) -> list[tuple[str, Stat]]: ...
     def read_now(self, path: Path) -> bytes: ...
 
 

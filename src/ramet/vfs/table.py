@@ -201,12 +201,18 @@ class VFS(Whole):
                     raise _named(error, path) from None
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        return await self._listed(path, kinds=False)
+
+    async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
+        return await self._listed(path, kinds=True)
+
+    async def _listed(self, path: Path, kinds: bool) -> list[tuple[str, Stat]]:
         if not self._dirty and path not in self._points:
             resource, inner, _ = self.locate(path)
             quick = self._quick[resource]
             if quick is not None:
                 try:
-                    return quick.scan_now(inner)
+                    return quick.kinds_now(inner) if kinds else quick.scan_now(inner)
                 except OSError as error:
                     if error.errno != errno.ELOOP:
                         raise _named(error, path) from None

@@ -111,6 +111,13 @@ class SessionFS(Whole):
         self._note("scan", path)
         return found
 
+    async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
+        if self._asks:
+            await self._ask("scan", path)
+        found = self._seen(path, await self._vfs.kinds(path))
+        self._note("scan", path)
+        return found
+
     async def read_bytes(self, path: Path) -> bytes:
         if self._asks:
             await self._ask("read", path)
