@@ -124,7 +124,7 @@ def _indirect(node: Param) -> Base:
 
 
 def shown(node: Param) -> str:
-    return ("!" if node.form == "indirect" else "") + node.name
+    return node.name
 
 
 def parameter(host: Any, text: str) -> Found:

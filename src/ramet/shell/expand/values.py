@@ -92,6 +92,7 @@ class Assoc:
         self.items[key] = value
 
     def unset(self, key: str) -> None:
+        self.blank = False
         if self.items.pop(key, None) is not None:
             self._order = None
 

@@ -319,7 +319,6 @@ def _case(node: nodes.Case) -> Run:
         value = await subject.run(sh) if subject.wait else subject.run(sh)
         falling = False
         result: Any = 0
-        sh.status = 0
         for patterns, body, end in items:
             hit = falling
             if not falling:
@@ -335,6 +334,8 @@ def _case(node: nodes.Case) -> Run:
             if result > 255 or end == ";;":
                 return int(result)
             falling = end == ";&"
+        if not result:
+            sh.status = 0
         return int(result)
 
     return (lambda sh: drive(general(sh))) if waits or chained else simple

@@ -121,7 +121,7 @@ async def file_test(sh: Session, op: str, word: str) -> bool:
         kind, plain = _KINDS[op]
         return plain and stat.kind is kind
     if op == "-s":
-        return stat.kind is Kind.DIR or bool(stat.size is None or stat.size > 0)
+        return stat.kind is Kind.DIR or (stat.kind is not Kind.DEVICE and (stat.size is None or stat.size > 0))
     if op in _BITS:
         mode = stat.mode if stat.mode is not None else default_mode(stat.kind)
         if op in ("-r", "-w") and sh.shell.user.uid == 0:

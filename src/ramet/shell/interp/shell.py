@@ -49,6 +49,7 @@ if sys.getrecursionlimit() < 4000:
 
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
+_LONG: Final = 500
 _compiled: dict[int, tuple[Script, Run]] = {}
 
 
@@ -254,7 +255,10 @@ class Shell:
                 if parsed is None:
                     break
                 script = parsed
-                done.append(script)
+                if len(done) < _LONG:
+                    done.append(script)
+                else:
+                    plain = False
             if parser is not None:
                 if "verbose" in sh.options and top:
                     sh.err(text[read : parser.pos].lstrip("\n"))
@@ -264,7 +268,8 @@ class Shell:
             if top:
                 sh.ignore = sh.loops = 0
             try:
-                result = compiled(script)(sh)
+                # The lines of a very long script run once and are let go: keeping them would cost more than they do.
+                result = (compiled(script) if len(done) < _LONG else compile_script(script))(sh)
                 if type(result) is not int:
                     result = await result
             except (Discard, ArithFailure) as error:

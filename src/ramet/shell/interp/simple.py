@@ -181,8 +181,11 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
         name = argv[0]
         function = sh.functions.get(name)
         if function is not None and not (sh.posix and name in SPECIAL):
+            result = call_function(sh, function, argv)
+            if type(result) is not int:
+                return _called(sh, argv, result)  # type: ignore[arg-type]
             sh.last_arg = argv[-1]
-            return call_function(sh, function, argv)
+            return result
         builtin = builtins.get(name)
         if builtin is None or name in sh.disabled:
             return drive(_external(sh, argv))
@@ -201,6 +204,12 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
 def shown_argument(word: str) -> str:
     """What `$_` becomes: an array assignment counts by its name."""
     return word.name if isinstance(word, AssignWord) and word.items is not None else str(word)
+
+
+async def _called(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
+    result = await pending
+    sh.last_arg = argv[-1]
+    return result
 
 
 async def _settle(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
@@ -345,6 +354,7 @@ async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: 
             result: Any = call_function(sh, function, argv, scoped)
             if type(result) is not int:
                 result = await result
+            sh.last_arg = str(argv[-1])
             if result < 256:
                 sh.status = result
             return int(result)

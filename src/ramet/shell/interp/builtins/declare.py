@@ -492,8 +492,8 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
         return 0
     name, subscript = split_subscript(word)
     if not is_name(name):
-        if not variables and word in sh.functions:
-            del sh.functions[word]
+        if not variables:
+            sh.functions.pop(word, None)
             return 0
         return sh.error(f"unset: `{word}': not a valid identifier")
     if references:

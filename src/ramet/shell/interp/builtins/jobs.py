@@ -114,7 +114,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
     if word.startswith("%"):
         return sh.error(f"wait: {word}: no such job", 127)
     if not word.isdigit():
-        return sh.error(f"wait: `{word}': not a pid or valid job spec", 2)
+        return sh.error(f"wait: `{word}': not a pid or valid job spec")
     process = sh.shell.processes.get(int(word))
     if process is not None and process.session.parent is sh:
         return await sh.jobs.wait(sh, process)

@@ -115,7 +115,6 @@ def type_(sh: Session, argv: list[str]) -> Result:
 
 
 async def _type(sh: Session, flags: str, names: list[str]) -> int:
-    lines: list[str] = []
     status = 0
     for name in names:
         found = await _describe(sh, name, flags)
@@ -123,11 +122,12 @@ async def _type(sh: Session, flags: str, names: list[str]) -> int:
             status = 1
             if not set("tpP") & set(flags):
                 sh.complain(f"type: {name}: not found")
-        lines += found
-    written = sh.out(encode("".join(f"{line}\n" for line in lines)), "type")
-    if not isinstance(written, int):
-        written = await written
-    return status or written
+            continue
+        written = sh.out(encode("".join(f"{line}\n" for line in found)), "type")
+        if not isinstance(written, int):
+            written = await written
+        status = status or written
+    return status
 
 
 async def _describe(sh: Session, name: str, flags: str) -> list[str]:
