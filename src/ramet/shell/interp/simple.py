@@ -12,7 +12,7 @@ from ramet.shell.expand import quote, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.values import EXPORT
-from ramet.shell.interp.assign import Assign, AssignWord, compile_assign
+from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, put, set_item
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.drive import Result, Run, drive
@@ -124,23 +124,35 @@ async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign])
         return sh.status
     sh.substitution_status = None
     for assign in assigns:
-        if assign.wait:
+        if sh.xtrace:
+            await traced_assignment(sh, assign)
+        elif assign.wait:
             await assign.run(sh)
         else:
             assign.run(sh)
-        if sh.xtrace:
-            trace_assignment(sh, assign)
     sh.pipes = None
     sh.status = sh.substitution_status or 0
     return sh.status
 
 
-def trace_assignment(sh: Session, assign: Assign) -> None:
+async def traced_assignment(sh: Session, assign: Assign) -> None:
+    """Shows an assignment with its value expanded, then makes it."""
     if assign.literal is not None:
         trace(sh, [assign.shown + assign.literal], raw=True)
+        if assign.wait:
+            await assign.run(sh)
+        else:
+            assign.run(sh)
         return
-    value = sh.store.get(assign.name)
-    trace(sh, [f"{assign.shown}{'' if value is None or not value else quote.word(value)}"], raw=True)
+    word = assign.word(sh)
+    if assign.wait:
+        word = await word
+    head = str(word)[: len(word) - len(word.value)]
+    trace(sh, [head + (quote.word(word.value) if word.value else "")], raw=True)
+    if word.key is None:
+        put(sh, word.name, word.value, word.append)
+    else:
+        set_item(sh, word.name, word.key, word.value, word.append)
 
 
 def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
@@ -301,13 +313,13 @@ async def _with_assignments(
             store.save(assign.name)
             if assign.literal is not None:
                 store.set(assign.name, assign.literal)
+            elif sh.xtrace:
+                await traced_assignment(sh, assign)
             elif assign.wait:
                 await assign.run(sh)
             else:
                 assign.run(sh)
             store.flag(assign.name, EXPORT)
-            if sh.xtrace:
-                trace_assignment(sh, assign)
         return await _watched(sh, node, argv, redirects, True)
     finally:
         if len(store.scopes) >= depth:
