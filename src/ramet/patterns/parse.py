@@ -120,6 +120,7 @@ class _Parser:
         self.opened = 0
         self.closed: set[int] = set()
         self.used_backref = False
+        self.taken = False
         self.warnings: list[str] = []
 
     # ------------------------------------------------------------------ operators, by dialect
@@ -150,18 +151,22 @@ class _Parser:
         while self.pos < end:
             if self.at("|"):
                 break
-            if self.at(")"):
+            if self.at(")") and not self.taken:
                 if depth or not self.dialect.loose_paren:
                     if not depth:
                         raise PatternError(errors.CLOSE_PAREN)
                     break
                 if self.dialect.basic:
                     raise PatternError(errors.CLOSE_PAREN)
+            self.taken = False
             repeat = self.repetition(fresh, bool(parts))
             if repeat is not None:
                 low, high = repeat
                 if (low, high) != (-1, -1):
                     parts[-1] = Repeat(parts[-1], low, high)
+                else:
+                    # An operator with nothing to repeat takes what follows for an expression, even a parenthesis.
+                    self.taken = self.at(")")
                 continue
             char = text[self.pos]
             if char == "^" and (anchored or not self.dialect.basic):
@@ -349,6 +354,10 @@ class _Parser:
             if char == "]" and not first:
                 self.pos += 1
                 break
+            # A hyphen is itself at either end; anywhere else it must be inside a range.
+            hyphen = text.startswith("-", self.pos) and not text.startswith("-]", self.pos)
+            if hyphen and not first and not self.dialect.list_escapes:
+                raise PatternError(errors.BAD_RANGE)
             first = False
             if text.startswith("[:", self.pos):
                 classes.append(self.named(":"))
