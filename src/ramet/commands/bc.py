@@ -562,10 +562,12 @@ class _Parser:
         start = self.at
         value = self.expression()
         silent = self._is_assignment(start)
+        called = self.items[start].text if self.items[start + 1].text == "(" else ""
 
         async def run(machine: _Machine) -> None:
             number = await value(machine)
-            if not silent and not getattr(value, "void", False):
+            function = machine.functions.get(called)
+            if not silent and not (function is not None and function.void):
                 machine.show(number)
                 if len(machine.out) > 256:
                     await machine.flush()

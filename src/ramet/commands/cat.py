@@ -157,7 +157,9 @@ async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
             return [encode(decode(line)[::-1]) for line in lines]
         return [line[::-1] for line in lines]
 
-    return await filter_lines(proc, operands, turn, b"\0" if o.zero else b"\n", complete=False)
+    return await filter_lines(
+        proc, operands, turn, b"\0" if o.zero else b"\n", complete=False, form="cannot open {}: {}"
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- tee
@@ -252,8 +254,10 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     from ramet.commands.regexes import bre_bytes
 
     def number(text: str, what: str, low: int | None = None) -> int:
-        if not re.fullmatch(r"\s*[+-]?\d+", text) or (low is not None and int(text) < low):
+        if not re.fullmatch(r"\s*[+-]?\d+", text):
             raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+        if low is not None and int(text) < low:
+            raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
         return int(text)
 
     for style, which in ((o.body, "body"), (o.header, "header"), (o.footer, "footer")):

@@ -347,17 +347,19 @@ class Copier:
             await self._content(src, dst, there)
         await self._attributes(dst, stat, there)
 
-    async def _content(self, src: Path, dst: Path, there: Stat | None) -> None:
+    async def _content(self, src: Path, dst: Path, there: Stat | None) -> bool:
+        """The bytes; True when the mode came with them."""
         fs = self.proc.fs
         if there is None:
             try:
                 await fs.copy(src, dst)
-                return
+                return True
             except Unsupported:
                 pass
         reader = await fs.open(src)
         await reader.close()
         await fs.write(dst, fs.read(src))
+        return False
 
     async def _attributes(self, dst: Path, stat: Stat, there: Stat | None) -> None:
         mode = mode_of(stat)
@@ -420,8 +422,9 @@ class Copier:
 
     async def _quick(self, src: Path, dst: Path, stat: Stat) -> None:
         """A plain file into a directory that was just made: nothing can be in the way."""
-        await self._content(src, dst, None)
-        await self._attributes(dst, stat, None)
+        with_mode = await self._content(src, dst, None)
+        if not with_mode or self.keep_time or stat.mode is None or stat.mode & (0o7000 | self.proc.umask):
+            await self._attributes(dst, stat, None)
         await self.proc.budget.breathe()
 
     async def _guarded(self, source: str, target: str, src: Path, dst: Path) -> bool:

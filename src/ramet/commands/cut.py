@@ -100,8 +100,8 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
     if o.lists is None:
         raise UsageError("you must specify a list of bytes, characters, or fields")
     unit, text = o.lists
-    if len({re.sub(r"^--?", "", w)[:1] for w in given if re.match(r"-[bcf]", w)}) > 1:
-        raise UsageError("only one type of list may be specified")
+    if len([w for w in given if re.match(r"-[bcf]|--(byt|char|fiel)", w)]) > 1:
+        raise UsageError("only one list may be specified")
     assert isinstance(text, str)
     ranges = parse_ranges(text, unit if unit == "f" else "b")
     if o.complement:

@@ -107,7 +107,8 @@ _TOKEN = re.compile(
     r"|(?P<us>\d{1,2}/\d{1,2}(?:/\d{1,4})?(?!\d))|(?P<ymd>\d{4}/\d{1,2}/\d{1,2})"
     r"|(?P<dmy>\d{1,2}[- ]?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:[- ]\d{2,4}(?![\d:]))?)"
     r"|(?P<short2>\d{2}-\d{1,2}-\d{1,2})"
-    r"|(?P<time>\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)"
+    r"|(?P<time>\d{1,2}:\d{1,2}(?::\d{1,2}(?:[.,]\d+)?)?)"
+    r"|(?P<zone>[-+]\d{1,2}:\d{2})"
     r"|(?P<number>[-+]?\s*\d+(?:\.\d+)?)"
     r"|(?P<word>[a-z]+\.?)"
     r"|(?P<paren>\([^)]*\))",
@@ -241,6 +242,10 @@ def _time(tokens: list[Token], i: int, parts: _Parts) -> int:
     if i + 1 < len(tokens) and (half := _half(tokens[i + 1])) is not None:
         hour = _twelve(hour, half)
         i += 1
+    elif i + 1 < len(tokens) and tokens[i + 1][0] == "zone":
+        parts.offset = _offset(tokens[i + 1][1].replace(":", ""), None)
+        i += 1
+        parts.once("zone")
     elif i + 1 < len(tokens) and tokens[i + 1][0] == "number" and tokens[i + 1][1][0] in "+-":
         # A signed number right behind a time is its zone, even where a person meant days.
         parts.offset = _offset(tokens[i + 1][1], tokens[i + 2] if i + 2 < len(tokens) else None)

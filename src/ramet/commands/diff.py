@@ -445,11 +445,11 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
     if data_a != data_b and binary:
         # Two binary files that differ are trouble only for scripts that wanted the lines.
         if o.brief:
-            await proc.emit(encode(f"Files {a} and {b} differ\n"))
+            await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
             job.status = max(job.status, 1)
         else:
-            await proc.emit(encode(f"Binary files {a} and {b} differ\n"))
-            job.status = max(job.status, 2)
+            await proc.emit(encode(f"Binary files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
+            job.status = max(job.status, 1)
         return
     first, second = _side(job, a, left, data_a, 0), _side(job, b, right, data_b, 1)
     found = _compare(job, first, second)
@@ -461,7 +461,7 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
     else:
         job.status = max(job.status, 1)
     if o.brief:
-        await proc.emit(encode(f"Files {a} and {b} differ\n"))
+        await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
         return
     if header and found:
         await proc.emit(encode(f"{job.command} {shown(a)} {shown(b)}\n"))
@@ -481,7 +481,7 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
     if job.format in ("ed", "forward-ed") and found:
         for side in (first, second):
             if not side.ended:
-                job.proc.complain(f"{shown(side.name)}: No newline at end of file\n".rstrip("\n"))
+                job.proc.complain(f"{shown(side.name)}: No newline at end of file\n")
                 job.status = 2
 
 
@@ -507,6 +507,10 @@ def _side(job: _Diff, word: str, stat: Stat | None, data: bytes, index: int) -> 
             pattern = "%a %b %e %T %Y"
         label = encode(f"{_label_name(word)}\t{strftime(pattern, *at(moment, zone_of(job.proc)))}")
     return output.Side(word, label, lines, ended or not data)
+
+
+def _shown_name(job: _Diff, word: str, index: int) -> str:
+    return job.o.labels[index] if index < len(job.o.labels) else word
 
 
 def _label_name(word: str) -> str:

@@ -233,6 +233,14 @@ def ifdef(a: Side, b: Side, found: list[Change], name: str) -> Iterator[bytes]:
 
 
 def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
+    """Two columns; where the last line of both has no newline, neither has the last row."""
+    rows = list(_side_rows(a, b, found, style))
+    if rows and not (a.ended and a.lines) and not (b.ended and b.lines):
+        rows[-1] = rows[-1].removesuffix(b"\n")
+    yield from rows
+
+
+def _side_rows(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
     tab = 1 if style.expand_tabs else 8
     half, column2 = _layout(style.width, tab)
     at_a = at_b = 0

@@ -230,7 +230,7 @@ class CksumOptions(SumOptions):
         metavar="TYPE",
         default="crc",
         help="select the digest type to use",
-        choices=("sysv", "bsd", "crc", "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "sm3"),
+        choices=("bsd", "sysv", "crc", "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "sm3"),
     )
     length: str = value("-l", "--length", metavar="BITS", default="0", help="digest length in bits; for blake2b only")
     untagged: bool = flag("--untagged", help="create a reversed style checksum, without digest type")

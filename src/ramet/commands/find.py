@@ -86,9 +86,7 @@ def _leading(words: list[str]) -> tuple[list[str], list[str], Settings]:
             break
         i += 1
     starts: list[str] = []
-    while (
-        i < len(words) and not (words[i].startswith("-") and len(words[i]) > 1) and words[i] not in ("(", ")", "!", ",")
-    ):
+    while i < len(words) and not (words[i].startswith("-") and len(words[i]) > 1) and words[i] not in ("(", "!"):
         starts.append(words[i])
         i += 1
     return starts, words[i:], settings

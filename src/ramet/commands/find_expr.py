@@ -262,21 +262,24 @@ class _Parser:
 
     def _operand(self, operator: str) -> None:
         if self.peek() in (None, ")", "-o", "-or", "-a", "-and", ","):
-            raise UsageError(f"expected an expression after `{operator}'")
+            raise UsageError(f"expected an expression after '{operator}'")
 
     async def negation(self) -> Node:
         word = self.peek()
         if word in ("!", "-not"):
             self.at += 1
             if self.peek() is None:
-                raise UsageError(f"expected an expression after `{word}'")
+                raise UsageError(f"expected an expression after '{word}'")
             return _negated(await self.negation())
         if word == "(":
             self.at += 1
             if self.peek() == ")":
                 raise UsageError("invalid expression; empty parentheses are not allowed.")
             if self.peek() is None:
-                raise UsageError("expected an expression after `('")
+                raise UsageError(
+                    "invalid expression; expected to find a ')' but didn't see one. "
+                    "Perhaps you need an extra predicate after '('"
+                )
             node = await self.comma()
             if self.peek() != ")":
                 raise UsageError("invalid expression; I was expecting to find a ')' somewhere but did not see one.")
@@ -451,7 +454,7 @@ class _Parser:
         if found is None:
             raise UsageError(
                 f"Invalid argument `{text}' to -size"
-                if not re.fullmatch(r"[+-]?\d+.", text)
+                if not re.fullmatch(r"[+-]?\d*\D", text)
                 else f"invalid -size type `{text[-1]}'"
             )
         unit, wanted, sign = _SIZES[found[3]], int(found[2]), found[1]

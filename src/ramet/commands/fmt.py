@@ -445,16 +445,17 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     inputs = Inputs(proc, operands)
     lines: list[str] = []
     async for block in inputs.joined_lines():
-        pieces = decode(block).split("\n")
+        # What is no text shows as escapes.
+        pieces = block.decode("utf-8", "backslashreplace").split("\n")
         if not pieces[-1]:
             pieces.pop()
-        lines += pieces
+        lines += [piece.partition("\0")[0] for piece in pieces]
     if not (o.empty_lines and o.table):
         lines = [line for line in lines if line.strip()]
     if o.table or o.json:
         return await _table(proc, o, lines) or inputs.status
     width = int(o.width) if o.width and o.width.isdigit() else int(proc.env.get("COLUMNS", "") or 80)
-    cells = [line.expandtabs(8) if "\t" in line else line for line in lines]
+    cells = lines
     if not cells:
         return inputs.status
     size = max(text_width(c) for c in cells)
@@ -489,7 +490,7 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     rows: list[list[str]] = []
     for line in lines:
         if o.separator is None:
-            parts = line.split(None, limit - 1) if limit else line.split()
+            parts = re.split(r"[ \t]+", line.strip(" \t"), maxsplit=limit - 1 if limit else 0)
         else:
             parts = (
                 re.split(f"[{re.escape(o.separator)}]", line, maxsplit=limit - 1 if limit else 0)
@@ -505,7 +506,7 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
             return 1
         await proc.emit(encode(_json_table(o.name, names, rows)))
         return 0
-    if names and not o.no_headings:
+    if names and not o.no_headings and rows:
         rows.insert(0, names)
     rows = [r + [""] * (count - len(r)) for r in rows]
     order = list(range(count))
@@ -677,6 +678,8 @@ async def _pages(
         if o.double:
             out.append("")
     if omit:
+        if o.double and out:
+            out.pop()
         await proc.emit(encode("".join(line + "\n" for line in out)))
         return
     body = length - 10

@@ -67,9 +67,10 @@ async def filter_lines(
     delim: bytes = b"\n",
     *,
     complete: bool = True,
+    form: str = "{}: {}",
 ) -> int:
     """Every file through `change`, many lines at a time; `complete` gives an unfinished last line its delimiter."""
-    inputs = Inputs(proc, words)
+    inputs = Inputs(proc, words, form=form)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, delim):
             pieces = block.split(delim)
@@ -134,8 +135,10 @@ def parse_size(text: str, what: str) -> int:
 def parse_count(text: str, what: str, low: int = 0) -> int:
     """A plain decimal number."""
     found = re.match(r"\s*\+?(\d+)\Z", text)
-    if found is None or int(found[1]) < low:
+    if found is None:
         raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+    if int(found[1]) < low:
+        raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
     return int(found[1])
 
 

@@ -34,6 +34,9 @@ class JoinOptions:
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
 
 
+_BLANKS = re.compile(rb"[ \t]+")
+
+
 @dataclass
 class _Side:
     """One of the two files: groups of lines with equal keys."""
@@ -46,10 +49,12 @@ class _Side:
     fields: list[bytes] | None = None
     key: bytes = b""
     disorder: bytes | None = None
+    at_line: int = 0
+    strict: bool = False
 
     def split(self, line: bytes) -> list[bytes]:
         if self.separator is None:
-            return line.split()
+            return _BLANKS.split(line.lstrip(b" \t"))
         return line.split(self.separator) if self.separator else [line]
 
     async def advance(self) -> None:
@@ -61,8 +66,8 @@ class _Side:
         self.fields = self.split(line)
         key = self.fields[self.field] if self.field < len(self.fields) else b""
         self.key = key.lower() if self.fold else key
-        if had and self.key < before and self.disorder is None:
-            self.disorder = line
+        if had and self.key < before and self.disorder is None and self.strict:
+            self.disorder, self.at_line = line, self.source.number
 
     async def group(self) -> list[list[bytes]]:
         assert self.fields is not None
@@ -114,6 +119,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             return 1
     left, right = sides
     writer = _Rows(o, left, right, separator, end)
+    left.strict = right.strict = o.check == "yes"
     await left.advance()
     await right.advance()
     show1, show2 = "1" in o.unpaired + o.only, "2" in o.unpaired + o.only
@@ -134,12 +140,14 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     while left.fields is not None or right.fields is not None:
         if right.fields is None or (left.fields is not None and left.key < right.key):
             assert left.fields is not None
-            unpairable = True
+            unpairable = unpairable or right.fields is not None
+            left.strict = right.strict = unpairable or o.check == "yes"
             if show1:
                 writer.single(left, left.fields)
             await left.advance()
         elif left.fields is None or right.key < left.key:
-            unpairable = True
+            unpairable = unpairable or left.fields is not None
+            left.strict = right.strict = unpairable or o.check == "yes"
             if show2:
                 writer.single(right, right.fields)
             await right.advance()
@@ -165,17 +173,13 @@ def _order_status(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list
     status = 0
     for side, word in zip(sides, operands, strict=True):
         if side.disorder is not None:
-            proc.complain(f"{shown(word)}:{_line_of(side)}: is not sorted: {decode(side.disorder)}")
+            proc.complain(f"{shown(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
             status = 1
             if o.check == "yes":
                 return 1
     if status and o.check == "auto":
         proc.complain("input is not in sorted order")
     return status
-
-
-def _line_of(side: _Side) -> int:
-    return side.source.number
 
 
 class _Rows:

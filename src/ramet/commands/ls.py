@@ -222,7 +222,7 @@ def _decide(proc: Proc, o: LsOptions) -> _Listing:
     listing = _Listing(proc, o, format_, sort, quoting, unit, sizes, end="\0" if o.zero else "\n")
     if o.zero and format_ in ("vertical", "across"):
         listing.format = "single-column"
-    if o.color in ("always", "yes", "force"):
+    if o.color in ("always", "yes", "force") and _colorful(proc):
         listing.colors = _colors(proc)
     listing.need_targets = o.follow or format_ == "long" or bool(listing.colors) or o.indicator not in ("none", "slash")
     style = "full-iso" if o.full_time else o.time_style or proc.env.get("TIME_STYLE", "locale")
@@ -255,6 +255,27 @@ _DEFAULT_COLORS = {
     "tw": "30;42",
     "rs": "0",
 }
+
+
+def _colorful(proc: Proc) -> bool:
+    """Without LS_COLORS, colours need a terminal that is known to have them."""
+    if proc.env.get("LS_COLORS") or proc.env.get("COLORTERM"):
+        return True
+    kinds = (
+        "ansi",
+        "color",
+        "cygwin",
+        "gnome",
+        "kitty",
+        "konsole",
+        "linux",
+        "rxvt",
+        "screen",
+        "tmux",
+        "vt100",
+        "xterm",
+    )
+    return any(kind in proc.env.get("TERM", "").lower() for kind in kinds)
 
 
 def _colors(proc: Proc) -> dict[str, str]:
@@ -570,6 +591,8 @@ def _arrange(listing: _Listing, labels: list[str], widths: list[int]) -> str:
             column += width
         return "".join(out) + end
     tab = int(listing.o.tab) if listing.o.tab is not None and listing.o.tab.isdigit() else 8
+    if listing.o.width == "0":
+        tab = 0
     return columns(labels, widths, limit, listing.format == "across", tab, end)
 
 

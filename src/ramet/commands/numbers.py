@@ -273,6 +273,7 @@ async def _rho(proc: Proc, n: int) -> int:
 # ------------------------------------------------------------------------------------------------------- numfmt
 
 _SCALES = ("none", "auto", "si", "iec", "iec-i")
+_OUT_SCALES = ("none", "si", "iec", "iec-i")
 _ROUNDS = ("up", "down", "from-zero", "towards-zero", "nearest")
 _POWERS = "KMGTPEZY"
 
@@ -307,7 +308,9 @@ class NumfmtOptions:
     suffix: str = value(
         "--suffix", metavar="SUFFIX", default="", help="add SUFFIX to output numbers, and accept it in input"
     )
-    to: str = value("--to", metavar="UNIT", default="none", choices=_SCALES, help="auto-scale output numbers to UNITs")
+    to: str = value(
+        "--to", metavar="UNIT", default="none", choices=_OUT_SCALES, help="auto-scale output numbers to UNITs"
+    )
     to_unit: str = value("--to-unit", metavar="N", default="1", help="the output unit size")
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
 
@@ -440,10 +443,12 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
     lines = decode(data).split(end)
     if not lines[-1]:
         lines.pop()
+    ended = data.endswith(encode(end))
     for i, line in enumerate(lines):
+        tail = end if ended or i < len(lines) - 1 else ""
         if i < header:
-            await proc.emit(encode(line + end))
-        elif not await state.line(line, end):
+            await proc.emit(encode(line + tail))
+        elif not await state.line(line.partition("\0")[0] if not o.zero else line, tail):
             return state.status
     return state.status
 
@@ -464,6 +469,8 @@ class _Numfmt:
         pieces = text.split(delim) if delim else re.findall(r"\s*\S+|\s+\Z", text) or [text]
         out: list[str] = []
         for i, piece in enumerate(pieces, 1):
+            if i > 1 and not delim and piece[:1] == "\t":
+                piece = " " + piece[1:]
             if not any(low <= i <= high for low, high in self.fields):
                 out.append(piece)
                 continue

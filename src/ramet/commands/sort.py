@@ -418,18 +418,18 @@ class Order:
 
     def _sort_numbers(self, lines: list[Line], numbers: list[int]) -> None:
         """By number; only lines with equal numbers are compared any further."""
-        places = sorted(range(len(lines)), key=numbers.__getitem__, reverse=self.reverse)
-        found = [lines[i] for i in places]
-        if self.last_resort:
-            ordered = [numbers[i] for i in places]
-            same = bytes(map(eq, ordered, islice(ordered, 1, None)))
-            at = same.find(1)
-            while at >= 0:
-                end = same.find(0, at)
-                stop = len(found) if end < 0 else end + 1
-                found[at:stop] = sorted(found[at:stop], reverse=self.last_reverse)
-                at = same.find(1, stop)
-        lines[:] = found
+        following = iter(numbers).__next__
+        lines.sort(key=lambda _: following(), reverse=self.reverse)
+        if not self.last_resort or len(set(numbers)) == len(numbers):
+            return
+        numbers.sort(reverse=self.reverse)
+        same = bytes(map(eq, numbers, islice(numbers, 1, None)))
+        at = same.find(1)
+        while at >= 0:
+            end = same.find(0, at)
+            stop = len(lines) if end < 0 else end + 1
+            lines[at:stop] = sorted(lines[at:stop], reverse=self.last_reverse)
+            at = same.find(1, stop)
 
     def merge_key(self) -> Callable[[Line], Any]:
         """One key that orders as both passes of `sort` do."""

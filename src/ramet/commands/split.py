@@ -178,7 +178,7 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
     what = {"bytes": "number of bytes", "line-bytes": "number of bytes", "lines": "number of lines"}[kind]
     amount = parse_size(text, what)
     if amount == 0:
-        raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+        raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
     output = _Output(proc, o, prefix, 0)
     pieces = {
         "bytes": _by_bytes(reader, amount),
@@ -255,7 +255,9 @@ async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Piece
 
 async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix: str, separator: bytes) -> int:
     found = re.fullmatch(r"(?:([lr])/)?(?:(\d+)/)?(\d+)", text)
-    if found is None or int(found[3]) == 0:
+    if found is not None and int(found[3]) == 0:
+        raise UsageError(f"invalid number of chunks: {quote(found[3])}: Numerical result out of range", hint=False)
+    if found is None:
         raise UsageError(f"invalid number of chunks: {quote(text.rpartition('/')[2])}", hint=False)
     mode, only, count = found[1] or "", int(found[2]) if found[2] else 0, int(found[3])
     if found[2] and not 1 <= only <= count:

@@ -420,6 +420,7 @@ async def _dot(shell: _Shell, line: str) -> None:
             shell.fail(f"Error: mode should be one of: {' '.join(_MODES)}")
             return
         shell.mode = args[0]
+        shell.newline = "\r\n" if args[0] == "csv" else "\n"
         shell.separator = {"csv": ",", "tabs": "\t", "ascii": "\x1f"}.get(args[0], "|")
         shell.header = shell.header or args[0] in ("column", "table", "box", "markdown")
         if args[0] == "insert" and len(args) > 1:

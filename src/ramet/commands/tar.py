@@ -653,7 +653,7 @@ async def _read(job: _Tar, operands: list[str]) -> None:
 
 
 def _bad_archive(job: _Tar, text: str) -> None:
-    if text == "empty":
+    if text in ("empty", "short"):
         job.proc.complain("This does not look like a tar archive")
         raise _exit(job)
     job.proc.complain(text)

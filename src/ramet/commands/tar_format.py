@@ -91,7 +91,7 @@ class Members:
                     raise BadArchive("empty")
                 return None
             if len(block) < BLOCK:
-                raise BadArchive("This does not look like a tar archive" if self.first else "Unexpected EOF in archive")
+                raise BadArchive("short" if self.first else "Unexpected EOF in archive")
             if not any(block):
                 return None
             try:

@@ -462,6 +462,8 @@ async def _dd_run(job: _Dd, status: str) -> int:
     loop = asyncio.get_running_loop()
     start = loop.time()
     bs = job.number("bs", 0)
+    if "bs" in job.options and bs == 0:
+        raise UsageError(f"invalid number: {quote(job.options['bs'])}", hint=False)
     ibs, obs = bs or job.number("ibs", 512), bs or job.number("obs", 512)
     if ibs == 0 or obs == 0:
         raise UsageError("invalid number: '0'", hint=False)

@@ -67,7 +67,7 @@ async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
     status = 0
     for word in operands:
         last = word.rstrip("/").rpartition("/")[2]
-        if last in (".", ".."):
+        if last in (".", "..") and o.recursive:
             proc.complain(f"refusing to remove '.' or '..' directory: skipping {quote(word)}")
             status = 1
             continue
@@ -317,9 +317,7 @@ async def ln(proc: Proc, o: LnOptions, operands: list[str]) -> int:
             good = await _link(proc, o, pair.source, pair.target)
         except OSError as error:
             kind = "symbolic link" if o.symbolic else "hard link"
-            arrow = f" -> {quote(pair.source)}" if not o.symbolic else ""
-            arrow = f" => {quote(pair.source)}" if not o.symbolic else ""
-            proc.complain(f"failed to create {kind} {quote(pair.target)}{arrow}: {reason(error)}")
+            proc.complain(f"failed to create {kind} {quote(pair.target)}: {reason(error)}")
             good = False
         status = status if good else 1
     return status
@@ -342,12 +340,12 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
     there = await lookup(proc, dst)
     note = ""
     if there is not None:
-        if there.is_dir:
+        if there.is_dir and (o.how or o.backup):
             proc.complain(f"{shown(target)}: cannot overwrite directory")
             return False
         if o.how == "ask" and not await confirm(proc, f"replace {quote(target)}?"):
             return True
-        if not o.symbolic and src == dst:
+        if not o.symbolic and src == dst and o.how:
             proc.complain(f"{quote(source)} and {quote(target)} are the same file")
             return False
         if o.backup and o.backup not in ("none", "off"):
@@ -440,8 +438,8 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
                     await _quiet_setattr(proc, path, Attrs(mode=0o666 & ~proc.umask))
                 if not (o.date or o.reference or o.stamp):
                     continue
-            if only_access:
-                continue
+            if only_access or (o.no_deref and there is not None and there.kind is Kind.LINK):
+                continue  # a link has no time of its own here
             target = path if o.no_deref else await proc.fs.resolve(path)
             await _quiet_setattr(proc, target, Attrs(mtime_ns=when))
         except OSError as error:

@@ -9,7 +9,6 @@ from itertools import groupby, islice
 from operator import eq
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
-from ramet.commands.inputs import parse_count
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -62,10 +61,16 @@ def _old_uniq(words: list[str]) -> list[str]:
     return out
 
 
+def _number(text: str, what: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"{text}: invalid {what}", hint=False)
+    return int(text)
+
+
 async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
-    fields = parse_count(o.fields, "number of fields to skip")
-    chars = parse_count(o.chars, "number of bytes to skip")
-    width = None if o.width is None else parse_count(o.width, "number of bytes to compare")
+    fields = _number(o.fields, "number of fields to skip")
+    chars = _number(o.chars, "number of bytes to skip")
+    width = None if o.width is None else _number(o.width, "number of bytes to compare")
     if o.group and (o.count or o.repeated or o.all_repeated or o.unique):
         raise UsageError("--group is mutually exclusive with -c/-d/-D/-u")
     if o.all_repeated and o.count:

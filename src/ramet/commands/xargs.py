@@ -226,7 +226,7 @@ async def _items(
         await proc.budget.breathe()
 
 
-_WORD = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)|([^\s'"\\]+)|(\s+)|(['"])|(\\)""", re.S)
+_WORD = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]+)|([ \t\n]+)|(['"])|(\\)""", re.S)
 
 
 def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
