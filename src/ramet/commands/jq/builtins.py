@@ -142,7 +142,7 @@ _SPACE = " \t\n\r\f\v\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) 
 def _trimmer(method: str) -> Callable[[Json], Json]:
     def trim(value: Json) -> Json:
         if not isinstance(value, str):
-            raise fail(f"{described(value)} cannot be trimmed")
+            raise fail("trim input must be a string")
         return getattr(value, method)(_SPACE)
 
     return trim
@@ -549,7 +549,7 @@ PLAIN: dict[tuple[str, int], Callable[..., Json]] = {
     ("strflocaltime", 1): lambda value, form: dates.strftime(value, form, "strflocaltime/1"),
     ("strptime", 1): dates.strptime,
     ("have_literal_numbers", 0): lambda value: True,
-    ("have_decnum", 0): lambda value: False,
+    ("have_decnum", 0): lambda value: True,
     ("format", 1): lambda value, name: formats.known("@" + name)(value),
     ("getpath", 1): getpath_checked,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ramet.commands.jq.values import CompileError, Json, described, dumps, fail, to_text
 
@@ -88,6 +88,7 @@ FORMATS: dict[str, Callable[[Json], str]] = {
     "@tsv": lambda value: _row(value, "tsv", _tsv_cell, "\t"),
     "@html": _html,
     "@uri": lambda value: quote(to_text(value).encode(), safe="-_.~"),
+    "@urid": lambda value: unquote(to_text(value), errors="replace"),
     "@sh": _sh,
     "@base64": lambda value: base64.b64encode(to_text(value).encode()).decode(),
     "@base64d": _base64d,

@@ -11,7 +11,7 @@ Node = tuple[Any, ...]
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>(?:[ \t\r\n]+|\#[^\n]*)+)
+    (?P<space>(?:[ \t\r\n]+|\#(?:\\\\|\\\r?\n|[^\n])*)+)
   | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
   | (?P<quote>")
   | (?P<format>@[a-zA-Z0-9_]+)

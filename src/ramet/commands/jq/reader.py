@@ -15,6 +15,9 @@ _SPACE = re.compile(r"[ \t\r\n\x1e\ufeff]*")
 _DEEPEST = 10_000
 
 
+_NAN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\bnan\b')
+
+
 class ParseError(Exception):
     """The input is not JSON."""
 
@@ -52,10 +55,9 @@ class JsonReader:
                     self._count(start)
                     self.wait = 2 * (len(self.text) - start)
                     return
-                value = self._special(start)
-                end = self.at
-                if value is None:
+                if not self._spell_nan(start):
                     raise ParseError(complaint(self.text[start:], self.line)) from None
+                continue
             except RecursionError:
                 raise ParseError("Exceeds depth limit for parsing") from None
             if not last and end == len(self.text) and self.text[end - 1] not in '"]}':
@@ -68,12 +70,14 @@ class JsonReader:
             self.wait = 0
             yield value
 
-    def _special(self, start: int) -> Json:
-        found = re.compile(r"-?nan\b|-?NaN\b").match(self.text, start)
-        if found is None:
-            return None
-        self.at = found.end()
-        return float("nan")
+    def _spell_nan(self, start: int) -> bool:
+        """jq reads `nan` where the standard parser wants `NaN`; says whether there was something to change."""
+        fixed = _NAN.sub(lambda found: found[0] if found[0][0] == '"' else "NaN", self.text[start:])
+        if fixed == self.text[start:]:
+            return False
+        self._count(start)
+        self.text, self.at = fixed, 0
+        return True
 
     def _count(self, end: int) -> None:
         self.line += self.text.count("\n", self.at, end)
@@ -86,7 +90,10 @@ class JsonReader:
 
 
 _ODD = compile_pattern(
-    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|[^.0-9][0-9]{16}|-0[^.]|\\u[dD]|\x7f|NaN|Infinity", PERL, utf8=False, lines=Lines.TEXT
+    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|[^.0-9][0-9]{16}|-0[^.]|\\u[dD]|\x7f|NaN|Infinity",
+    PERL,
+    utf8=False,
+    lines=Lines.TEXT,
 )
 
 
