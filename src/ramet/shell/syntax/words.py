@@ -436,7 +436,7 @@ class WordReader(Scanner):
     def _arith_sub(self, pos: int, opened: int) -> ArithSub | None:
         """Reads ``$((...))``; None when it is a command substitution that begins with a subshell."""
         end = self.arith_end(pos + 2)
-        if end < 0:
+        if end < 0 or self.arith_end(pos + 1) < 0:
             raise self.missing(")", opened)
         if not self.text.startswith(")", end + 1) or end + 1 >= self.n:
             return None
