@@ -1,7 +1,7 @@
 """Writes the spec tables of the commands: every option with several kinds of input; bash and the GNU tools fill in the rest.
 
-    python -m tests.commands.combinations      writes tables whose rows are new without expectations
-    python -m tests.spec.record TABLE...       records what the real tools answer
+python -m tests.commands.combinations      writes tables whose rows are new without expectations
+python -m tests.spec.record TABLE...       records what the real tools answer
 """
 
 from __future__ import annotations

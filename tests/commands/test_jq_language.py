@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
-from tests.commands.harness import run
+from tests.shell_runner import run_script
 
 CASES = [
     ("pick(.a)", {"a": 1, "b": 2}, [{"a": 1}]),
@@ -52,9 +53,8 @@ CASES = [
 @pytest.mark.parametrize(("program", "value", "results"), CASES)
 def test_program(program: str, value: object, results: list[object]) -> None:
     text = json.dumps(value, ensure_ascii=False)
-    out, err, status = run(
-        "jq -c -f program.jq input.json", {"program.jq": program.encode(), "input.json": text.encode() + b"\n"}
-    )
+    files = {"program.jq": program.encode(), "input.json": text.encode() + b"\n"}
+    out, err, status = asyncio.run(run_script("jq -c -f program.jq input.json", files))
     assert (err, status) == (b"", 0)
     assert [json.loads(line) for line in out.decode().splitlines()] == results
 
@@ -76,6 +76,6 @@ FAILURES = [
 @pytest.mark.parametrize(("program", "text", "status", "message"), FAILURES)
 def test_failure(program: str, text: str, status: int, message: bytes) -> None:
     files = {"program.jq": program.encode(), "input.json": text.encode()}
-    out, err, found = run("jq -c -f program.jq input.json", files)
+    out, err, found = asyncio.run(run_script("jq -c -f program.jq input.json", files))
     assert (out, found) == (b"", status)
     assert message in err

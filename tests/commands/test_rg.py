@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from tests.commands.harness import run
+from tests.shell_runner import run_script
 
 FILES = {
     "a.py": b"import os\nfoo = 1\nFoo = 2\n",
@@ -53,5 +55,5 @@ CASES = [
 
 @pytest.mark.parametrize(("script", "out", "status"), CASES)
 def test_output_and_status(script: str, out: bytes, status: int) -> None:
-    found, err, code = run(script, FILES)
+    found, err, code = asyncio.run(run_script(script, FILES))
     assert (found, code) == (out, status), err

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from tests.commands.harness import run
+from tests.shell_runner import run_script
 
 pytest.importorskip("yaml")
 
@@ -24,5 +26,5 @@ CASES = [
 
 @pytest.mark.parametrize(("script", "out", "status"), CASES)
 def test_output_and_status(script: str, out: bytes, status: int) -> None:
-    found, err, code = run(script, {"f.yaml": FILE})
+    found, err, code = asyncio.run(run_script(script, {"f.yaml": FILE}))
     assert (found, code) == (out, status), err

@@ -266,8 +266,26 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
         lines = (await reader.read_all()).split(b"\n")
         if not lines[-1]:
             lines.pop()
-        await proc.emit(_Paragraphs(o, width, goal, prefix, lead).format(lines))
+        made = _Paragraphs(o, width, goal, prefix, lead).format(lines)
+        if any(b"\t" in line for line in lines):
+            made = b"\n".join(_with_tabs(line) for line in made.split(b"\n"))
+        await proc.emit(made)
     return inputs.status
+
+
+def _with_tabs(line: bytes) -> bytes:
+    """Runs of blanks that pass a tab stop become tabs again, as they were in the input."""
+    out = b""
+    column = 0
+    for piece in re.split(rb"( +)", line):
+        target = (column + len(piece)) // 8 * 8
+        if piece.startswith(b" ") and column + 1 < target:
+            tabs = (target - column // 8 * 8) // 8
+            out += b"\t" * tabs + b" " * (column + len(piece) - target)
+        else:
+            out += piece
+        column += len(piece)
+    return out
 
 
 class _Paragraphs:
@@ -324,7 +342,7 @@ class _Paragraphs:
         """Words with the space behind them and what they are: paren, punct, final."""
         out: list[tuple[bytes, int, bool, bool, bool]] = []
         for n, line in enumerate(lines):
-            found = list(re.finditer(rb"(\S+)(\s*)", line))
+            found = list(re.finditer(rb"([^ \t]+)([ \t]*)", line))
             for m, item in enumerate(found):
                 word = item[1]
                 paren = word[:1] in (b"(", b"[", b"'", b"`", b'"')
@@ -336,7 +354,9 @@ class _Paragraphs:
                 final = period and (last or space > 1)
                 if last or self.o.uniform:
                     space = 2 if final else 1
-                out.append((word, space, paren, punct, final or (period and n < 0)))
+                # The end of a paragraph is the end of a sentence, whatever stands there.
+                final = final or (last and n == len(lines) - 1)
+                out.append((word, space, paren, punct, final))
         return out
 
     def _fill(self, words: list[tuple[bytes, int, bool, bool, bool]], first: int, other: int) -> list[bytes]:
@@ -352,6 +372,8 @@ class _Paragraphs:
             at_ = start
             while True:
                 size += len(words[at_][0])
+                if size >= self.width and at_ > start:
+                    break
                 at_ += 1
                 cost = self._line_cost(at_, size, count, jump, lengths) + best[at_]
                 if cost < best_cost:
@@ -382,12 +404,9 @@ class _Paragraphs:
     def _line_cost(self, following: int, size: int, count: int, jump: list[int], lengths: list[int]) -> float:
         if following == count:
             return 0
-        n = self.goal - size
-        cost = (n * n * 10) * (n * n * 10) / (n * n * 10) if n else 0
-        cost = float(n * n * 100)
+        cost = float((self.goal - size) ** 2 * 100)
         if jump[following] != count:
-            n = (size - lengths[following]) // 2
-            cost += n * n * 100
+            cost += (size - lengths[following]) ** 2 * 50
         return cost
 
     def _base_cost(self, this: int, words: list[tuple[bytes, int, bool, bool, bool]]) -> float:
@@ -404,7 +423,7 @@ class _Paragraphs:
         if words[this][2]:
             cost -= 40 * 40
         elif words[this][4]:
-            cost += 200 * 200 / (len(words[this][0]) + 2)
+            cost += 150 * 150 / (len(words[this][0]) + 2)
         return cost
 
 
@@ -603,9 +622,11 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
     omit = o.omit or o.omit_all or length <= 10
     inputs = Inputs(proc, operands)
     texts: list[tuple[str, list[str], int]] = []
+    ended = True
     async for word, reader in inputs.each():
         lines = decode(await reader.read_all()).split("\n")
-        if not lines[-1]:
+        ended = not lines[-1]
+        if ended:
             lines.pop()
         moment = int(proc.now() * NANO)
         if word != "-":
@@ -636,7 +657,7 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
                     rows += [chunk[i : i + columns] for i in range(0, len(chunk), columns)]
                 else:
                     rows += [chunk[i::height] for i in range(height)]
-        await _pages(proc, o, rows, moment, name, columns, length, width, omit)
+        await _pages(proc, o, rows, moment, name, columns, length, width, omit, ended)
     return inputs.status
 
 
@@ -650,6 +671,7 @@ async def _pages(
     length: int,
     width: int,
     omit: bool,
+    ended: bool,
 ) -> None:
     separator = o.sep_string if o.sep_string is not None else o.separator
     number = parse_count(o.first, "starting line number") if o.number is not None else None
@@ -678,7 +700,7 @@ async def _pages(
         if o.double:
             out.append("")
     if omit:
-        if o.double and out:
+        if o.double and out and not ended:
             out.pop()
         await proc.emit(encode("".join(line + "\n" for line in out)))
         return

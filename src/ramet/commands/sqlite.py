@@ -147,7 +147,8 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
         pass
     await _flush(shell)
     if file and not o.readonly:
-        after = bytes(connection.serialize())
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        after = bytes(connection.serialize()) if pages else b""
         if after != before and (after or before):
             await proc.fs.write(proc.path(name), after)
     connection.close()
@@ -359,10 +360,7 @@ def _grid(shell: _Shell, names: list[str], rows: list[list[str]]) -> None:
     if mode == "column":
         widths = [shell.widths[i] if i < len(shell.widths) and shell.widths[i] else w for i, w in enumerate(widths)]
         if shell.header:
-            cells = [
-                n.ljust(w) if i < len(names) - 1 else n for i, (n, w) in enumerate(zip(names, widths, strict=True))
-            ]
-            out.append("  ".join(cells) + "\n")
+            out.append("  ".join(n.ljust(w) for n, w in zip(names, widths, strict=True)) + "\n")
             out.append("  ".join("-" * w for w in widths) + "\n")
         out.extend("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + "\n" for row in rows)
         return

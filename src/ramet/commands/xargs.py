@@ -195,13 +195,21 @@ async def _items(
             yield decode(raw[:-1] if raw.endswith(delimiter) else raw), True
         return
     pending: list[str] = []
-    carried = ""
+    carried, warned = "", False
     async for raw in lines(reader):
         text = carried + decode(raw)
         carried = ""
         body = text[:-1] if text.endswith("\n") else text
         if whole_lines:
             body = body.lstrip(" \t")
+        if "\0" in body:
+            if not warned:
+                proc.complain(
+                    "WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument "
+                    "list.  Did you mean to use the --null option?"
+                )
+            warned = True
+            body = re.sub(r"\0[^ \t\n]*", "", body)
         words, open_quote, continued = _split(body, whole_lines)
         if open_quote:
             kind = "single" if open_quote == "'" else "double"
