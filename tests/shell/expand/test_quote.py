@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.shell_runner import run_script
 
@@ -25,6 +25,7 @@ def test_styles(style: object, table: dict[str, str]) -> None:
     assert {text: style(text) for text in table} == table  # type: ignore[operator]
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=8))
 def test_quoted_text_means_itself_again(text: str) -> None:
     styles = (quote.at_q, quote.backslashed, quote.double, quote.word)

@@ -174,6 +174,8 @@ class _Walk:
         if self.vars.is_assoc(name):
             return str(self.vars.key_of(source))
         if isinstance(index, ArithFailure):
+            if "$" in source or "`" in source:
+                return int(self.vars.arith(source))
             raise index
         return self.value(index)
 
@@ -419,7 +421,9 @@ class _Generate:
         self.line(f"if V.is_assoc({name!r}): {temp} = V.key_of({source!r})")
         self.line("else:")
         self.indent += 1
-        if isinstance(index, ArithFailure):
+        if isinstance(index, ArithFailure) and ("$" in source or "`" in source):
+            self.line(f"{temp} = V.arith({source!r})")
+        elif isinstance(index, ArithFailure):
             self.line(f"raise ArithFailure({index.text!r}, {index.reason!r}, {index.token!r})")
         else:
             self.line(f"{temp} = {self.value(index)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from ramet.core.streams import pipe
@@ -79,8 +79,20 @@ def _negated(body: Run) -> Run:
 async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], line: int) -> int:
     """Run the stages; the last one in this task, so that a short pipeline needs few others."""
     count = len(stages)
-    if len(sh.shell.processes) + count > sh.budget.limits.processes:
+    shell = sh.shell
+    if len(shell.processes) + shell.stages + count > sh.budget.limits.processes:
         raise sh.budget.exceeded("processes", "fork")
+    if sh.budget.check():
+        await sh.budget.breathe()
+    shell.stages += count
+    try:
+        return await _stages(sh, stages, merge, prompt, line)
+    finally:
+        shell.stages -= count
+
+
+async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], line: int) -> int:
+    count = len(stages)
     sh.line = line or sh.line
     lastpipe = "lastpipe" in sh.shopts and "monitor" not in sh.options
     tasks: list[asyncio.Task[int] | int] = []
@@ -131,7 +143,7 @@ async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: 
                 started = drive(run_shell(child, stage))
                 tasks.append(started if isinstance(started, int) else asyncio.create_task(_await(started)))
             else:
-                tasks.append(asyncio.create_task(run_shell(child, stage)))
+                tasks.append(asyncio.create_task(_started(sh.shell.starts.turn(), run_shell(child, stage))))
         statuses = await _gather(tasks)
     except BaseException:
         if source is not None and last is None:
@@ -144,6 +156,17 @@ async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: 
         status = next((one for one in reversed(statuses) if one), 0)
     sh.status = status
     return status
+
+
+async def _started(turn: asyncio.Future[None] | None, work: Coroutine[Any, Any, int]) -> int:
+    """A stage, once it is its turn to start."""
+    if turn is not None:
+        try:
+            await turn
+        except BaseException:
+            work.close()
+            raise
+    return await work
 
 
 async def _await(pending: Awaitable[int]) -> int:

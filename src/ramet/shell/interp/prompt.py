@@ -88,9 +88,8 @@ def expand_text(sh: Session, text: str) -> str:
     if word is None:
         return text
     compiled = texts.text(word, quoted=True)
-    if compiled.wait:
-        return text
-    return str(compiled.run(sh))
+    found = sh.text_now(compiled)
+    return text if found is None else found
 
 
 def parse_subscript(text: str) -> Word | None:

@@ -341,11 +341,21 @@ class Session:
         word = parse_subscript(text)
         if word is None:
             return text
-        compiled = texts.text(word)
-        found = drive(compiled.run(self)) if compiled.wait else compiled.run(self)
-        if not isinstance(found, str):
+        found = self.text_now(texts.text(word))
+        if found is None:
             raise Discard(f"{text}: a substitution in a subscript that is read at run time must not wait")
         return found
+
+    def text_now(self, compiled: texts.Text) -> str | None:
+        """A text where nothing may wait: None when a command in it would have to."""
+        if not compiled.wait:
+            return str(compiled.run(self))
+        end, self.budget.slice_end = self.budget.slice_end, float("inf")
+        try:
+            found = drive(compiled.run(self))
+        finally:
+            self.budget.slice_end = end
+        return found if isinstance(found, str) else None
 
     def evaluate_key(self, text: str) -> int:
         """A subscript that is read at run time, as a number."""

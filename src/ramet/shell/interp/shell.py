@@ -105,6 +105,8 @@ class Shell:
         self.services = dict(services or {})
         self.processes: dict[int, Process] = {}
         self.starts = Starts()
+        self.stages = 0
+        """Stages of pipelines that run now."""
         self._pids = itertools.count(1001)
 
     def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> Session:
