@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ramet.commands.jq import formats, values
@@ -736,13 +737,33 @@ class Compiler:
             for result in stack[-1]:
                 if result.__class__ is Tail:
                     tick()
+                    # What is left of the caller is looked at now: usually it is nothing, and the stack stays short.
+                    rest = _rest(stack.pop())
+                    if rest is not None:
+                        stack.append(rest)
+                        if len(stack) > 500_000:
+                            raise fail("recursion is too deep")
                     stack.append(result.function.run(result.path)(result.env, result.item))
-                    if len(stack) > 2_000_000:
-                        raise fail("recursion is too deep")
                     break
                 yield result
             else:
                 stack.pop()
+
+
+def _rest(results: Iterator[Any]) -> Iterator[Any] | None:
+    """What an iterator still has, None when that is nothing; an error it ends with is kept for its turn."""
+    try:
+        following = next(results)
+    except StopIteration:
+        return None
+    except (JqError, Break) as error:
+        return _raising(error)
+    return chain((following,), results)
+
+
+def _raising(error: Exception) -> Iterator[Any]:
+    raise error
+    yield
 
 
 def checked(at: Any, value: Json) -> tuple[Json, ...]:

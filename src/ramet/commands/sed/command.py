@@ -277,7 +277,9 @@ class _Run:
                         return
                     await self.fill(machine)
                 elif need is Need.FILE:
-                    await self.turn(machine)
+                    await self.next_input(machine)
+                elif need is Need.TURN:
+                    await self.breathe()
                 else:
                     await self.write_queue(machine)
         except StopIteration as stop:
@@ -314,12 +316,15 @@ class _Run:
             self.reader.unread(tail)
         self.rest = b""
 
-    async def fill(self, machine: Machine) -> None:
-        """More lines of the current file."""
+    async def breathe(self) -> None:
         self.out.flush()
         if self.proc.stdout.full:
             await self.proc.stdout.drain()
         await self.proc.budget.breathe()
+
+    async def fill(self, machine: Machine) -> None:
+        """More lines of the current file."""
+        await self.breathe()
         assert self.reader is not None
         parts = [self.rest] if self.rest else []
         self.rest = b""
@@ -346,7 +351,7 @@ class _Run:
         machine.lines, machine.at = b"".join(parts).split(self.delim), 0
         machine.unfinished = False
 
-    async def turn(self, machine: Machine) -> None:
+    async def next_input(self, machine: Machine) -> None:
         """The next file."""
         if await self.next_file():
             machine.file_done = False

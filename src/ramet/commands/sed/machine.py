@@ -19,6 +19,8 @@ class Need(Enum):
     """More lines of the current file, or `file_done`."""
     FILE = "file"
     """The next file that can be read, or `input_done`."""
+    TURN = "turn"
+    """A turn for others: the script has jumped about for a while."""
     QUEUE = "queue"
     """The texts and files that were appended in this cycle, written out."""
 
@@ -85,6 +87,7 @@ class Machine:
         self.queue: list[tuple[str, bytes]] = []
         self.last_regex: Matcher | None = None
         self.replaced = False
+        self.jumps = 0
         self.active = [instruction.first is not None and instruction.first.kind is Kind.ZERO for instruction in program]
         self.limit = [0] * len(program)
         self.selectors = [self._selector(index, item) for index, item in enumerate(program)]
@@ -275,15 +278,24 @@ class Machine:
                 pass
             elif name == "b":
                 pc = item.target
+                self.jumps += 1
+                if not self.jumps & 1023:
+                    yield Need.TURN
             elif name == "t":
                 if self.replaced:
                     self.replaced = False
                     pc = item.target
+                    self.jumps += 1
+                    if not self.jumps & 1023:
+                        yield Need.TURN
             elif name == "T":
                 if self.replaced:
                     self.replaced = False
                 else:
                     pc = item.target
+                    self.jumps += 1
+                    if not self.jumps & 1023:
+                        yield Need.TURN
             elif name == "n":
                 if self.at >= len(self.lines) and not (yield from self._look_ahead()):
                     if self.posix and not self.quiet:
@@ -303,6 +315,9 @@ class Machine:
                 if not newline:
                     return "delete"
                 self.space = rest
+                self.jumps += 1
+                if not self.jumps & 1023:
+                    yield Need.TURN
                 return "restart"
             elif name == "q" or name == "Q":
                 self.status = max(item.number, 0)

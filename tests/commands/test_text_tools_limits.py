@@ -1,0 +1,71 @@
+"""Programs that would never end: they stop at the deadline or when their reader has gone, and say so."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ramet import Limits, RAMResource, Workspace
+
+ENDLESS = [
+    "echo a | sed ':a;ba'",
+    "echo a | sed ':a;s/a/a/;ta'",
+    "awk 'BEGIN { while (1) x++ }'",
+    "awk 'BEGIN { for (;;) print }' > /dev/null",
+    "awk 'function f() { while (1) x++ } BEGIN { f() }'",
+    "jq -n 'last(repeat(1))'",
+    "jq -n 'def f: f; f'",
+    "jq -n '[range(1e18)] | length'",
+    "jq -n 'reduce repeat(1) as $x (0; . + 1)'",
+]
+
+
+@pytest.mark.parametrize("script", ENDLESS)
+def test_ends_at_the_deadline(script: str) -> None:
+    async def act() -> int:
+        workspace = Workspace({"/data": RAMResource()}, limits=Limits(wall_time=0.4))
+        result = await workspace.execute(script)
+        return result.exit_code
+
+    assert asyncio.run(asyncio.wait_for(act(), 15)) == 124
+
+
+PRODUCERS = ["awk 'BEGIN { while (1) print \"y\" }'", "jq -n 'repeat(1)'", "yes | sed p", "yes | grep y", "yes | awk 1"]
+
+
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_ends_when_nobody_reads(producer: str) -> None:
+    async def act() -> tuple[bytes, int]:
+        workspace = Workspace({"/data": RAMResource()}, limits=Limits(wall_time=10))
+        result = await workspace.execute(f"{producer} | head -n 2 | wc -l")
+        return result.stdout, result.exit_code
+
+    assert asyncio.run(act()) == (b"2\n", 0)
+
+
+def test_a_hopeless_back_reference_is_an_error() -> None:
+    async def act() -> tuple[int, bytes]:
+        workspace = Workspace({"/data": RAMResource()}, limits=Limits(regex_seconds=0.2))
+        text = "abcdefghij" * 8 + "YZ"
+        result = await workspace.execute(f"echo {text} | grep '\\(.*\\)\\(.*\\)\\(.*\\)\\(.*\\)\\1\\2\\3\\4Z'")
+        return result.exit_code, result.stderr
+
+    status, message = asyncio.run(act())
+    assert status == 2
+    assert b"took longer than" in message
+
+
+@pytest.mark.parametrize(
+    ("script", "out"),
+    [
+        ("jq -n 'def f: if . > 300000 then . else . + 1 | f end; 0 | f'", b"300001\n"),
+        ("awk 'function f(n) { return n ? 1 + f(n - 1) : 0 } BEGIN { print f(3000) }'", b"3000\n"),
+    ],
+)
+def test_recursion_goes_deep(script: str, out: bytes) -> None:
+    async def act() -> bytes:
+        workspace = Workspace({"/data": RAMResource()})
+        return (await workspace.execute(script)).stdout
+
+    assert asyncio.run(act()) == out
