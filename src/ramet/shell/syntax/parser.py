@@ -70,6 +70,7 @@ RESERVED = frozenset(
 )
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
+_DESCRIPTOR = frozenset("0123456789{")
 _WRAPPERS = frozenset(["command", "builtin"])
 _COMPOUND_OK = frozenset(["eval", "let"])
 
@@ -573,9 +574,13 @@ class Parser(AssignmentReader):
                     continue
                 if assigns and not words and self._alias_here(raw):
                     continue
-                following = self.text[self.stop : self.stop + 1] if self.stop < self.n else ""
-                if following and following in "<>" and self._descriptor(raw):
+                if raw[0] in _DESCRIPTOR and self.text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
                     redirects.append(self._redirect(*self._prefix(raw)))
+                    continue
+                if words and not declaring and not wrapped and not compound_ok:
+                    # The usual case: one more argument.
+                    words.append(self.read_word())
+                    self.peek()
                     continue
                 if not words or declaring:
                     if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw)) is not None:
@@ -583,7 +588,7 @@ class Parser(AssignmentReader):
                         self.peek()
                         continue
                     if not words:
-                        if following == "(" or (following in " \t" and following):
+                        if self.text.startswith(("(", " ", "\t"), self.stop):
                             function = self._function(assigns, redirects, line)
                             if function is not None:
                                 return function
@@ -593,7 +598,7 @@ class Parser(AssignmentReader):
                 elif wrapped:
                     declaring = raw in _DECLARATIONS
                     wrapped = raw in _WRAPPERS or raw.startswith("-")
-                elif following == "(" and compound_ok and ASSIGNMENT(raw) and raw.endswith("="):
+                elif compound_ok and raw.endswith("=") and self.text.startswith("(", self.stop) and ASSIGNMENT(raw):
                     words.append(self._raw_compound())
                     self.peek()
                     continue

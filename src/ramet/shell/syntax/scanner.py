@@ -84,7 +84,7 @@ class Scanner:
         self.kind = kind
         raw = self.raw = m[kind]
         if kind == WORD:
-            if text.startswith("(", stop) and stop < self.n and raw[-1] in _EXTGLOB and self.options.extglob:
+            if raw[-1] in _EXTGLOB and text.startswith("(", stop) and stop < self.n and self.options.extglob:
                 self.kind = COMPLEX
         elif kind == OPERATOR and text.startswith("\\\n", stop):
             self._join_operator()
