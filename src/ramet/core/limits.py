@@ -62,7 +62,7 @@ class Budget:
 
     __slots__ = ("_clock", "cancelled", "deadline", "limits", "slice_end")
 
-    SLICE = 0.004
+    SLICE = 0.002
     """Seconds of uninterrupted work before the event loop gets a turn."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, clock: Callable[[], float] = time.monotonic) -> None:
