@@ -636,9 +636,8 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
         count = max(len(lines) for _, lines, _ in texts)
         columns = len(texts)
         rows = [[lines[i] if i < len(lines) else "" for _, lines, _ in texts] for i in range(count)]
-        await _pages(
-            proc, o, rows, texts[0][2] if len(texts) == 1 else int(proc.now() * NANO), "", columns, length, width, omit
-        )
+        moment = texts[0][2] if len(texts) == 1 else int(proc.now() * NANO)
+        await _pages(proc, o, rows, moment, "", columns, length, width, omit, ended)
         return inputs.status
     for name, lines, moment in texts:
         lines = [line.expandtabs(8) if columns > 1 else line for line in lines]

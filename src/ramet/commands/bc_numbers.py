@@ -1,0 +1,265 @@
+"""The numbers of bc: integers with a scale, cut off and never rounded, and the functions of its math library."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+
+class Trouble(Exception):
+    """A runtime error: the current line is given up."""
+
+
+class Num(NamedTuple):
+    """`digits` * 10 ** -`scale`; the sign is in the digits."""
+
+    digits: int
+    scale: int = 0
+
+    def at(self, scale: int) -> int:
+        """The digits at another scale, cut off, never rounded."""
+        if scale >= self.scale:
+            return self.digits * int(10 ** (scale - self.scale))
+        cut = int(10 ** (self.scale - scale))
+        return -(-self.digits // cut) if self.digits < 0 else self.digits // cut
+
+    @property
+    def truth(self) -> bool:
+        return self.digits != 0
+
+
+ZERO, ONE = Num(0), Num(1)
+
+
+def add(a: Num, b: Num) -> Num:
+    scale = max(a.scale, b.scale)
+    return Num(a.at(scale) + b.at(scale), scale)
+
+
+def sub(a: Num, b: Num) -> Num:
+    scale = max(a.scale, b.scale)
+    return Num(a.at(scale) - b.at(scale), scale)
+
+
+def mul(a: Num, b: Num, scale: int) -> Num:
+    full = a.scale + b.scale
+    kept = min(full, max(scale, a.scale, b.scale))
+    return Num(Num(a.digits * b.digits, full).at(kept), kept)
+
+
+def div(a: Num, b: Num, scale: int) -> Num:
+    if not b.digits:
+        raise Trouble("Divide by zero")
+    numerator, denominator = abs(a.digits) * 10 ** (scale + b.scale), abs(b.digits) * 10**a.scale
+    quotient = numerator // denominator
+    return Num(-quotient if (a.digits < 0) != (b.digits < 0) else quotient, scale)
+
+
+def mod(a: Num, b: Num, scale: int) -> Num:
+    if not b.digits:
+        raise Trouble("Modulo by zero")
+    quotient = div(a, b, scale)
+    full = max(scale + b.scale, a.scale)
+    product = Num(quotient.digits * b.digits, quotient.scale + b.scale)
+    return Num(sub(a, product).at(full), full)
+
+
+def power(a: Num, b: Num, scale: int) -> Num:
+    exponent = b.at(0)
+    if exponent == 0:
+        return ONE
+    if exponent > 0:
+        full = a.scale * exponent
+        kept = min(full, max(scale, a.scale))
+        return Num(Num(a.digits**exponent, full).at(kept), kept)
+    return div(ONE, power(a, Num(-exponent), max(scale, a.scale * -exponent)), scale)
+
+
+def root(a: Num, scale: int) -> Num:
+    if a.digits < 0:
+        raise Trouble("Square root of a negative number")
+    kept = max(scale, a.scale)
+    return Num(math.isqrt(a.at(2 * kept)), kept)
+
+
+# ------------------------------------------------------------------------------------------------ the math library
+
+
+def _quotient(a: int, b: int) -> int:
+    """Integer division that goes towards zero, so that a series ends."""
+    return -(-a // b) if a < 0 else a // b
+
+
+def exponential(x: Num, scale: int) -> Num:
+    extra = scale + 10 + len(str(abs(x.at(0)))) + int(abs(x.at(0)) * 0.44)
+    value, halvings = Num(x.at(extra), extra), 0
+    negative = value.digits < 0
+    value = Num(abs(value.digits), extra)
+    while value.digits > 10**extra:
+        value = Num(value.digits // 2, extra)
+        halvings += 1
+    total = term = 10**extra
+    n = 1
+    while term:
+        term = term * value.digits // (10**extra * n)
+        total += term
+        n += 1
+    for _ in range(halvings):
+        total = total * total // 10**extra
+    result = Num(total, extra)
+    if negative:
+        result = div(ONE, result, extra)
+    return Num(result.at(scale), scale)
+
+
+def logarithm(x: Num, scale: int) -> Num:
+    if x.digits <= 0:
+        return Num(1 - 10**scale, 0)
+    extra = scale + 10
+    value, doublings = Num(x.at(extra), extra), 2
+    unit = 10**extra
+    while value.digits >= 2 * unit or value.digits * 2 <= unit:
+        value = Num(math.isqrt(value.digits * unit), extra)
+        doublings *= 2
+    y = (value.digits - unit) * unit // (value.digits + unit)
+    square = y * y // unit
+    total = term = y
+    n = 3
+    while term:
+        term = _quotient(term * square, unit)
+        total += _quotient(term, n)
+        n += 2
+    return Num(Num(total * doublings, extra).at(scale), scale)
+
+
+def _atan_digits(y: int, unit: int) -> int:
+    square = y * y // unit
+    total = term = y
+    n = 3
+    while term:
+        term = -_quotient(term * square, unit)
+        total += _quotient(term, n)
+        n += 2
+    return total
+
+
+def _pi(extra: int) -> int:
+    unit = 10 ** (extra + 5)
+    value = 4 * (4 * _atan_digits(unit // 5, unit) - _atan_digits(unit // 239, unit))
+    return value // 10**5
+
+
+def arctangent(x: Num, scale: int) -> Num:
+    extra = scale + 10
+    unit = 10**extra
+    y = x.at(extra)
+    sign = -1 if y < 0 else 1
+    y = abs(y)
+    halvings = 0
+    while y > unit // 5:
+        # atan(x) = 2 atan(x / (1 + sqrt(1 + x^2)))
+        y = y * unit // (unit + math.isqrt(unit * unit + y * y))
+        halvings += 1
+    total = _atan_digits(y, unit) << halvings
+    return Num(Num(sign * total, extra).at(scale), scale)
+
+
+def sine(x: Num, scale: int, shift: bool = False) -> Num:
+    extra = scale + 12 + len(str(abs(x.at(0))))
+    unit = 10**extra
+    pi = _pi(extra)
+    value = x.at(extra) + (pi // 2 if shift else 0)
+    value %= 2 * pi
+    if value > pi:
+        value -= 2 * pi
+    square = value * value // unit
+    total = term = value
+    n = 1
+    while term:
+        term = -_quotient(term * square, unit * (n + 1) * (n + 2))
+        total += term
+        n += 2
+    rounded = Num(total, extra)
+    return Num(rounded.at(scale), scale)
+
+
+def bessel(n: Num, x: Num, scale: int) -> Num:
+    order = abs(n.at(0))
+    extra = scale + 15 + abs(x.at(0))
+    unit = 10**extra
+    half = x.at(extra) // 2
+    term = unit
+    for k in range(1, order + 1):
+        term = term * half // (unit * k)
+    total, square = term, half * half // unit
+    k = 1
+    while term:
+        term = -_quotient(term * square, unit * k * (k + order))
+        total += term
+        k += 1
+    sign = -1 if n.at(0) < 0 and order % 2 else 1
+    return Num(Num(sign * total, extra).at(scale), scale)
+
+
+def decimal_text(number: Num) -> str:
+    sign = "-" if number.digits < 0 else ""
+    digits = str(abs(number.digits))
+    if number.scale:
+        digits = digits.rjust(number.scale + 1, "0")
+        whole, fraction = digits[: -number.scale], digits[-number.scale :]
+        if not int(whole):
+            whole = ""
+        if not number.digits:
+            return "0"
+        return f"{sign}{whole}.{fraction}"
+    return sign + digits
+
+
+_DIGITS = "0123456789ABCDEF"
+
+
+def based_text(number: Num, base: int) -> str:
+    sign = "-" if number.digits < 0 else ""
+    value = abs(number.digits)
+    unit = 10**number.scale
+    whole, fraction = divmod(value, unit)
+    digits: list[int] = []
+    while whole:
+        whole, digit = divmod(whole, base)
+        digits.append(digit)
+    digits.reverse()
+    places: list[int] = []
+    reached = 1
+    while reached < unit and number.scale:
+        fraction *= base
+        digit, fraction = divmod(fraction, unit)
+        places.append(digit)
+        reached *= base
+    if base <= 16:
+        text = "".join(_DIGITS[d] for d in digits)
+        tail = "".join(_DIGITS[d] for d in places)
+        return sign + (text or ("0" if not tail else "")) + (f".{tail}" if tail else "")
+    width = len(str(base - 1))
+    text = "".join(f" {d:0{width}d}" for d in digits) or f" {0:0{width}d}"
+    return sign + text + ("." + "".join(f"{d:0{width}d} " for d in places).rstrip() if places else "")
+
+
+def parse_number(text: str, base: int) -> Num:
+    whole, _, fraction = text.partition(".")
+    if base == 10 and not re.search("[A-F]", text):
+        return Num(int((whole or "0") + fraction), len(fraction))
+    # A single digit keeps its own value; in longer numbers a digit is at most base - 1.
+    single = len(whole) == 1 and not fraction
+    value = 0
+    for char in whole:
+        digit = _DIGITS.index(char)
+        value = value * base + (digit if single else min(digit, base - 1))
+    if not fraction:
+        return Num(value)
+    scale = len(fraction)
+    total, unit = 0, 1
+    for char in fraction:
+        total = total * base + min(_DIGITS.index(char), base - 1)
+        unit *= base
+    return Num(value * 10**scale + total * 10**scale // unit, scale)
