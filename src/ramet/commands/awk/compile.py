@@ -488,7 +488,7 @@ def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: 
         "        for rec in batch:",
     ]
     if emitter.uses_fields:
-        lines.append("            F = None")
+        lines.append(f"            F = {emitter.split if emitter.presplit else None}")
     counting = bool({"NR", "FNR"} & facts.uses)
     if counting:
         lines.append("            nr += 1.0; fnr += 1.0")

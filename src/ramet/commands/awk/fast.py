@@ -6,7 +6,22 @@ from typing import Any
 
 from ramet.commands.awk.analyze import Facts, walk
 from ramet.commands.awk.emit import Emitter
-from ramet.commands.awk.tree import Binary, Call, Expr, Field, Grouping, Num, Program, Rule, Var
+from ramet.commands.awk.tree import (
+    Assign,
+    Binary,
+    Builtin,
+    Call,
+    Expr,
+    ExprStmt,
+    Field,
+    Grouping,
+    Num,
+    Print,
+    Program,
+    Rule,
+    Step,
+    Var,
+)
 from ramet.commands.awk.values import number_text
 
 
@@ -37,6 +52,7 @@ class FastEmitter(Emitter):
         else:
             self.split = f"rec.split({fs!r}{limit})"
         self.blank = fs == " "
+        self.presplit = self.uses_fields and _always_splits(rules)
 
     def variable(self, name: str) -> str:
         if not self.local:
@@ -46,7 +62,7 @@ class FastEmitter(Emitter):
 
     @property
     def all(self) -> str:
-        return f"(F or (F := {self.split}))"
+        return "F" if self.presplit else f"(F or (F := {self.split}))"
 
     def at(self, node: Field, missing: str, wrap: str = "") -> str:
         if isinstance(node.number, Num):
@@ -94,6 +110,26 @@ class FastEmitter(Emitter):
                 f"else {found} {node.op} {shown!r})"
             )
         return super().comparison(node)
+
+
+def _always_splits(rules: list[Rule]) -> bool:
+    """Whether every record is split anyway: the first statement uses a field, and `$0` is never changed."""
+    for node in walk(tuple(rules)):
+        if isinstance(node, (Assign, Step)) and isinstance(node.target, Field):
+            return False
+        if isinstance(node, Builtin) and node.name in ("sub", "gsub") and len(node.args) < 3:
+            return False
+    body = rules[0].body if rules and rules[0].pattern is None else None
+    if not body:
+        return False
+    first = body[0]
+    if isinstance(first, ExprStmt) and isinstance(first.expr, Assign):
+        return _is_field(first.expr.value)
+    return isinstance(first, Print) and any(_is_field(arg) for arg in first.args)
+
+
+def _is_field(node: Expr) -> bool:
+    return isinstance(node, Field) and node.number != Num(0.0)
 
 
 def _bare(node: Expr) -> Expr:
