@@ -292,6 +292,10 @@ class Compiled:
     """Entry points that must be awaited."""
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
 
+    @functools.cached_property
+    def simple(self) -> bool:
+        return fast_enough(self.facts, self.program)
+
     def load(self, runtime: Runtime) -> dict[str, Any]:
         """A fresh namespace with the program's functions bound to this runtime."""
         space: dict[str, Any] = {
@@ -319,18 +323,21 @@ class Compiled:
 
     def fast_rules(self, runtime: Runtime, plain: bool) -> Any:
         """The rules as one loop over many records, for the field separator in force; None when they need more."""
-        if not fast_enough(self.facts, runtime, self.program):
+        if not self.simple or not _plain_separators(runtime):
             return None
         key = (runtime.fs, plain)
         if key not in self.fast:
             source = _fast_source(self.program, self.facts, self.constants, runtime.fs, plain)
             self.fast[key] = compile(source, "<awk>", "exec")
-        code = self.fast[key]
-        if code is None:
-            return None
-        runtime.namespace.update(self.constants)
-        exec(code, runtime.namespace)
-        return runtime.namespace["fast"]
+        made = runtime.namespace.get("fast_rules")
+        if made is None or made[0] != key:
+            code = self.fast[key]
+            if code is None:
+                return None
+            runtime.namespace.update(self.constants)
+            exec(code, runtime.namespace)
+            made = runtime.namespace["fast_rules"] = (key, runtime.namespace["fast"])
+        return made[1]
 
 
 @functools.lru_cache(maxsize=64)
@@ -437,12 +444,15 @@ _NEEDS_MORE = frozenset(
 )
 
 
-def fast_enough(facts: Facts, runtime: Runtime, program: Program) -> bool:
+def fast_enough(facts: Facts, program: Program) -> bool:
     """Whether the rules can run over many records in one go, with the record and fields in local variables."""
     if facts.uses & _NEEDS_MORE or any(use.startswith("assigns-") for use in _in_rules(program)):
         return False
-    if _next_in_loop(program):
-        return False
+    return not _next_in_loop(program)
+
+
+def _plain_separators(runtime: Runtime) -> bool:
+    """Whether records and fields end at single characters."""
     if len(runtime.rs) != 1 or runtime.split_by != "FS" or runtime.icase:
         return False
     return len(runtime.fs) == 1 and runtime.fs != "\\"
