@@ -184,6 +184,7 @@ def _and_or(node: nodes.AndOr) -> Run:
             if number < last:
                 sh.ignore -= 1
             elif result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                sh.command_text_now = links[-1][1]
                 result = failed(sh, result)
                 if type(result) is not int:
                     result = await result
@@ -193,6 +194,7 @@ def _and_or(node: nodes.AndOr) -> Run:
     async def last_rest(sh: Session, pending: Awaitable[int]) -> int:
         result: Any = await pending
         if result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+            sh.command_text_now = links[-1][1]
             result = failed(sh, result)
             if type(result) is not int:
                 result = await result
@@ -218,6 +220,7 @@ def _and_or(node: nodes.AndOr) -> Run:
                 if type(result) is not int:
                     return last_rest(sh, result)
                 if result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
+                    sh.command_text_now = links[-1][1]
                     return failed(sh, result)
             number += 1
         return int(result)

@@ -243,7 +243,8 @@ def _expr(node: CondExpr) -> Test:
     if isinstance(node, CondGroup):
         return _expr(node.expr)
     if isinstance(node, CondNot):
-        wait, inner = _expr(node.expr)
+        inner_node = node.expr
+        wait, inner = _unary(inner_node, "! ") if isinstance(inner_node, CondUnary) else _expr(inner_node)
         if not wait:
             return False, lambda sh: not inner(sh)
 
@@ -305,7 +306,7 @@ def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
     return True, waiting
 
 
-def _unary(node: CondUnary) -> Test:
+def _unary(node: CondUnary, sign: str = "") -> Test:
     text, op = texts.text(node.word), node.op
     inner = text.run
     if op in FILE_TESTS:
@@ -313,14 +314,14 @@ def _unary(node: CondUnary) -> Test:
         async def on_file(sh: Session) -> bool:
             value = await inner(sh) if text.wait else inner(sh)
             if sh.xtrace:
-                _trace(sh, op, _shown(value))
+                _trace(sh, sign + op, _shown(value))
             return await file_test(sh, op, value)
 
         return True, on_file
     if op == "-n":
-        return _map(text, op, bool)
+        return _map(text, sign + op, bool)
     if op == "-z":
-        return _map(text, op, lambda value: not value)
+        return _map(text, sign + op, lambda value: not value)
     if not text.wait:
         return False, lambda sh: plain_unary(sh, op, inner(sh))
 

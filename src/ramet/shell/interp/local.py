@@ -52,16 +52,15 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         values, attrs, scope = sh.vars, store.attrs, store.scopes[-1]
         for name, text in found:
             if name in attrs or name in scope:
-                if name in attrs and name not in scope:
-                    try:
+                try:
+                    if name not in scope:
                         store.local(name)
-                    except Readonly as error:
-                        sh.complain(f"local: {error.message}")
-                        sh.status = 1
-                        return 1
-                scope.temps.discard(name)
-                if text is not None:
-                    store.set(name, text)
+                    scope.temps.discard(name)
+                    if text is not None:
+                        store.set(name, text)
+                except Readonly as error:
+                    sh.status = sh.error(f"local: {error.message}")
+                    return 1
             else:
                 scope[name] = (values.get(name, MISSING), 0)
                 values[name] = text

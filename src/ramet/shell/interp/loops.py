@@ -93,7 +93,7 @@ def compile_for(node: For, body: Run) -> Run:
                         continue
                 if name in store.attrs or sh.allexport:
                     try:
-                        store.set(name, str(item))
+                        _put_reference(sh, name, str(item))
                     except Readonly as error:
                         status = sh.error(error.message)
                         break

@@ -13,6 +13,7 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
+from ramet.shell.interp.traps import before_command
 from ramet.shell.syntax.nodes import Pipeline, Simple, Word
 from ramet.shell.syntax.printer import word_text
 
@@ -24,7 +25,7 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
         merge = node.merge or (False,) * len(stages)
 
         def several(sh: Session) -> Result:
-            return drive(_run(sh, stages, merge, prompt, node.line))
+            return drive(_run(sh, stages, merge, prompt, node))
 
         body = several
 
@@ -76,7 +77,7 @@ def _negated(body: Run) -> Run:
     return run
 
 
-async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], line: int) -> int:
+async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], node: Pipeline) -> int:
     """Run the stages; the last one in this task, so that a short pipeline needs few others."""
     count = len(stages)
     shell = sh.shell
@@ -86,7 +87,12 @@ async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: 
         await sh.budget.breathe()
     shell.stages += count
     try:
-        return await _stages(sh, stages, merge, prompt, line)
+        if sh.watch and "DEBUG" in sh.traps:
+            # The stages are shells of their own, which do not inherit the trap: it runs here, before them.
+            for stage in node.stages:
+                if isinstance(stage, Simple):
+                    await before_command(sh, stage, None)
+        return await _stages(sh, stages, merge, prompt, node.line)
     finally:
         shell.stages -= count
 

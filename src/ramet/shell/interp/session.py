@@ -284,8 +284,10 @@ class Session:
             elif name == "posix" and on is not ("POSIXLY_CORRECT" in self.vars):
                 if on:
                     self.vars["POSIXLY_CORRECT"] = "y"
+                    self.shopts |= {"expand_aliases", "inherit_errexit", "shift_verbose"}
                 else:
                     self.store.unset("POSIXLY_CORRECT")
+                    self.shopts -= {"expand_aliases", "shift_verbose"}
 
     def shopt(self, name: str) -> bool:
         return name in self.shopts

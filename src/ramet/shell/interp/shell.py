@@ -38,7 +38,7 @@ from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.syntax import cache
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import ArithCommand, CommandSub, Cond, ForArith, ProcessSub, Script
+from ramet.shell.syntax.nodes import ArithCommand, Case, CommandSub, Cond, For, ForArith, ProcessSub, Script, Select
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import command_text, word_text
 from ramet.shell.syntax.scanner import Options
@@ -366,7 +366,13 @@ class Shell:
         return await before_command(sh, node, None)
 
     def command_shown(self, sh: Session) -> str:
-        return command_text(sh.command_text_now) if sh.command_text_now is not None else ""
+        node = sh.command_text_now
+        if isinstance(node, For | Select):
+            words = "" if node.words is None else " in " + " ".join(word_text(word) for word in node.words)
+            return f"{'for' if isinstance(node, For) else 'select'} {node.name}{words}"
+        if isinstance(node, Case):
+            return f"case {word_text(node.word)} in "
+        return command_text(node) if node is not None else ""
 
     def readonly_functions(self, sh: Session) -> set[str]:
         return {name[1:] for name in sh.store.attrs if name.startswith("\0")}

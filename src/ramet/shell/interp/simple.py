@@ -393,7 +393,11 @@ def trace(sh: Session, fields: list[str], raw: bool = False) -> None:
     if prefix is None:
         prefix = ""
     if "$" in prefix or "`" in prefix or "\\" in prefix:
-        prefix = sh.prompt(prefix)
+        status, sh.xtrace = sh.status, False
+        try:
+            prefix = sh.prompt(prefix)
+        finally:
+            sh.status, sh.xtrace = status, True
     if prefix:
         prefix = prefix[0] * sh.trace_level + prefix
     shown = fields if raw else [quote.word(str(field)) for field in fields]

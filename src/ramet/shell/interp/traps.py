@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ramet.shell.expand import quote
 from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Killed, Session
@@ -60,9 +61,7 @@ async def before_command(sh: Session, node: Simple, argv: list[str] | None) -> b
     if argv is None:
         return True
     if sh.xtrace:
-        from ramet.shell.interp.simple import trace
-
-        trace(sh, [str(word) for word in argv])
+        _trace_command(sh, argv)
     if sh.shell.hook is None:
         return True
     from ramet.shell.interp.builtins import BUILTINS
@@ -84,6 +83,31 @@ async def permitted(sh: Session, argv: list[str]) -> bool:
     sh.complain(f"{argv[0]}: Permission denied{': ' + refusal if refusal else ''}")
     sh.status = 126
     return False
+
+
+def _trace_command(sh: Session, argv: list[str]) -> None:
+    """The trace of a command; a declaration shows its arrays as assignments of their own."""
+    from ramet.shell.interp.assign import AssignWord
+    from ramet.shell.interp.simple import trace
+
+    shown: list[str] = []
+    scalars: list[str] = []
+    for word in argv:
+        if isinstance(word, AssignWord) and word.items is not None:
+            inner = " ".join(
+                (f"[{quote.single(item.key)}]=" if item.key is not None else "") + quote.single(item.value)
+                for item in word.items
+            )
+            trace(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
+            shown.append(word.name)
+            continue
+        if isinstance(word, AssignWord):
+            scalars.append(f"{word.name}{'+' if word.append else ''}={quote.word(word.value) if word.value else ''}")
+        shown.append(str(word))
+    trace(sh, shown)
+    if argv[0] in ("export", "readonly"):
+        for text in scalars:
+            trace(sh, [text], raw=True)
 
 
 class Leave(Exception):
@@ -150,7 +174,7 @@ async def _run_action(sh: Session, action: str) -> int:
     if not action:
         return 0
     line, outer = sh.line, sh.trap_line
-    sh.trap_line = (line, len(sh.frames))
+    sh.trap_line = (getattr(sh.command_text_now, "line", 0) or line, len(sh.frames))
     sh.in_trap += 1
     try:
         return await sh.shell.run_text(sh, action, keep_line=True)

@@ -112,11 +112,20 @@ class Variables:
             found = value.get(self.host)
             return found if isinstance(found, str) else (found[0] if found else None)
         target, subscript = self.follow(name)
-        if not target or target == name:
-            return None
+        if not target:
+            outer = self._outer(name)
+            hidden = None if outer is None else outer[name][0]
+            return hidden if isinstance(hidden, str) else None
         if subscript is not None:
             return self.element(target, subscript)
         return self.get(target)
+
+    def _outer(self, name: str) -> Scope | None:
+        """Where the variable is kept that a local reference to its own name means."""
+        value = self.values.get(name)
+        if type(value) is not NameRef or value.target != name:
+            return None
+        return next((scope for scope in reversed(self.scopes) if name in scope), None)
 
     def follow(self, name: str) -> tuple[str, str | None]:
         """Where a name leads through name references, with the subscript of the last one."""
@@ -223,7 +232,11 @@ class Variables:
                 self.bind(name, value)
                 return
             if not target:
-                raise Discard(f"{name}: circular name reference")
+                outer = self._outer(name)
+                if outer is None:
+                    raise Discard(f"{name}: circular name reference")
+                outer[name] = (value, outer[name][1])
+                return
             if subscript is not None:
                 self.set_element(target, subscript, value, append)
                 return

@@ -20,6 +20,10 @@ from ramet.shell.interp.variables import is_name, split_subscript
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142
+_USAGE: Final = (
+    "read: usage: read [-ers] [-a array] [-d delim] [-i text] [-n nchars] [-N nchars] [-p prompt] "
+    "[-t timeout] [-u fd] [name ...]\n"
+)
 
 
 @dataclass
@@ -54,16 +58,14 @@ def _options(sh: Session, argv: list[str]) -> _Read | int:
                 continue
             if letter not in "adinNptu":
                 sh.complain(f"read: -{letter}: invalid option")
-                sh.err(
-                    "read: usage: read [-ers] [-a array] [-d delim] [-i text] [-n nchars] [-N nchars] [-p prompt] "
-                    "[-t timeout] [-u fd] [name ...]\n"
-                )
+                sh.err(_USAGE)
                 return 2
             value = word[place:]
             place = len(word)
             if not value:
                 if i >= len(argv):
                     sh.complain(f"read: -{letter}: option requires an argument")
+                    sh.err(_USAGE)
                     return 2
                 value = str(argv[i])
                 i += 1

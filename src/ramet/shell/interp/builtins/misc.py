@@ -101,6 +101,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     if own is not None:
         sh.params = own
     line = sh.line
+    sh.trace_level += 1
     try:
         text = paths.decode(data)
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text))
@@ -109,6 +110,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     finally:
         sh.frames.pop()
         sh.depth -= 1
+        sh.trace_level -= 1
         sh.line = line
         if own is not None and sh.params is own:
             sh.params = before

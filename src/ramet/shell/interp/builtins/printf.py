@@ -186,7 +186,7 @@ class _Printer:
         elif spec.kind in "fFeEgGaA":
             self._real(self.real(self.next()), spec.kind, flags, width, precision)
         elif spec.kind == "c":
-            self._text(encode(self.next() or "")[:1], flags, width, None)
+            self._text(encode(self.next() or "\0")[:1], flags, width, None)
         elif spec.kind == "s":
             self._text(encode(self.next() or ""), flags, width, precision)
         elif spec.kind in "qQ":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.core.paths import encode
+from ramet.shell.expand import quote
 from ramet.shell.interp.builtins.declare import setting_line
 from ramet.shell.interp.drive import Result
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
@@ -14,7 +15,9 @@ from ramet.shell.syntax.printer import function_text
 
 def set_(sh: Session, argv: list[str]) -> Result:
     if len(argv) == 1:
-        lines = [f"{line}\n" for name in sorted(sh.vars) if (line := setting_line(sh, name)) is not None]
+        found = {name: line for name in sh.vars if (line := setting_line(sh, name)) is not None}
+        found["_"] = f"_={quote.setting(sh.last_arg)}"
+        lines = [f"{found[name]}\n" for name in sorted(found)]
         if not sh.posix:
             lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
         return sh.out(encode("".join(lines)), "set")
