@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from ramet.commands.declare import Command, UsageError
 from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
-from ramet.commands.jq.builtins import NATIVES, PRELUDE, Halt, tostream
+from ramet.commands.jq.builtins import NATIVES, PRELUDE, Halt
 from ramet.commands.jq.colours import Palette, coloured
 from ramet.commands.jq.compile import ROOT, Compiler, Run, Scope
+from ramet.commands.jq.functions import tostream
 from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
