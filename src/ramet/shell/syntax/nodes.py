@@ -8,13 +8,14 @@ are tuples, never nested pairs, so that no length of script makes a deep tree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal as OneOf
+
+from ramet.shell.syntax.node import node, position
 
 # --------------------------------------------------------------------------- words
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Literal:
     """Text as written.
 
@@ -28,29 +29,29 @@ class Literal:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Escaped:
     """``\\c``: one quoted character. Inside double quotes only for the characters a backslash quotes there."""
 
     char: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class SingleQuoted:
     """``'text'``."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class AnsiQuoted:
     """``$'...'``: ``value`` is decoded (and ends at an embedded NUL), ``source`` is what stood between the quotes."""
 
     value: str
-    source: str = field(compare=False)
+    source: str = position(default="")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class DoubleQuoted:
     """``"..."``; ``locale`` when written ``$"..."``. Parts are Literal, Escaped, Param, CommandSub and ArithSub."""
 
@@ -58,7 +59,7 @@ class DoubleQuoted:
     locale: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Param:
     """``$name``, ``${name}`` and every ``${...}`` form.
 
@@ -99,7 +100,7 @@ class Param:
     bad: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CommandSub:
     """``$(body)``, or `` `source` `` with ``body`` None: bash parses backticks only when they run.
 
@@ -110,10 +111,10 @@ class CommandSub:
     body: Script | None
     source: str = ""
     backtick: bool = False
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArithSub:
     """``$((body))``, or ``$[body]`` when ``bracket``. Expand ``body`` like a double-quoted string, then evaluate
     it."""
@@ -122,19 +123,19 @@ class ArithSub:
     bracket: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ProcessSub:
     """``<(body)`` (direction ``"<"``: we read what body writes) or ``>(body)``."""
 
     direction: OneOf["<", ">"]
     body: Script
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
 Part = Literal | Escaped | SingleQuoted | AnsiQuoted | DoubleQuoted | Param | CommandSub | ArithSub | ProcessSub
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Word:
     """One word. ``parts`` is empty only where an absent text is allowed (``${x:-}``, ``a=``, an empty document)."""
 
@@ -144,7 +145,7 @@ class Word:
 # --------------------------------------------------------------------- assignments
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArrayElement:
     """One element of ``a=(...)``: ``word``, ``[sub]=word`` or ``[sub]+=word``.
 
@@ -156,14 +157,14 @@ class ArrayElement:
     value: Word
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArrayLiteral:
     """The ``(...)`` of a compound assignment."""
 
     elements: tuple[ArrayElement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Assignment:
     """``name=value``, ``name[sub]=value``, ``name+=value``, ``name=(...)``; value is the empty Word for ``name=``."""
 
@@ -176,7 +177,7 @@ class Assignment:
 # -------------------------------------------------------------------- redirections
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class HereDoc:
     """The document of ``<<`` and ``<<-`` (tabs already stripped for ``<<-``).
 
@@ -190,7 +191,7 @@ class HereDoc:
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Redirect:
     """One redirection.
 
@@ -208,13 +209,13 @@ class Redirect:
     fd: int | None = None
     var: str | None = None
     here: HereDoc | None = None
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
 # ------------------------------------------------------------------------ commands
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Simple:
     """Assignments, words and redirections of a simple command, in that grouping (each in written order).
 
@@ -228,38 +229,38 @@ class Simple:
     assigns: tuple[Assignment, ...]
     words: tuple[Word | Assignment, ...]
     redirects: tuple[Redirect, ...]
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Group:
     """``{ body; }``."""
 
     body: Script
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Subshell:
     """``( body )``."""
 
     body: Script
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class If:
     """``if``/``elif`` clauses as (condition, body) pairs, and the ``else`` body."""
 
     clauses: tuple[tuple[Script, Script], ...]
     orelse: Script | None = None
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class While:
     """``while`` or, with ``until``, ``until``."""
 
@@ -267,10 +268,10 @@ class While:
     body: Script
     until: bool = False
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class For:
     """``for name in words``; ``words`` is None without ``in`` (the positional parameters)."""
 
@@ -278,10 +279,10 @@ class For:
     words: tuple[Word, ...] | None
     body: Script
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Select:
     """``select name in words``; as For."""
 
@@ -289,10 +290,10 @@ class Select:
     words: tuple[Word, ...] | None
     body: Script
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ForArith:
     """``for ((init; condition; step))``; an empty Word is an absent expression (an absent condition is true)."""
 
@@ -301,10 +302,10 @@ class ForArith:
     step: Word
     body: Script
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CaseItem:
     """``patterns) body end``; ``end`` is ``;;`` also where the last one was left out."""
 
@@ -313,17 +314,17 @@ class CaseItem:
     end: OneOf[";;", ";&", ";;&"] = ";;"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Case:
     """``case word in items esac``."""
 
     word: Word
     items: tuple[CaseItem, ...]
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Function:
     """A definition. Redirections written after the body belong to ``body`` and are made at each call.
 
@@ -334,47 +335,47 @@ class Function:
     name: str
     body: Command
     keyword: bool = False
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ArithCommand:
     """``((body))``; as ArithSub, the status is 0 when the value is not zero."""
 
     body: Word
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cond:
     """``[[ expr ]]``."""
 
     expr: CondExpr
     redirects: tuple[Redirect, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Coproc:
     """``coproc [name] command``; ``name`` is ``COPROC`` when not written."""
 
     name: str
     body: Command
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
 # ------------------------------------------------------------- inside of [[ ... ]]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CondWord:
     """A single word: true when not empty."""
 
     word: Word
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CondUnary:
     """``-f word`` and its like; ``op`` with its dash."""
 
@@ -382,7 +383,7 @@ class CondUnary:
     word: Word
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CondBinary:
     """``left op right``.
 
@@ -397,28 +398,28 @@ class CondBinary:
     right: Word
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CondNot:
     """``! expr``."""
 
     expr: CondExpr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CondAnd:
     """``a && b && ...``, two items or more."""
 
     items: tuple[CondExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CondOr:
     """``a || b || ...``, two items or more; binds weaker than ``&&``."""
 
     items: tuple[CondExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CondGroup:
     """``( expr )``; kept for printing."""
 
@@ -431,7 +432,7 @@ CondExpr = CondWord | CondUnary | CondBinary | CondNot | CondAnd | CondOr | Cond
 # ----------------------------------------------------------------- lists of commands
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Pipeline:
     """Two or more stages, or any number with ``negated`` or ``timed``; a plain single command is never wrapped.
 
@@ -443,10 +444,10 @@ class Pipeline:
     negated: bool = False
     timed: OneOf["", "time", "time -p"] = ""
     merge: tuple[bool, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class AndOr:
     """``first`` followed by (``"&&"`` or ``"||"``, command) links, evaluated left to right, both of equal
     precedence."""
@@ -455,16 +456,16 @@ class AndOr:
     rest: tuple[tuple[OneOf["&&", "||"], Command | Pipeline], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Statement:
     """One element of a list; ``background`` when ended by ``&``. ``line`` is that of its first token."""
 
     node: Node
     background: bool = False
-    line: int = field(default=0, compare=False)
+    line: int = position(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Script:
     """A list of statements: a complete line, a whole script, or the body of a compound command."""
 

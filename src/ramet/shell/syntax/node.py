@@ -1,0 +1,99 @@
+"""`node`: the decorator of the tree's classes: frozen and slotted as a dataclass is, but quicker to import and to make.
+
+A dataclass compiles six methods per class. The tree has some forty classes, and nearly every word that is read makes
+objects of them; so here only ``__init__`` is compiled, and everything else is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, NoReturn, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+
+class Position:
+    """The default of a field that says where something stood: it never takes part in equality."""
+
+    __slots__ = ("default",)
+
+    def __init__(self, default: Any) -> None:
+        self.default = default
+
+
+def position(*, default: Any) -> Any:
+    """A field that does not count when nodes are compared."""
+    return Position(default)
+
+
+def _setattr(self: Any, name: str, value: object) -> NoReturn:
+    raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
+
+
+def _delattr(self: Any, name: str) -> NoReturn:
+    raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be deleted")
+
+
+def _eq(self: Any, other: Any) -> Any:
+    if self is other:
+        return True
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    key = self._key
+    return key(self) == key(other)
+
+
+def _hash(self: Any) -> int:
+    return hash((self.__class__, self._key(self)))
+
+
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+    return f"{type(self).__name__}({shown})"
+
+
+def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
+    return type(self), tuple(getattr(self, name) for name in self.__slots__)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(position,))
+def node(cls: type[T]) -> type[T]:
+    """Makes a frozen, slotted class of the annotations of ``cls``."""
+    names = tuple(cls.__annotations__)
+    space = {key: value for key, value in cls.__dict__.items() if key not in (*names, "__dict__", "__weakref__")}
+    parameters, body, scope = [], [], dict[str, Any]()
+    compared = []
+    for name in names:
+        default = cls.__dict__.get(name, _MISSING)
+        if isinstance(default, Position):
+            default = default.default
+        else:
+            compared.append(name)
+        if default is _MISSING:
+            parameters.append(name)
+        else:
+            scope[f"_default_{name}"] = default
+            parameters.append(f"{name}=_default_{name}")
+        body.append(f" _set_{name}(self, {name})")
+    getter: Callable[[Any], Any] = attrgetter(*compared)
+    space.update(
+        __slots__=names,
+        __match_args__=names,
+        __setattr__=_setattr,
+        __delattr__=_delattr,
+        __eq__=_eq,
+        __hash__=_hash,
+        __repr__=_repr,
+        __reduce__=_reduce,
+        _key=staticmethod(getter),
+    )
+    made: Any = type(cls.__name__, cls.__bases__, space)
+    for name in names:
+        scope[f"_set_{name}"] = made.__dict__[name].__set__
+    exec(f"def __init__(self, {', '.join(parameters)}):\n" + "\n".join(body), scope)
+    made.__init__ = scope["__init__"]
+    return made  # type: ignore[no-any-return]
+
+
+_MISSING = object()
