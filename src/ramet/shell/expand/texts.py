@@ -62,6 +62,11 @@ def regex_escape(text: str) -> str:
     return _REGEX.sub(r"\\\g<0>", text)
 
 
+def _as_is(text: str) -> str:
+    """What a here-document does to quoted text; that it is one makes `$*` join by spaces there."""
+    return text
+
+
 def mark_ampersand(text: str) -> str:
     """Quoted replacement text: its ampersands are not the match."""
     return text.replace("&", "\0&") if "&" in text else text
@@ -91,11 +96,13 @@ def _assigned_part(part: Part, quote: Quote) -> Text:
 
 def document(word: Word) -> Text:
     """The body of a here-document."""
-    return text(word, quoted=True)
+    return text(word, quoted=True, quote=_as_is)
 
 
-def pattern(word: Word) -> Text:
+def pattern(word: Word, tilde: bool = True) -> Text:
     """A word as a pattern in which quoted characters stand for themselves."""
+    if not tilde:
+        return concat([part_text(part, False, escape) for part in word.parts])
     return text(word, quote=escape)
 
 
@@ -302,7 +309,7 @@ def label_of(node: Param) -> str:
     return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
 
 
-def getter(node: Param) -> tuple[bool, Callable[[Any], Any]]:
+def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any]]:
     """The value of a parameter with every operator applied except the choosing ones: (wait, function)."""
     if node.bad is not None:
         message = f"${{{node.bad}}}: bad substitution"
@@ -322,11 +329,11 @@ def getter(node: Param) -> tuple[bool, Callable[[Any], Any]]:
     base, apply = base_of(node), None if choosing else apply_of(node)
     if not choosing and apply is None and node.subscript is None and node.form == "value" and is_plain(node.name):
         return False, variable(node.name)
-    stripped = _stripped(node)
+    stripped = _stripped(node, quoted)
     if stripped is not None:
         return False, stripped
     key = text(node.subscript) if isinstance(node.subscript, Word) else None
-    args = [] if choosing or node.form == "names" else _arguments(node)
+    args = [] if choosing or node.form == "names" else _arguments(node, quoted)
     strict = not choosing and node.form != "length" and node.op not in ("@a", "@A")
     label = label_of(node)
     runs = [arg.run for arg in args]
@@ -370,11 +377,11 @@ def variable(name: str) -> Callable[[Any], str | None]:
     return get
 
 
-def _stripped(node: Param) -> Callable[[Any], Any] | None:
+def _stripped(node: Param, quoted: bool) -> Callable[[Any], Any] | None:
     """`${x%.c}` with a constant pattern, whose matcher is made once; None for any other parameter."""
     if node.op not in ("#", "##", "%", "%%") or node.form != "value" or node.subscript is not None:
         return None
-    given = pattern(node.args[0])
+    given = pattern(node.args[0], not quoted)
     if not given.const or not is_plain(node.name):
         return None
     get, source, longest = variable(node.name), given.const, len(node.op) == 2
@@ -394,12 +401,12 @@ def code_of(word: Word) -> Callable[[Any], int] | None:
     return None if body.const is None else arith.prepare(body.const)
 
 
-def _arguments(node: Param) -> list[Text]:
+def _arguments(node: Param, quoted: bool) -> list[Text]:
     op = node.op
     if op in ("#", "##", "%", "%%") or op[:1] in ("^", ",", "~"):
-        return [pattern(arg) for arg in node.args]
+        return [pattern(arg, not quoted) for arg in node.args]
     if op[:1] == "/":
-        return [pattern(node.args[0])] + [text(arg, quote=mark_ampersand) for arg in node.args[1:]]
+        return [pattern(node.args[0], not quoted)] + [text(arg, quote=mark_ampersand) for arg in node.args[1:]]
     return [text(arg, quoted=True) for arg in node.args]
 
 
@@ -477,10 +484,10 @@ def chosen(choice: Choice, host: Any, argument: str, key: str | None) -> Found:
 def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     if node.bad is None and node.op in CHOOSING:
         return _choice_text(node, quoted, quote)
-    wait, get = getter(node)
+    wait, get = getter(node, quoted)
     escaped = quote if quoted else None
     # Where one text is wanted, `${a[@]}` joins by spaces, but its changed values and its keys by IFS.
-    join = _star_text if node.op or node.form == "keys" else one_text
+    join = _spaced if quote is _as_is else _star_text if node.op or node.form == "keys" else one_text
     if wait:
 
         async def waiting(host: Any) -> str:
@@ -495,6 +502,10 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return found if type(found) is str else join(host, found)
 
     return Text(False, run)
+
+
+def _spaced(host: Any, found: Found) -> str:
+    return " ".join(found) if isinstance(found, list) else one_text(host, found)
 
 
 def _star_text(host: Any, found: Found) -> str:

@@ -163,8 +163,8 @@ def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> None:
 
 
 def _emit_param(node: Param, mode: int) -> Emit:
-    wait, get = getter(node)
     quoted = mode == QUOTED
+    wait, get = getter(node, quoted)
     if wait:
 
         async def waiting(host: Any, fields: Fields) -> None:
