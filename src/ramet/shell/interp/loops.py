@@ -13,7 +13,7 @@ from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import For, ForArith, Select, While, Word
 from ramet.shell.syntax.printer import word_text
 
-_TURNS: Final = 63
+_TURNS: Final = 15
 """Turns between two looks at the clock, as a mask."""
 
 

@@ -18,6 +18,8 @@ class Usage(Exception):
 
 
 def integer(text: str) -> int:
+    if text.isdecimal() and text.isascii():
+        return int(text)
     stripped = text.strip(" \t\n")
     digits = stripped[1:] if stripped[:1] in "+-" else stripped
     if not digits or not digits.isascii() or not digits.isdigit():
@@ -162,13 +164,14 @@ async def _settled(found: bool | Awaitable[bool]) -> bool:
 
 
 def test(sh: Session, argv: list[str]) -> Result:
-    args = argv[1:]
     name = argv[0]
     if name == "[":
-        if not args or args[-1] != "]":
+        if len(argv) < 2 or argv[-1] != "]":
             sh.complain("[: missing `]'")
             return 2
-        args = args[:-1]
+        args = argv[1:-1]
+    else:
+        args = argv[1:]
     try:
         found = _decide(sh, args)
     except Usage as error:
