@@ -51,7 +51,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
         proc.stderr.write(encode(help_text(COMMANDS[0])))
         return 1
     quiet = o.quiet or (sources[0].text.startswith("#n\n") or sources[0].text == "#n")
-    flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox)
+    flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
     try:
         program = _parsed(tuple(sources), flavour)
         run = _Run(proc, o, program, quiet, operands)

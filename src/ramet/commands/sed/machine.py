@@ -399,9 +399,9 @@ _LISTED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\
 
 
 def listed(line: bytes, width: int) -> bytes:
-    """A line in the unambiguous form of the `l` command, folded at `width` (0 and 1 mean never)."""
+    """A line in the unambiguous form of the `l` command, folded at `width` (0 means never)."""
     units = [_LISTED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in line]
-    if width <= 1:
+    if width <= 0:
         return ("".join(units) + "$\n").encode()
     out: list[str] = []
     column = 0

@@ -86,6 +86,7 @@ class Flavour:
     utf8: bool = True
     seconds: float = 10.0
     sandbox: bool = False
+    null_data: bool = False
 
     @property
     def dialect(self) -> Dialect:
@@ -245,6 +246,8 @@ class _Parser:
             self.out.append(replace(head, substitution=self.substitution()))
         elif name == "y":
             self.out.append(self.transliteration(head))
+        elif name == "e" and self.flavour.sandbox:
+            raise self.error("e/r/w commands disabled in sandbox mode")
         elif name == "e":
             raise self.error("the `e' command is not supported: it would run a program")
         elif name == "v":
@@ -295,18 +298,21 @@ class _Parser:
         while self.peek() and self.peek() != "\n" and not (semicolons and self.peek() in ";} \t"):
             self.pos += 1
         word = self.text[start : self.pos]
-        self.end_of_command()
+        # A blank ends a label, and another command may follow it.
+        self.blanks()
+        if self.peek() in ("", "\n", ";"):
+            self.pos += 1
         return word.encode("utf-8", "surrogateescape")
 
     def file_name(self) -> str:
+        if self.flavour.sandbox:
+            raise self.error("e/r/w commands disabled in sandbox mode")
         self.blanks()
         end = self.text.find("\n", self.pos)
         end = len(self.text) if end < 0 else end
         name = self.text[self.pos : end]
         if not name:
             raise self.error("missing filename in r/R/w/W commands")
-        if self.flavour.sandbox:
-            raise self.error("e/r/w commands disabled in sandbox mode")
         self.pos = end + 1
         return name
 
@@ -362,7 +368,7 @@ class _Parser:
                 regex.encode("utf-8", "surrogateescape"),
                 self.flavour.dialect,
                 icase=icase,
-                lines=Lines.MULTI if multi else Lines.TEXT,
+                lines=Lines.MULTI if multi and not self.flavour.null_data else Lines.TEXT,
                 utf8=self.flavour.utf8,
                 seconds=self.flavour.seconds,
             )
