@@ -15,7 +15,7 @@ from tests.spec.table import CASES, Row, dump, load
 TABLES = {path.stem: load(path) for path in sorted(CASES.glob("*.spec"))}
 ROWS = [pytest.param(row, id=f"{table}: {row.title}") for table, rows in TABLES.items() for row in rows]
 _PREFIX = re.compile(rb"(?m)^(?:bash|environment|\./[a-z.]+): (?:line \d+: )?")
-_TIMES = re.compile(rb"\d+m\d+\.\d+s")
+_TIMES = re.compile(rb"\d+m\d+\.\d+s|(?<=(?:real|user) )\d+\.\d+|(?<=sys )\d+\.\d+")
 
 
 def run(script: str) -> tuple[bytes, bytes, int]:
