@@ -426,7 +426,7 @@ def _emit_substitute(every: bool) -> Callable[[Emitter, Args], str]:
         result = e.temp()
         call = f"substitute({e.rx(args[0])}, {e.text(args[1])}, {e.text(target)}, {every})"
         if isinstance(target, (Var, Field)) or hasattr(target, "subscripts"):
-            stored = f"({e.store(target, f'{result}[0]')} if {result}[1] else None)"
+            stored = f"({e.store(target, f'R.grown({result}[0])')} if {result}[1] else None)"
         else:
             stored = "None"
         return f"(({result} := {call}), {stored}, float({result}[1]))[2]"

@@ -329,8 +329,11 @@ class Emitter:
             else:
                 parts.append(current)
         if len(parts) == 2:
-            return f"({self.text(parts[0])} + {self.text(parts[1])})"
-        return "''.join((" + ", ".join(self.text(part) for part in parts) + "))"
+            code = f"({self.text(parts[0])} + {self.text(parts[1])})"
+        else:
+            code = "''.join((" + ", ".join(self.text(part) for part in parts) + "))"
+        # Only what is made of variables can grow from turn to turn of a loop.
+        return f"R.grown({code})" if any(isinstance(part, (Var, Index)) for part in parts) else code
 
     def comparison(self, node: Binary) -> str:
         op = node.op

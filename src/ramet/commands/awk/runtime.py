@@ -76,6 +76,7 @@ class Runtime:
     def __init__(self, proc: Proc, utf8: bool) -> None:
         self.proc, self.utf8 = proc, utf8
         self.seconds = proc.budget.limits.regex_seconds
+        self.longest = proc.budget.limits.string_bytes // 4  # a character may take four bytes
         self.namespace: dict[str, Any] = {}
         self.assign: Callable[[str, Value], None] = lambda name, value: None
         self.out: list[str] = []
@@ -449,6 +450,12 @@ class Runtime:
         if self.out:
             self.proc.stdout.write("".join(self.out).encode("utf-8", "surrogateescape"))
             self.out.clear()
+
+    def grown(self, text: str) -> str:
+        """A text that may have grown, unless it grew beyond what one text may be."""
+        if len(text) > self.longest:
+            raise self.proc.budget.exceeded("string_bytes", "awk")
+        return text
 
     def tidy(self) -> None:
         """Called every so often by loops: bounds the time and what is held back."""
