@@ -559,12 +559,17 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
     if seek_text.startswith("-") and isinstance(reader, FileStream):
         skip = max(0, ((await reader.stat()).size or 0) - skip)
     count = None if o.length is None else _bytes_number(o.length, "-l")
+    for text in (o.cols, o.group):
+        if text is not None and not text.isdecimal():
+            raise UsageError(f"invalid number {quote(text)}", hint=False)
+    if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)", o.offset):
+        raise UsageError(f"invalid offset {quote(o.offset)}", hint=False)
     cols = int(o.cols) if o.cols is not None else 6 if o.bits else 12 if o.include else 30 if o.plain else 16
     if o.include:
         out.write(await _xxd_include(proc, o, inputs, source, skip, count, cols or 12))
     else:
         group = int(o.group) if o.group is not None else 1 if o.bits else 4 if o.little else 2
-        base = int(o.offset, 0)
+        base = int(o.offset, 16 if "x" in o.offset.lower() else 10)
         at = skip
         lines: list[str] = []
         zeros = 0

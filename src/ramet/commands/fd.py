@@ -185,6 +185,8 @@ class _Search:
     def __init__(self, proc: Proc, o: FdOptions, pattern: object, low: int, high: int, kinds: set[str]) -> None:
         self.proc, self.o, self.pattern, self.low, self.high, self.kinds = proc, o, pattern, low, high, kinds
         self.hidden = o.hidden or o.unrestricted
+        if o.limit is not None and not o.limit.isdecimal():
+            raise UsageError(f"invalid value '{o.limit}' for '--max-results'", hint=False)
         self.limit = int(o.limit) if o.limit else 1 << 60
         self.words: list[str] = []
         self.count = 0

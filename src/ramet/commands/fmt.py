@@ -257,8 +257,9 @@ class FmtOptions:
 
 
 async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
-    width = parse_count(o.width, "width", 1) if o.goal is None or o.width != "75" else int(o.goal) + 10
-    goal = parse_count(o.goal, "width", 0) if o.goal is not None else width * 187 // 200
+    goal = parse_count(o.goal, "width") if o.goal is not None else None
+    width = parse_count(o.width, "width", 1) if goal is None or o.width != "75" else goal + 10
+    goal = width * 187 // 200 if goal is None else goal
     inputs = Inputs(proc, operands, form="cannot open {} for reading: {}")
     prefix = encode(o.prefix).strip(b" ")
     lead = encode(o.prefix)[: len(encode(o.prefix)) - len(encode(o.prefix).lstrip(b" "))]
@@ -680,7 +681,7 @@ async def _pages(
         if found:
             sep, digits = found[1] or "\t", int(found[2] or 5)
     cell = (width - (columns - 1) * (len(separator) if separator else 1)) // columns if columns > 1 else width
-    margin = " " * int(o.indent)
+    margin = " " * parse_count(o.indent, "line offset")
     out: list[str] = []
     for row in rows:
         text = ""

@@ -48,7 +48,7 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     command, sources = await _sources(proc, o, operands)
     combined = list(zip(*sources, strict=False)) if o.link else list(itertools.product(*sources))
     items: list[tuple[str, ...]] = combined
-    if o.max_args and o.max_args.isdigit():
+    if o.max_args and o.max_args.isdigit() and int(o.max_args):
         count = int(o.max_args)
         flat = [words[0] for words in combined]
         items = [tuple(flat[i : i + count]) for i in range(0, len(flat), count)]

@@ -77,7 +77,11 @@ class RgOptions:
     column: bool = flag("--column", help="show column numbers")
     vimgrep: bool = flag("--vimgrep", help="one line per match: file, line, column")
     with_name: bool | None = choose({"-H --with-filename": True, "-I --no-filename": False}, help="file names")
-    files_with: str = choose({"-l --files-with-matches": "with", "--files-without-match": "without"}, default="")
+    files_with: str = choose(
+        {"-l --files-with-matches": "with", "--files-without-match": "without"},
+        default="",
+        help="print only the names of files with, or without, a match",
+    )
     count: bool = flag("-c", "--count", help="how many lines match in each file")
     count_matches: bool = flag("--count-matches", help="how many matches each file has")
     only_matching: bool = flag("-o", "--only-matching", help="print only the matched parts")
@@ -112,7 +116,12 @@ class RgOptions:
     )
     pretty: bool = flag("-p", "--pretty", help="colours, headings and line numbers")
     colour: str = optional(
-        "--color", metavar="WHEN", const="auto", default="auto", choices=("always", "never", "auto", "ansi")
+        "--color",
+        metavar="WHEN",
+        const="auto",
+        default="auto",
+        choices=("always", "never", "auto", "ansi"),
+        help="when to colour the output",
     )
     trim: bool = flag("--trim", help="remove leading white space from lines")
     no_messages: bool = flag("--no-messages", help="no messages about files that cannot be read")

@@ -119,6 +119,11 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
         return 0
 
     connection.set_progress_handler(progress, 20_000)
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.DatabaseError as error:
+        proc.stderr.write(encode(f"Error: {error}\n"))
+        return 26
     mode = o.mode or "list"
     separators = {"csv": ",", "tabs": "\t", "ascii": "\x1f"}
     shell = _Shell(

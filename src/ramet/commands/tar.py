@@ -201,7 +201,7 @@ class _Tar:
         return paths.parse(word, self.cwd)
 
     def say(self, text: str) -> None:
-        (self.listing_to or self.proc.stdout).write(encode(text + "\n"))
+        (self.proc.stdout if self.listing_to is None else self.listing_to).write(encode(text + "\n"))
 
 
 async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
@@ -938,12 +938,16 @@ async def _delete(job: _Tar, operands: list[str]) -> None:
 
     out = Output(emit, pax=o.format in ("pax", "posix"))
     seen: set[str] = set()
-    while (member := await members.next()) is not None:
-        match = _match(job, member.name, wanted)
-        if match is not None:
-            seen.add(match)
-            continue
-        await out.member(member, members.content())
+    try:
+        while (member := await members.next()) is not None:
+            match = _match(job, member.name, wanted)
+            if match is not None:
+                seen.add(match)
+                continue
+            await out.member(member, members.content())
+    except BadArchive as bad:
+        _bad_archive(job, str(bad))
+        return
     await out.finish()
     await proc.close(raw)
     await proc.fs.write(proc.path(o.file or ""), captured.getvalue())
