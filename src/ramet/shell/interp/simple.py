@@ -292,6 +292,7 @@ async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: 
     finally:
         await restore(sh, undo)
     sh.pipes = None
+    sh.last_arg = ""
     sh.status = (sh.substitution_status or 0) if assigns else status
     return sh.status
 

@@ -138,8 +138,9 @@ def adopt_environment(sh: Session, env: dict[str, str]) -> None:
     level = sh.store.get("SHLVL") or "0"
     sh.vars["SHLVL"] = str(int(level) + 1 if level.isdigit() else 1)
     sh.store.attrs["SHLVL"] = EXPORT
-    if sh.store.get("PATH") is None:
-        sh.vars["PATH"] = PATH
+    for name, value in (("PATH", PATH), ("TERM", "dumb"), ("SHELL", "/bin/bash")):
+        if name not in sh.vars:
+            sh.vars[name] = value
     if type(sh.vars.get("PWD")) is not str or paths.parse(str(sh.vars["PWD"]) or "/") != sh.cwd:
         sh.vars["PWD"] = str(sh.cwd)
     sh.store.attrs["PWD"] = EXPORT
