@@ -13,6 +13,7 @@ import pytest
 from ramet.backends.ram import RAMResource
 from ramet.commands.table import COMMANDS, MODULES, Lazy
 from ramet.core import ops, paths
+from ramet.core.fs import Open
 from ramet.core.limits import Budget, Limits, TimeUp
 from ramet.core.paths import ROOT, Path
 from ramet.core.proc import Proc
@@ -87,7 +88,7 @@ def test_tail_follows_a_growing_file_until_its_time_is_up() -> None:
         out = Capture()
         task = asyncio.create_task(call(fs, ["tail", "-f", "log"], limits=Limits(wall_time=0.4), out=out))
         await asyncio.sleep(0.1)
-        stream = await fs.open(CWD / "log", how=_append())
+        stream = await fs.open(CWD / "log", Open.WRITE | Open.APPEND)
         stream.write(b"two\n")
         await stream.close()
         with pytest.raises(TimeUp):
@@ -95,12 +96,6 @@ def test_tail_follows_a_growing_file_until_its_time_is_up() -> None:
         return out.getvalue()
 
     assert asyncio.run(follow()) == b"one\ntwo\n"
-
-
-def _append() -> object:
-    from ramet.core.fs import Open
-
-    return Open.WRITE | Open.APPEND
 
 
 class Endless(Reader):

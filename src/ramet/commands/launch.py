@@ -425,7 +425,7 @@ async def watch(proc: Proc, o: WatchOptions, operands: list[str]) -> int:
     if not operands:
         raise UsageError("missing command")
     if not (o.change or o.equal or o.errexit) and proc.budget.left() is None:
-        proc.complain("would never end: give -g, -q or -e, or run it under a time limit (timeout 10 watch ...)")
+        proc.complain("would never end: give -g, -q or -e, or limit the time of the execution")
         return 1
     words = operands if o.exec else ["bash", "-c", " ".join(operands)]
     before: bytes | None = None

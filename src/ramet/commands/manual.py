@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value
 from ramet.commands.inputs import Inputs
@@ -142,11 +142,11 @@ async def pager(proc: Proc, o: PagerOptions, operands: list[str]) -> int:
     return inputs.status
 
 
-@runtime_checkable
-class History(Protocol):
-    """What the workspace lends as `services["history"]`."""
+class Entry(Protocol):
+    """A record of the workspace's history, which it lends as `services["history"]`."""
 
-    def entries(self) -> Iterable[tuple[int, str]]: ...
+    number: int
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +156,8 @@ class HistoryOptions:
 
 async def history(proc: Proc, o: HistoryOptions, operands: list[str]) -> int:
     service = proc.services.get("history")
-    if not isinstance(service, History):
-        return 0
-    rows = list(service.entries())
+    records: Iterable[Entry] = service if isinstance(service, Iterable) else ()
+    rows = [(record.number, record.command) for record in records]
     if operands:
         if not operands[0].isdigit():
             raise UsageError(f"{operands[0]}: numeric argument required", hint=False)

@@ -240,6 +240,19 @@ def _jobs(proc: Proc) -> Jobs | None:
     return found if isinstance(found, Jobs) else None
 
 
+def _running(proc: Proc) -> list[tuple[int, int, str, float]]:
+    """pid, parent, command line and start of everything that runs: the shell, its jobs, and this command."""
+    jobs, now = _jobs(proc), proc.now()
+    if jobs is not None:
+        return list(jobs.processes())
+    session = proc.services.get("session")
+    top = int(getattr(session, "pid", 0) or 1)
+    rows = [(top, 0, "bash", now)]
+    jobs_of = getattr(getattr(session, "jobs", None), "jobs", ())
+    rows += [(int(job.pid), top, str(job.text), now) for job in jobs_of if getattr(job, "running", False)]
+    return [*rows, (max(row[0] for row in rows) + 1, top, " ".join(proc.argv), now)]
+
+
 @dataclass(frozen=True, slots=True)
 class PsOptions:
     all: bool = flag("-e", "-A", help="select all processes")
@@ -269,9 +282,7 @@ def _bsd(words: list[str]) -> list[str]:
 
 
 async def ps(proc: Proc, o: PsOptions, operands: list[str]) -> int:
-    jobs = _jobs(proc)
-    now = proc.now()
-    rows = list(jobs.processes()) if jobs is not None else [(1, 0, "bash", now), (2, 1, " ".join(proc.argv), now)]
+    rows = _running(proc)
     wanted = {int(p) for text in o.pids for p in re.split(r"[ ,]", text) if p.isdigit()}
     if o.pids:
         rows = [row for row in rows if row[0] in wanted]
