@@ -286,6 +286,27 @@ def test_here_documents() -> None:
     assert isinstance(closed, n.CommandSub)
 
 
+DELIMITERS = {
+    "E": ("E", False),
+    "'E F'": ("E F", True),
+    '"E"': ("E", True),
+    "\\E": ("E", True),
+    "$'a\\tb'": ("a\tb", True),
+    '"$@"': ("$@", True),
+    "$x": ("$x", False),
+    '"a\\$b"c': ("a$bc", True),
+    "E$(echo 'x')": ("E$(echo 'x')", False),
+    "E`x`": ("E`x`", False),
+}
+
+
+@pytest.mark.parametrize("text", DELIMITERS)
+def test_delimiters(text: str) -> None:
+    delimiter, quoted = DELIMITERS[text]
+    here = simple(f"cat <<{text}\nbody\n{delimiter}\n").redirects[0].here
+    assert here == n.HereDoc(word("body\n"), delimiter, quoted)
+
+
 def test_a_wrong_document_fails_when_it_is_expanded() -> None:
     here = simple("cat <<E\na $(b\nE\n").redirects[0].here
     assert here is not None and here.body == n.Word((n.CommandSub(None, "$(", True),))

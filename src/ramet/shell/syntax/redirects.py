@@ -6,9 +6,21 @@ Rule: a body is read when the newline after its line is consumed, and put into t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ramet.shell.syntax.conditions import ConditionReader
-from ramet.shell.syntax.nodes import HereDoc, Literal, Redirect, Word
+from ramet.shell.syntax.nodes import (
+    AnsiQuoted,
+    DoubleQuoted,
+    Escaped,
+    HereDoc,
+    Literal,
+    Part,
+    Redirect,
+    SingleQuoted,
+    Word,
+)
+from ramet.shell.syntax.printer import word_text
 from ramet.shell.syntax.scanner import COMPLEX, OPERATOR, WORD, Options
 from ramet.shell.syntax.words import EMPTY
 
@@ -16,7 +28,6 @@ CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 """Reserved words that end a list."""
 REDIRECTIONS = frozenset(["<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"])
 _FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
-_QUOTE = re.compile(r"\\\n|\\(.)|'([^']*)'|\$?\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 
 
 class _Pending:
@@ -77,13 +88,11 @@ class RedirectReader(ConditionReader):
         self.skip()
         if self.kind not in (WORD, COMPLEX):
             self.unexpected()
-        begin = self.start
         target = self.read_word()
         if op == "<<" or op == "<<-":
-            raw = self.text[begin : self.pos]
-            redirect = Redirect(op, target, fd, var, HereDoc(EMPTY, raw, False), line)
-            delimiter = _unquote(raw)
-            self._pending.append(_Pending(redirect, delimiter, delimiter != raw or '"' in raw or "'" in raw, line))
+            delimiter, quoted = _delimiter(target.parts)
+            redirect = Redirect(op, target, fd, var, HereDoc(EMPTY, delimiter, quoted), line)
+            self._pending.append(_Pending(redirect, delimiter, quoted, line))
         else:
             redirect = Redirect(op, target, fd, var, None, line)
         self.peek()
@@ -141,11 +150,28 @@ def continues(text: str, begin: int, end: int) -> bool:
     return (end - pos) % 2 == 1
 
 
-def _unquote(raw: str) -> str:
-    """A here-document's delimiter without its quotes."""
+def _delimiter(parts: Sequence[Part]) -> tuple[str, bool]:
+    """A here-document's delimiter without its quotes, and whether it had any.
 
-    def one(m: re.Match[str]) -> str:
-        char, single, double = m.groups()
-        return char or single or (re.sub(r'\\([$`"\\])', r"\1", double) if double else "")
-
-    return _QUOTE.sub(one, raw)
+    Quotes inside of a substitution are part of its text: nothing in a delimiter is expanded.
+    """
+    pieces: list[str] = []
+    quoted = False
+    for part in parts:
+        if isinstance(part, Literal):
+            pieces.append(part.text)
+        elif isinstance(part, Escaped):
+            pieces.append(part.char)
+            quoted = True
+        elif isinstance(part, SingleQuoted):
+            pieces.append(part.text)
+            quoted = True
+        elif isinstance(part, AnsiQuoted):
+            pieces.append(part.value)
+            quoted = True
+        elif isinstance(part, DoubleQuoted):
+            pieces.append(_delimiter(part.parts)[0])
+            quoted = True
+        else:
+            pieces.append(word_text(Word((part,))))
+    return "".join(pieces), quoted
