@@ -57,6 +57,8 @@ class Dialect:
     strict_class: bool = False
     """`[:space:]` alone is refused."""
     back_references: bool = True
+    gnu: bool = True
+    """`\\|`, `\\+` and `\\?` are operators of the basic dialect."""
 
 
 GREP_BASIC = Dialect(True, Leading.LITERAL, Leading.LITERAL, False, False, strict_class=True)
@@ -128,6 +130,8 @@ class _Parser:
     def at(self, operator: str) -> bool:
         """Whether the operator (`(`, `)`, `|`, `{`) stands here, with or without backslash as the dialect wants it."""
         if self.dialect.basic:
+            if operator == "|" and not self.dialect.gnu:
+                return False
             return self.text.startswith("\\" + operator, self.pos)
         return self.text.startswith(operator, self.pos)
 
@@ -198,7 +202,7 @@ class _Parser:
             bounds, width = (0, None), 1
         elif not basic and char in "+?":
             bounds, width = ((1, None) if char == "+" else (0, 1)), 1
-        elif basic and text.startswith(("\\+", "\\?"), pos):
+        elif basic and self.dialect.gnu and text.startswith(("\\+", "\\?"), pos):
             bounds, width = ((1, None) if text[pos + 1] == "+" else (0, 1)), 2
         elif self.at("{"):
             return self.interval(fresh, started)

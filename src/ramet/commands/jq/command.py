@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import functools
 import sys
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError
@@ -18,6 +21,7 @@ from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.core.errors import reason
+from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -177,11 +181,23 @@ class Host:
         self.reader: JsonReader | None = None
         self.name: str | None = None
         self._ticks = 0
+        self.endless = False
+        self.stopped = False
+        self.said: list[str] | None = None
+        """What `debug` and `stderr` said while the program runs in a thread."""
         self._environment = dict(proc.env)
 
-    def tick(self) -> None:
+    @property
+    def tick(self) -> Callable[[], None]:
+        """What a loop or a recursion of the program calls at every turn. Whoever asks for it may run for ever."""
+        self.endless = True
+        return self._tick
+
+    def _tick(self) -> None:
         self._ticks += 1
         if not self._ticks & 1023:
+            if self.stopped:
+                raise Cancelled
             self.proc.budget.check()
 
     def variable(self, name: str) -> tuple[Json, bool]:
@@ -198,7 +214,10 @@ class Host:
         return self.pending
 
     def complain(self, text: str) -> None:
-        self.proc.stderr.write(encode(text))
+        if self.said is not None:
+            self.said.append(text)
+        else:
+            self.proc.stderr.write(encode(text))
 
     def input_filename(self) -> Json:
         return self.name
@@ -236,22 +255,15 @@ class Session:
         scope = ROOT
         for definition in _PRELUDE[2]:
             scope = compiler.define(scope, definition)
-        tree = parse(text)
+        base = scope
+        tree = _parsed(text)
         scope = await self.imports(compiler, scope, tree, [])
         for definition in tree[2]:
             scope = compiler.define(scope, definition)
         body: Node = tree[3] if tree[3] is not None else ("identity",)
         run = compiler.compile(body, scope)
-        self._check(compiler, scope)
+        _check(scope, base)
         return run
-
-    def _check(self, compiler: Compiler, scope: Scope) -> None:
-        """Functions that are never called must be right, too."""
-        current: Scope | None = scope
-        while current is not None and current is not ROOT:
-            if current.kind == "function":
-                current.function[0].run(False)
-            current = current.parent
 
     async def imports(self, compiler: Compiler, scope: Scope, tree: Node, chain: list[str]) -> Scope:
         for _, path, alias, _meta in tree[1]:
@@ -414,6 +426,9 @@ class Session:
         """One input through the program."""
         count = 0
         try:
+            if self.host.endless:
+                await self.apart(run(None, value))
+                return
             for result in run(None, value):
                 self.emit(result)
                 count += 1
@@ -429,6 +444,27 @@ class Session:
             await self.flush()
             self.report("the program is nested too deeply")
         if len(self.out) > 256:
+            await self.breathe()
+
+    async def apart(self, results: Iterator[Json]) -> None:
+        """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
+        host = self.host
+        ended = False
+        while not ended:
+            host.said = []
+            try:
+                batch, ended, failure = await asyncio.to_thread(_take, results)
+            except asyncio.CancelledError:
+                host.stopped = True  # the thread notices at its next turn
+                raise
+            finally:
+                said, host.said = host.said, None
+            for text in said:
+                host.complain(text)
+            for result in batch:
+                self.emit(result)
+            if failure is not None:
+                raise failure
             await self.breathe()
 
     def report(self, value: Json) -> None:
@@ -464,7 +500,31 @@ class Session:
         out.append("" if o.join else "\0" if o.nul else "\n")
 
 
+def _take(results: Iterator[Json]) -> tuple[list[Json], bool, Exception | None]:
+    """Some results: what there is after a moment, whether that was all, and what ended it."""
+    batch: list[Json] = []
+    until = time.monotonic() + 0.01
+    try:
+        for result in results:
+            batch.append(result)
+            if len(batch) >= 1024 or time.monotonic() > until:
+                return batch, False, None
+    except Exception as error:  # it belongs to the caller's task, after the results that came before it
+        return batch, True, error
+    return batch, True, None
+
+
+def _check(scope: Scope, base: Scope) -> None:
+    """Functions that are never called must be right, too."""
+    current: Scope | None = scope
+    while current is not None and current is not base:
+        if current.kind == "function":
+            current.function[0].run(False)
+        current = current.parent
+
+
 _PRELUDE = parse(PRELUDE)
+_parsed = functools.lru_cache(maxsize=128)(parse)
 
 
 async def jq(proc: Proc, _: None, words: list[str]) -> int:

@@ -90,7 +90,8 @@ class Flavour:
 
     @property
     def dialect(self) -> Dialect:
-        return patterns.SED_EXTENDED if self.extended else patterns.SED_BASIC
+        found = patterns.SED_EXTENDED if self.extended else patterns.SED_BASIC
+        return replace(found, gnu=False) if self.posix else found
 
 
 def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
