@@ -24,6 +24,7 @@ from ramet.core.stat import Attrs, Kind, Stat
 
 BLOCK: Final = 1024 * 1024
 TEMP_PREFIX: Final = ".ramet-tmp-"
+_SMALL = 32 * 1024
 Fsync = Literal["never", "file", "full"]
 
 _KINDS: Final = {
@@ -200,12 +201,16 @@ class DiskResource:
     def read_now(self, path: Path) -> bytes:
         fd = self._open_file(path, os.O_RDONLY)
         try:
-            parts: list[bytes] = []
+            # Most files are small, and a large buffer costs more than reading them.
+            first = os.read(fd, _SMALL)
+            if len(first) < _SMALL:
+                return first
+            parts = [first]
             while block := os.read(fd, BLOCK):
                 parts.append(block)
                 if len(block) < BLOCK:
                     break
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            return b"".join(parts)
         finally:
             os.close(fd)
 

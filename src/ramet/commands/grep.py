@@ -7,6 +7,7 @@ import fnmatch
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
@@ -420,11 +421,12 @@ class _Run:
     async def entries(self, directory: Path, shown: str) -> list[tuple[Path, str, Kind]]:
         """What a directory holds, last name first."""
         try:
-            found = await ops.scan_sorted(self.proc.fs, directory)
+            found = await ops.kinds(self.proc.fs, directory)
         except OSError as error:
             self.fail(shown.rstrip("/") or ".", error)
             return []
-        return [(directory / name, shown + name, stat.kind) for name, stat in reversed(found)]
+        found = sorted(found, key=itemgetter(0), reverse=True)
+        return [(directory / name, shown + name, stat.kind) for name, stat in found]
 
     async def stream(self, reader: Reader, name: str) -> None:
         search = Search(self.plan, self.shared, encode(name) if self.show_name else None)

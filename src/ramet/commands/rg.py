@@ -6,6 +6,7 @@ import errno
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
@@ -277,7 +278,7 @@ class _Run:
                 yield place, shown
                 continue
             try:
-                entries = await ops.scan_sorted(fs, place)
+                entries = sorted(await ops.kinds(fs, place), key=itemgetter(0))
             except OSError as error:
                 self.fail(shown or ".", error)
                 continue
