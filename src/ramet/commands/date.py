@@ -9,7 +9,7 @@ from datetime import tzinfo
 
 from ramet.commands.clock import DAYS, MONTHS, NANO, at, strftime, zone, zone_of
 from ramet.commands.dates import BadDate, parse_date
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, typographic, value
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -127,7 +127,7 @@ async def _show(proc: Proc, text: str, now: int, tz: tzinfo, pattern: str) -> in
         moment = parse_date(text, now, tz)
         when, nanos = at(moment, tz)
     except (BadDate, OverflowError):
-        proc.complain(f"invalid date {quote(text)}")
+        proc.complain(typographic(proc, f"invalid date {quote(text)}"))
         return 1
     await proc.emit(encode(strftime(pattern, when, nanos) + "\n"))
     return 0

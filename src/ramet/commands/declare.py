@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import functools
+import re
 import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -198,6 +199,30 @@ LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 """Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
 
 
+TYPOGRAPHIC = frozenset(
+    """
+    [ b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm csplit cut date dd df dirname du expand expr
+    factor find fmt fold head id install join link ln logname ls md5sum mkdir mktemp nice nl nproc numfmt od paste pathchk
+    pr printf readlink realpath rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum shred shuf sleep sort split stat
+    sum sync tac tail tee test timeout touch tr truncate tsort tty uname unexpand uniq unlink wc whoami xargs yes
+    """.split()
+)
+"""Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
+_PLAIN = re.compile(
+    r"unrecognized option|invalid option|options? |range-endpoints|target |leading |cannot |failed |invalid output address"
+    r"|extra operand .* not allowed"
+)
+
+
+def typographic(proc: Proc, message: str) -> str:
+    """A message about an argument with the quotes of the locale: curly in UTF-8, straight elsewhere."""
+    env = proc.env
+    locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
+    if "utf" not in locale.lower() or "'" not in message:
+        return message
+    return re.sub(r"(?<!\w)'(?![+,.]')([^']*)'", "\u2018\\1\u2019", message)
+
+
 PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
 """Commands whose originals put their name before the hint as well."""
 
@@ -212,7 +237,10 @@ def unexpected(proc: Proc, error: OSError) -> int:
 
 
 def complain(proc: Proc, command: Command, error: UsageError) -> int:
-    proc.complain(error.message)
+    message = error.message
+    if command.name in TYPOGRAPHIC and not _PLAIN.match(message):
+        message = typographic(proc, message)
+    proc.complain(message)
     if error.hint:
         lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
         proc.stderr.write(encode(f"{lead}Try '{proc.argv[0]} --help' for more information.\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, quote
+from ramet.commands.declare import Command, UsageError, quote, typographic
 from ramet.commands.modes import mode_of
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -31,7 +31,7 @@ async def expr(proc: Proc, o: None, words: list[str]) -> int:
         if parser.at < len(words):
             raise _Bad(f"syntax error: unexpected argument {quote(words[parser.at])}")
     except _Bad as bad:
-        proc.complain(str(bad))
+        proc.complain(typographic(proc, str(bad)))
         return 2
     await proc.emit(encode(str(result)) + b"\n")
     return 0 if _truth(result) else 1
@@ -198,13 +198,13 @@ def _match(text: str, pattern: str) -> Value:
 async def test(proc: Proc, o: None, words: list[str]) -> int:
     if proc.argv[0].endswith("["):
         if not words or words[-1] != "]":
-            proc.complain("missing ']'")
+            proc.complain(typographic(proc, "missing ']'"))
             return 2
         words = words[:-1]
     try:
         return 0 if await _Test(proc, words).whole() else 1
     except _Bad as bad:
-        proc.complain(str(bad))
+        proc.complain(typographic(proc, str(bad)))
         return 2
 
 

@@ -6,7 +6,7 @@ import errno
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from ramet.commands.declare import Command, UsageError, quote
+from ramet.commands.declare import Command, UsageError, quote, typographic
 from ramet.commands.find_expr import Expression, Found, Settings, parse_expression
 from ramet.commands.inputs import slurp
 from ramet.core import ops
@@ -27,7 +27,7 @@ class _Walk:
     ancestors: set[Path] = field(default_factory=set)
 
     def complain(self, word: str, error: OSError) -> None:
-        self.proc.complain(f"{quote(word)}: {reason(error)}")
+        self.proc.complain(typographic(self.proc, f"{quote(word)}: {reason(error)}"))
         self.status = 1
 
 
@@ -46,7 +46,8 @@ async def find(proc: Proc, o: None, words: list[str]) -> int:
     try:
         expression = await parse_expression(proc, rest, settings)
     except UsageError as error:
-        proc.complain(error.message)
+        plain = error.message.startswith("expected") or error.message.startswith("invalid expression")
+        proc.complain(error.message if plain else typographic(proc, error.message))
         return 1
     if settings.files0 is not None:
         if starts:

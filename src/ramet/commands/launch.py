@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, value
+from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, typographic, value
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -321,7 +321,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
         return task.result()
     if o.verbose:
         name = next((n for n, i in SIGNALS.items() if i == number), str(number))
-        proc.complain(f"sending signal {name} to command {quote(operands[1])}")
+        proc.complain(typographic(proc, f"sending signal {name} to command {quote(operands[1])}"))
     task.cancel()
     try:
         await task

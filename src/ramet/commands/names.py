@@ -6,7 +6,7 @@ import errno
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, typographic, value
 from ramet.commands.tree_ops import relative_to
 from ramet.core.errors import fail, reason
 from ramet.core.paths import NAME_MAX, PATH_MAX, Path, encode
@@ -242,7 +242,7 @@ async def pathchk(proc: Proc, o: PathchkOptions, operands: list[str]) -> int:
     for word in operands:
         message = await _path_problem(proc, word, posix, strict)
         if message:
-            proc.complain(message)
+            proc.complain(message if message.startswith(("leading", "''")) else typographic(proc, message))
             status = 1
     return status
 

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ramet.commands.cut import parse_ranges
-from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, shown, value
+from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, shown, typographic, value
 from ramet.commands.inputs import Inputs, parse_count, read_lines, slurp
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -178,7 +178,7 @@ async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
     for word in words:
         found = re.fullmatch(r"\s*\+?(\d+)\s*", word)
         if found is None:
-            proc.complain(f"{quote(word)} is not a valid positive integer")
+            proc.complain(typographic(proc, f"{quote(word)} is not a valid positive integer"))
             status = 1
             continue
         number = int(found[1])
@@ -483,7 +483,7 @@ class _Numfmt:
                 done = self.convert(word.strip() if delim else word)
             except _BadNumber as bad:
                 if self.o.invalid != "ignore":
-                    self.proc.complain(str(bad))
+                    self.proc.complain(typographic(self.proc, str(bad)))
                 if self.o.invalid == "abort":
                     if out:
                         await self.proc.emit(encode((delim or "").join(out) + (delim or "")))

@@ -531,7 +531,7 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
         proc.complain(f"**** {bad}")
         return 2
     if not patches:
-        if data.strip():
+        if data:
             proc.complain("**** Only garbage was found in the patch input.")
             return 2
         return 0

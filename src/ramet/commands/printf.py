@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
-from ramet.commands.declare import Command, UsageError, quote
+from ramet.commands.declare import Command, UsageError, quote, typographic
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -71,7 +71,7 @@ class Format:
     used: int = 0
 
     def complain(self, message: str) -> None:
-        self.proc.complain(message)
+        self.proc.complain(typographic(self.proc, message))
         self.status = 1
 
     def next(self) -> str | None:

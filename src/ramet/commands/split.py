@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
 from ramet.commands.inputs import parse_count, parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -406,7 +406,7 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
             await job.apply(control)
         await job.write(job.at, len(lines))
     except _CsplitFailed as failed:
-        proc.complain(str(failed))
+        proc.complain(typographic(proc, str(failed)))
         status = 1
         await job.write(job.at, len(lines))
         if not o.keep:

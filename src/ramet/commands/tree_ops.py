@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ramet.commands.clock import NANO, at, zone_of
 from ramet.commands.copy import back_up, confirm, lookup, pairs
 from ramet.commands.dates import BadDate, parse_date
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, typographic, value
 from ramet.commands.inputs import size_suffix
 from ramet.commands.modes import BadMode, change_mode
 from ramet.core import ops
@@ -221,7 +221,7 @@ async def mkdir(proc: Proc, o: MkdirOptions, operands: list[str]) -> int:
         except OSError as error:
             at_ = getattr(error, "filename", None)
             name = at_ if o.parents and isinstance(at_, str) and not isinstance(at_, Path) and at_ else word
-            proc.complain(f"cannot create directory {quote(name)}: {reason(error)}")
+            proc.complain(typographic(proc, f"cannot create directory {quote(name)}: {reason(error)}"))
             status = 1
     return status
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -108,7 +108,7 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
                 "warning: options --replace and --max-args/-n are mutually exclusive, ignoring previous --replace value"
             )
         elif max_args is not None:
-            if max_args != 1:
+            if max_args != 1 or (order and order[-1] != "-n"):
                 proc.complain(
                     "warning: options --max-args and --replace/-I/-i are mutually exclusive, ignoring previous "
                     "--max-args value"
@@ -120,7 +120,7 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
     try:
         reader = proc.stdin if o.arg_file is None else await proc.open(o.arg_file)
     except OSError as error:
-        proc.complain(f"Cannot open input file {quote(o.arg_file or '')}: {reason(error)}")
+        proc.complain(typographic(proc, f"Cannot open input file {quote(o.arg_file or '')}: {reason(error)}"))
         return 1
     command = operands or ["echo"]
     runner = _Runner(proc, o, procs or 0)
