@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import functools
+import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError
@@ -170,6 +171,19 @@ def _json_argument(option: str, text: str) -> Json:
     return value
 
 
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_WORD = re.compile(r"(?<![.$@\w])[A-Za-z_]\w*")
+QUICK = frozenset((
+    "and", "or", "not", "if", "then", "else", "elif", "end", "null", "true", "false", "empty", "length", "keys",
+    "values", "keys_unsorted", "map", "select", "has", "in", "type", "add", "join", "split", "tostring", "tonumber", "sort",
+    "sort_by", "group_by", "unique", "unique_by", "min", "max", "min_by", "max_by", "reverse", "contains", "inside",
+    "first", "last", "to_entries", "from_entries", "with_entries", "startswith", "endswith", "ltrimstr", "rtrimstr",
+    "ascii_downcase", "ascii_upcase", "any", "all", "floor", "sqrt", "fabs", "round", "ceil", "abs", "trim", "ltrim",
+    "rtrim", "error", "try", "catch", "as",
+))  # fmt: skip
+"""Words of programs that end soon after their input does. A string with an interpolation never counts as quick."""
+
+
 class Host:
     """What a program sees of the world."""
 
@@ -182,18 +196,14 @@ class Host:
         self.name: str | None = None
         self._ticks = 0
         self.endless = False
+        """The program has something in it that can compute for long without a result."""
         self.stopped = False
         self.said: list[str] | None = None
         """What `debug` and `stderr` said while the program runs in a thread."""
         self._environment = dict(proc.env)
 
-    @property
-    def tick(self) -> Callable[[], None]:
-        """What a loop or a recursion of the program calls at every turn. Whoever asks for it may run for ever."""
-        self.endless = True
-        return self._tick
-
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """What a loop or a recursion of the program calls at every turn."""
         self._ticks += 1
         if not self._ticks & 1023:
             if self.stopped:
@@ -257,6 +267,7 @@ class Session:
             scope = compiler.define(scope, definition)
         base = scope
         tree = _parsed(text)
+        self.host.endless = "\\(" in text or not QUICK.issuperset(_WORD.findall(_STRING.sub("", text)))
         scope = await self.imports(compiler, scope, tree, [])
         for definition in tree[2]:
             scope = compiler.define(scope, definition)
