@@ -57,7 +57,8 @@ def seaweed(folder: Path) -> Iterator[S3Server]:
     command = [
         weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master.port={master}",
         f"-volume.port={volume}", "-filer", f"-filer.port={filer}", "-s3", f"-s3.port={s3}",
-        f"-s3.config={folder}/s3.json", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.volumeSizeLimitMB=64", "-volume.max=30",
+        f"-s3.config={folder}/s3.json", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.volumeSizeLimitMB=64",
+        "-volume.max=30",
     ]  # fmt: skip
     with open(folder / "weed.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
