@@ -176,10 +176,10 @@ _WORD = re.compile(r"(?<![.$@\w])[A-Za-z_]\w*")
 QUICK = frozenset((
     "and", "or", "not", "if", "then", "else", "elif", "end", "null", "true", "false", "empty", "length", "keys",
     "values", "keys_unsorted", "map", "select", "has", "in", "type", "add", "join", "split", "tostring", "tonumber",
-    "sort", "sort_by", "group_by", "unique", "unique_by", "min", "max", "min_by", "max_by", "reverse", "contains", "inside",
-    "first", "last", "to_entries", "from_entries", "with_entries", "startswith", "endswith", "ltrimstr", "rtrimstr",
-    "ascii_downcase", "ascii_upcase", "any", "all", "floor", "sqrt", "fabs", "round", "ceil", "abs", "trim", "ltrim",
-    "rtrim", "error", "try", "catch", "as",
+    "sort", "sort_by", "group_by", "unique", "unique_by", "min", "max", "min_by", "max_by", "reverse", "contains",
+    "inside", "first", "last", "to_entries", "from_entries", "with_entries", "startswith", "endswith", "ltrimstr",
+    "rtrimstr", "ascii_downcase", "ascii_upcase", "any", "all", "floor", "sqrt", "fabs", "round", "ceil", "abs",
+    "trim", "ltrim", "rtrim", "error", "try", "catch", "as",
 ))  # fmt: skip
 """Words of programs that end soon after their input does. A string with an interpolation never counts as quick."""
 
