@@ -112,15 +112,9 @@ class TacOptions:
 async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
     from ramet.commands.regexes import bre_bytes
 
-    inputs = Inputs(proc, operands, form="failed to open {} for reading: {}")
-    inputs.form = "{}: {}" if not operands else "failed to open '{}' for reading: {}"
-    async for word, reader in inputs.each():
-        try:
-            data = await reader.read_all()
-        except IsADirectoryError as error:
-            proc.complain(f"{word}: read error: {reason(error)}")
-            inputs.status = 1
-            continue
+    inputs = Inputs(proc, operands, form="failed to open '{}' for reading: {}", directory="{}: read error: {}")
+    async for _, reader in inputs.each():
+        data = await reader.read_all()
         separator = encode(o.separator) or b"\0"
         if o.regex:
             spans = [span for span in bre_bytes(o.separator).finditer(data) if span[1] > span[0]]

@@ -200,17 +200,93 @@ LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 
 
 TYPOGRAPHIC = frozenset(
-    """
-    [ b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm csplit cut date dd df dirname du expand expr
-    factor find fmt fold head id install join link ln logname ls md5sum mkdir mktemp nice nl nproc numfmt od paste pathchk
-    pr printf readlink realpath rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum shred shuf sleep sort split stat
-    sum sync tac tail tee test timeout touch tr truncate tsort tty uname unexpand uniq unlink wc whoami xargs yes
-    """.split()
+    [
+        "[",
+        "b2sum",
+        "base32",
+        "base64",
+        "basename",
+        "basenc",
+        "cat",
+        "chgrp",
+        "chmod",
+        "chown",
+        "cksum",
+        "comm",
+        "csplit",
+        "cut",
+        "date",
+        "dd",
+        "df",
+        "dirname",
+        "du",
+        "expand",
+        "expr",
+        "factor",
+        "find",
+        "fmt",
+        "fold",
+        "head",
+        "id",
+        "install",
+        "join",
+        "link",
+        "ln",
+        "logname",
+        "ls",
+        "md5sum",
+        "mkdir",
+        "mktemp",
+        "nice",
+        "nl",
+        "nproc",
+        "numfmt",
+        "od",
+        "paste",
+        "pathchk",
+        "pr",
+        "printf",
+        "readlink",
+        "realpath",
+        "rmdir",
+        "seq",
+        "sha1sum",
+        "sha224sum",
+        "sha256sum",
+        "sha384sum",
+        "sha512sum",
+        "shred",
+        "shuf",
+        "sleep",
+        "sort",
+        "split",
+        "stat",
+        "sum",
+        "sync",
+        "tac",
+        "tail",
+        "tee",
+        "test",
+        "timeout",
+        "touch",
+        "tr",
+        "truncate",
+        "tsort",
+        "tty",
+        "uname",
+        "unexpand",
+        "uniq",
+        "unlink",
+        "wc",
+        "whoami",
+        "xargs",
+        "yes",
+    ]
 )
 """Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
 _PLAIN = re.compile(
-    r"unrecognized option|invalid option|options? |range-endpoints|target |leading |cannot |failed |invalid output address"
-    r"|extra operand .* not allowed"
+    r"unrecognized option|invalid option|options? |range-endpoints|target |leading |cannot |failed "
+    r"|invalid output address|extra operand .* not allowed"
 )
 
 
@@ -220,7 +296,7 @@ def typographic(proc: Proc, message: str) -> str:
     locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     if "utf" not in locale.lower() or "'" not in message:
         return message
-    return re.sub(r"(?<!\w)'(?![+,.]')([^']*)'", "\u2018\\1\u2019", message)
+    return re.sub(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'", "\u2018\\1\u2019", message)
 
 
 PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
@@ -451,7 +527,7 @@ class _Parse:
             matches = [c for c in spec.choices if c.startswith(given)] if given else []
             if len(matches) != 1:
                 what = "ambiguous" if matches else "invalid"
-                listed = "\n".join(f"  - '{c}'" for c in spec.choices)
+                listed = "\n".join(f"  - {row}" for row in _listed(spec.choices))
                 name = shown if shown.startswith("--") else next((n for n in spec.names if n.startswith("--")), shown)
                 raise UsageError(f"{what} argument {quote(given)} for {quote(name)}\nValid arguments are:\n{listed}")
             return matches[0]
@@ -461,6 +537,19 @@ class _Parse:
             except ValueError as error:
                 raise UsageError(str(error) or f"invalid argument {quote(given)}", hint=False) from None
         return given
+
+
+_SYNONYMS = (("always", "yes", "force"), ("never", "no", "none"), ("auto", "tty", "if-tty"))
+
+
+def _listed(choices: tuple[str, ...]) -> list[str]:
+    """The choices as GNU lists them: words that mean the same share a row."""
+    rows: list[str] = []
+    for choice in choices:
+        group = next((g for g in _SYNONYMS if choice in g and set(g) <= set(choices)), (choice,))
+        if choice == group[0]:
+            rows.append(", ".join(f"'{word}'" for word in group))
+    return rows
 
 
 # --------------------------------------------------------------------------------------------- what people read

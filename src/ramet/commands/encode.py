@@ -128,7 +128,8 @@ async def _run(proc: Proc, o: EncodeOptions | BasencOptions, operands: list[str]
     try:
         reader = await proc.open(word)
     except OSError as error:
-        proc.complain(f"{shown(word)}: {reason(error)}")
+        where = "read error" if isinstance(error, IsADirectoryError) else shown(word)
+        proc.complain(f"{where}: {reason(error)}")
         return 1
     try:
         if o.decode:

@@ -260,7 +260,7 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     goal = parse_count(o.goal, "width") if o.goal is not None else None
     width = parse_count(o.width, "width", 1) if goal is None or o.width != "75" else goal + 10
     goal = width * 187 // 200 if goal is None else goal
-    inputs = Inputs(proc, operands, form="cannot open {} for reading: {}")
+    inputs = Inputs(proc, operands, form="cannot open '{}' for reading: {}", directory="read error")
     prefix = encode(o.prefix).strip(b" ")
     lead = encode(o.prefix)[: len(encode(o.prefix)) - len(encode(o.prefix).lstrip(b" "))]
     async for _, reader in inputs.each():

@@ -16,14 +16,19 @@ from ramet.core.streams import Reader, line_blocks
 class Inputs:
     """The files a command reads, one after another; an unreadable one is a message and a failing status."""
 
-    def __init__(self, proc: Proc, words: Sequence[str], *, form: str = "{}: {}", failure: int = 1) -> None:
+    def __init__(
+        self, proc: Proc, words: Sequence[str], *, form: str = "{}: {}", failure: int = 1, directory: str = ""
+    ) -> None:
         self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
+        self.directory = directory or form
+        """The message about a directory, which the originals open and only fail to read."""
         self.status = 0
 
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:
             raise error
-        self.proc.complain(self.form.format(shown(word), reason(error)))
+        form = self.directory if error.errno == errno.EISDIR else self.form
+        self.proc.complain(form.format(shown(word), reason(error)))
         self.status = self.failure
 
     async def each(self) -> AsyncIterator[tuple[str, Reader]]:

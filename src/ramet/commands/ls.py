@@ -227,7 +227,7 @@ def _decide(proc: Proc, o: LsOptions) -> _Listing:
     listing.need_targets = o.follow or format_ == "long" or bool(listing.colors) or o.indicator not in ("none", "slash")
     style = "full-iso" if o.full_time else o.time_style or proc.env.get("TIME_STYLE", "locale")
     style = style.removeprefix("posix-")
-    if not style.startswith("+"):
+    if not style.startswith("+") and format_ == "long":
         options = [s for s in ("full-iso", "long-iso", "iso", "locale") if s.startswith(style)]
         if not options or not style:
             raise UsageError(

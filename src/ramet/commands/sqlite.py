@@ -104,6 +104,9 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
             before = await ops.read_bytes(proc.fs, proc.path(name))
             if before:
                 connection.deserialize(before)
+        elif file and await lookup(proc, proc.path(name).parent, follow=True) is None:
+            proc.stderr.write(encode(f'Error: unable to open database "{name}": unable to open database file\n'))
+            return 1
     except OSError as error:
         proc.stderr.write(encode(f'Error: unable to open database "{name}": {error.strerror}\n'))
         return 1

@@ -76,11 +76,15 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
     if o.all_repeated and o.count:
         raise UsageError("printing all duplicated lines and repeat counts is meaningless")
     end = b"\0" if o.zero else b"\n"
+    opened = False
     try:
         reader = await proc.open(operands[0] if operands else "-")
+        opened = True
         out = await proc.create(operands[1]) if len(operands) > 1 and operands[1] != "-" else proc.stdout
     except OSError as error:
-        proc.complain(f"{shown(str(operands[0] if 'reader' not in locals() else operands[1]))}: {reason(error)}")
+        word = operands[1] if opened else operands[0]
+        directory = isinstance(error, IsADirectoryError) and not opened
+        proc.complain(f"error reading {quote(word)}" if directory else f"{shown(word)}: {reason(error)}")
         return 1
     key = _key(fields, chars, width, o.ignore_case)
     groups = _Groups(o, end, out)
