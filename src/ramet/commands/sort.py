@@ -633,8 +633,8 @@ async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], 
                 held.append(block)
                 last = block[-1:]
                 size += len(block)
-                # A line costs several times its bytes while it is being sorted.
-                if size * 3 > proc.budget.limits.sort_memory and end in block:
+                # A line costs about twice its bytes while it is being sorted.
+                if size * 2 > proc.budget.limits.sort_memory and end in block:
                     whole, rest = _cut_at_line(held, end)
                     runs.append(_spill(_sorted(whole, order, delim, o.unique), delim))
                     held, size = rest, sum(map(len, rest))
@@ -647,7 +647,11 @@ async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], 
         if not runs:
             return await _write_list(proc, o, end, lines)
         sources: list[Iterable[Line]] = [*(_run_lines(run, delim) for run in runs), lines]
-        return await _write_out(proc, o, end, _batched(heapq.merge(*sources, key=order.merge_key())), order)
+        if order.key is None:
+            merged = heapq.merge(*sources, reverse=order.reverse)
+        else:
+            merged = heapq.merge(*sources, key=order.merge_key())
+        return await _write_out(proc, o, end, _batched(merged), order)
     finally:
         for run in runs:
             run.close()
