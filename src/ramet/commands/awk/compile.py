@@ -41,7 +41,7 @@ from ramet.commands.awk.tree import (
     Var,
     While,
 )
-from ramet.commands.awk.values import Array, compare, num, number_text, to_number, truth
+from ramet.commands.awk.values import Array, Numbers, compare, num, number_text, to_number, truth
 from ramet.commands.awk.values import Field as FieldValue
 
 
@@ -84,6 +84,15 @@ class Writer:
                 name = e.variable(target.name)
                 if expr.op == "=":
                     self.put(f"{name} = {e.value(expr.value)}")
+                elif self.place == "fast" and expr.op in ("+=", "-="):
+                    amount = self.operand(expr.value)
+                    if not amount.isidentifier():
+                        # Evaluated once, whatever the variable turns out to hold.
+                        once = e.temp()
+                        self.put(f"{once} = {amount}")
+                        amount = once
+                    self.put(f"try: {name} {expr.op} {amount}")
+                    self.put(f"except TypeError: {name} = num({name}) {expr.op[0]} {amount}")
                 else:
                     self.put(f"{name} = {e.arithmetic(expr.op[:-1], e.number(target), self.operand(expr.value))}")
                 return
@@ -123,10 +132,25 @@ class Writer:
         ):
             return e.number(node)
         text, found = e.temp(), e.temp()
-        self.put(f"{text} = {e.field_text(node)}")
-        self.put("try:")
-        self.put(f"    {found} = float({text})")
-        self.put(f"    if '_' in {text} or {found} - {found}: {found} = to_number({text})")
+        if isinstance(e, FastEmitter) and e.presplit:
+            # The field is nearly always there: finding out that it is not costs nothing when it is.
+            at = int(node.number.value) - 1
+            self.put("if T is not None:")
+            self.put(f"    try: {found} = T[F[{at}]]")
+            self.put(f"    except IndexError: {found} = 0.0")
+            self.put("else:")
+            self.put("    try:")
+            self.put(f"        {text} = F[{at}]")
+            self.put(f"        {found} = float({text})")
+            self.put(f"        if {found} - {found} or '_' in {text}: {found} = to_number({text})")
+            self.put(f"    except IndexError: {found} = 0.0")
+            self.put(f"    except ValueError: {found} = to_number({text})")
+            return found
+        else:
+            self.put(f"{text} = {e.field_text(node)}")
+            self.put("try:")
+            self.put(f"    {found} = float({text})")
+            self.put(f"    if {found} - {found} or '_' in {text}: {found} = to_number({text})")
         self.put(f"except ValueError: {found} = to_number({text})")
         return found
 
@@ -309,6 +333,7 @@ class Compiled:
             "number_text": number_text,
             "to_number": to_number,
             "sprintf": sprintf,
+            "NUMBERS": Numbers(),
             "Array": Array,
             "Field": FieldValue,
             "NextRecord": NextRecord,
@@ -421,6 +446,8 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
 
 # -------------------------------------------------------------------------------------------------- the fast form
 
+_MISSES = 200_000
+"""How many different numbers a program meets before it stops remembering them."""
 _NEEDS_MORE = frozenset(
     [
         "getline",
@@ -493,6 +520,7 @@ def _fast_source(program: Program, facts: Facts, constants: dict[str, Any], fs: 
     lines += [
         "    O = R.out.append",
         "    nr, fnr, rec, _n, F = R.NR, R.FNR, '', 0, None",
+        f"    T = NUMBERS if NUMBERS.misses < {_MISSES} else None",
         *(f"    l_{name} = v_{name}" for name in sorted(emitter.locals)),
         "    try:",
         "        for rec in batch:",

@@ -51,6 +51,24 @@ def to_number(text: str) -> float:
     return 0.0
 
 
+class Numbers(dict[str, float]):
+    """The numbers that texts start with, remembered: columns repeat themselves. `misses` tells when they do not."""
+
+    __slots__ = ("misses",)
+    _MOST = 1 << 16
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.misses = 0
+
+    def __missing__(self, text: str) -> float:
+        self.misses += 1
+        if len(self) >= self._MOST:
+            self.clear()
+        value = self[text] = to_number(text)
+        return value
+
+
 def looks_numeric(text: str) -> float | None:
     """The number, if the whole text is one."""
     try:
