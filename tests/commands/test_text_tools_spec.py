@@ -12,7 +12,7 @@ from tests.spec.table import Row, load
 CASES = Path(__file__).parent / "cases"
 ROWS = [
     pytest.param(row, id=f"{tool}: {row.title}")
-    for tool in ("grep", "sed", "sed_more", "awk", "jq")
+    for tool in ("grep", "grep_patterns", "sed", "sed_more", "awk", "awk_more", "jq")
     for row in load(CASES / f"{tool}.spec")
 ]
 
