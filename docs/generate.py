@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from ramet.commands.declare import Command, Spec
@@ -34,6 +35,8 @@ def commands_page() -> str:
             continue  # shown under the name it is an alias of
         lines.append(f"## {name}\n")
         lines.append(f"{command.summary} Usage: `{name} {command.usage}`\n")
+        if command.details:
+            lines.append(f"```text\n{textwrap.dedent(command.details).strip()}\n```\n")
         if command.aliases:
             lines.append(f"Also as: {', '.join(f'`{alias}`' for alias in command.aliases)}\n")
         specs = () if command.raw else command.table.specs

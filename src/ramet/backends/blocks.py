@@ -70,6 +70,17 @@ class Blocks:
         parts = tuple(self.read(offset, offset + size))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def block(self, offset: int) -> bytes:
+        """What follows `offset`: a block as it is kept where one begins there, so that nothing is copied."""
+        if offset >= self.size:
+            return b""
+        self._settle()
+        number = bisect_right(self._starts, offset) - 1
+        block, begin = self._blocks[number], offset - self._starts[number]
+        if begin == 0 and len(block) <= 4 * BLOCK:
+            return block
+        return block[begin : begin + BLOCK]
+
     def join(self) -> bytes:
         """Everything in one piece, which is kept that way while the file is small."""
         self._settle()

@@ -312,6 +312,9 @@ class DiskHandle:
     def pread(self, offset: int, size: int) -> bytes:
         return os.pread(self._fd, size, offset)
 
+    def block(self, offset: int) -> bytes:
+        return os.pread(self._fd, BLOCK // 4, offset)
+
     def pwrite(self, offset: int, data: bytes) -> int:
         return _pwrite_all(self._fd, data, offset)
 

@@ -544,6 +544,9 @@ class RAMHandle:
     def pread(self, offset: int, size: int) -> bytes:
         return self.node.content.pread(offset, size)
 
+    def block(self, offset: int) -> bytes:
+        return self.node.content.block(offset)
+
     def pwrite(self, offset: int, data: bytes) -> int:
         node = self._own()
         if self.path is not None:

@@ -220,6 +220,9 @@ class Capture(Writer):
     def __len__(self) -> int:
         return self._size
 
+    def __bool__(self) -> bool:
+        return True  # an empty capture is still a writer
+
 
 class Null(Reader, Writer):
     """`/dev/null`."""

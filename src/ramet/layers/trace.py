@@ -151,6 +151,11 @@ class _TracedHandle:
         self._read += len(block)
         return block
 
+    def block(self, offset: int) -> bytes:
+        block = self._handle.block(offset)
+        self._read += len(block)
+        return block
+
     def pwrite(self, offset: int, data: bytes) -> int:
         done = self._handle.pwrite(offset, data)
         self._written += done

@@ -55,6 +55,11 @@ class LazyBlocks(Blocks):
                 yield data if at >= start and below <= end else data[max(0, start - at) : end - at]
             at = below
 
+    def block(self, offset: int) -> bytes:
+        if self._chunks is not None:
+            return self.pread(offset, 1 << 20)
+        return super().block(offset)
+
     def join(self) -> bytes:
         if self._chunks is not None:
             return b"".join(self.read())

@@ -50,7 +50,7 @@ class LocalStream(CountedStream):
     def _fill_now(self) -> bytes:
         if not self._how & Open.READ:
             raise fail(errno.EBADF)
-        block = self._handle.pread(self._offset, BLOCK)
+        block = self._handle.block(self._offset)
         self._offset += len(block)
         self.bytes_read += len(block)
         return block

@@ -1,0 +1,9 @@
+"""Settings that all tests share."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# Shared machines are slow at times: how long an example takes says nothing about what it shows.
+settings.register_profile("ramet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ramet")
