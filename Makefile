@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFORMANCE ?= ../shared/conformance/run.py
 
-.PHONY: help demo test test-fast check format bench docs spec-record spec-confirm conformance clean
+.PHONY: help demo test test-fast test-agents check format bench docs spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
 	@echo "make test          install what the tests need and run them all"
+	@echo "make test-agents   the adapters for agent frameworks, in an environment of their own"
 	@echo "make check         ruff, mypy --strict, import-linter"
 	@echo "make bench         ours beside the real tools and the installed peers"
 	@echo "make docs          regenerate the reference pages"
@@ -30,6 +31,14 @@ test: $(STAMP)
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x
+
+.venv-agents/.installed: pyproject.toml
+	test -x .venv-agents/bin/python || $(PYTHON) -m venv .venv-agents
+	.venv-agents/bin/python -m pip install --quiet pytest pytest-timeout --editable '.[openai-agents]'
+	touch $@
+
+test-agents: .venv-agents/.installed
+	.venv-agents/bin/python -m pytest tests/agents
 
 check: $(STAMP)
 	$(BIN)/ruff check src tests bench examples
@@ -57,4 +66,4 @@ conformance: $(STAMP)
 	$(BIN)/python $(CONFORMANCE) --adapter tests/conformance_adapter.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-agents .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,20 @@
+"""A workspace as a sandbox of the OpenAI Agents SDK; importing this package is what needs the SDK."""
+
+from __future__ import annotations
+
+from ramet.core.errors import missing_extra
+
+try:
+    import agents.sandbox  # noqa: F401
+except ImportError as error:
+    raise missing_extra("openai-agents", "ramet.agents.openai_agents") from error
+
+from ramet.agents.openai_agents.client import RametSandboxClient, RametSandboxClientOptions
+from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
+
+__all__ = [
+    "RametSandboxClient",
+    "RametSandboxClientOptions",
+    "RametSandboxSession",
+    "RametSandboxSessionState",
+]

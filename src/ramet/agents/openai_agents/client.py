@@ -1,0 +1,93 @@
+"""`RametSandboxClient`: makes, resumes and deletes sandbox sessions; each has a workspace of its own."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Literal
+
+from agents.sandbox.manifest import Manifest
+from agents.sandbox.session import SandboxSession, SandboxSessionState
+from agents.sandbox.session.dependencies import Dependencies
+from agents.sandbox.session.manager import Instrumentation
+from agents.sandbox.session.sandbox_client import BaseSandboxClient, BaseSandboxClientOptions
+from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
+
+from ramet.agents.openai_agents.live import LIVE, drop_live, open_live
+from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
+
+
+class RametSandboxClientOptions(BaseSandboxClientOptions):
+    """What a session can be told beyond its manifest. Ports are accepted here and refused when they are asked for."""
+
+    type: Literal["ramet"] = "ramet"
+    exposed_ports: tuple[int, ...] = ()
+
+    def __init__(self, exposed_ports: tuple[int, ...] = (), *, type: Literal["ramet"] = "ramet") -> None:
+        super().__init__(type=type, exposed_ports=exposed_ports)
+
+
+class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
+    """Sandboxes that are workspaces: no container, no host process, no host file.
+
+        session = await RametSandboxClient().create(manifest=Manifest(entries={"notes.txt": File(content=b"hi")}))
+        async with session:
+            print((await session.exec("cat notes.txt")).stdout)
+
+    A session's files live in this process until `delete`; a snapshot carries them further.
+    """
+
+    backend_id = "ramet"
+    supports_default_options = True
+
+    def __init__(
+        self, *, instrumentation: Instrumentation | None = None, dependencies: Dependencies | None = None
+    ) -> None:
+        self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
+        self._dependencies = dependencies
+
+    async def create(
+        self,
+        *,
+        snapshot: SnapshotSpec | SnapshotBase | None = None,
+        manifest: Manifest | None = None,
+        options: RametSandboxClientOptions | None = None,
+    ) -> SandboxSession:
+        manifest = Manifest() if manifest is None else manifest.model_copy(deep=True)
+        check = getattr(self, "_validate_manifest_for_create", None)
+        if check is not None:
+            check(manifest)
+        session_id = uuid.uuid4()
+        state = RametSandboxSessionState(
+            session_id=session_id,
+            manifest=manifest,
+            snapshot=resolve_snapshot(snapshot, str(session_id)),
+            exposed_ports=() if options is None else options.exposed_ports,
+        )
+        return self._opened(state)
+
+    async def resume(self, state: SandboxSessionState) -> SandboxSession:
+        """The session of this state: on its live files when they are still here, else on its snapshot once started."""
+        if not isinstance(state, RametSandboxSessionState):
+            raise TypeError("RametSandboxClient.resume expects a RametSandboxSessionState")
+        check = getattr(state, "assert_path_grants_rebound", None)
+        if check is not None:
+            check()
+        return self._opened(state)
+
+    async def delete(self, session: SandboxSession) -> SandboxSession:
+        inner = session._inner
+        if not isinstance(inner, RametSandboxSession):
+            raise TypeError("RametSandboxClient.delete expects a RametSandboxSession")
+        await inner._end()
+        await drop_live(inner.state.session_id)
+        return session
+
+    def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:
+        return self._deserialize_session_state_payload(payload, RametSandboxSessionState)
+
+    def _opened(self, state: RametSandboxSessionState) -> SandboxSession:
+        preserved = state.session_id in LIVE
+        inner = RametSandboxSession.from_state(state)
+        inner._live = open_live(state.session_id, state.manifest)
+        inner._set_start_state_preserved(preserved)
+        return self._wrap_session(inner, instrumentation=self._instrumentation)

@@ -1,0 +1,58 @@
+"""The workspaces alive in this process, by session: a resumed session finds its files here until it is deleted."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from ramet.backends.disk import DiskResource
+from ramet.backends.ram import RAMResource
+from ramet.core.paths import Path, parse
+from ramet.workspace.mounts import MountForm, MountMode
+from ramet.workspace.workspace import Workspace
+
+
+@dataclass
+class Live:
+    """One sandbox: its workspace, and the tree that is mounted at the manifest's root."""
+
+    root: Path
+    files: RAMResource
+    workspace: Workspace
+    busy: set[int] = field(default_factory=set)
+    """Numbers of the shell sessions that run now."""
+
+    def take_number(self) -> int:
+        """The lowest number that no running command has, so that names do not grow without end."""
+        number = 1
+        while number in self.busy:
+            number += 1
+        self.busy.add(number)
+        return number
+
+
+LIVE: dict[uuid.UUID, Live] = {}
+
+
+def open_live(session_id: uuid.UUID, manifest: Any) -> Live:
+    """The live workspace of this session, made now when there is none."""
+    found = LIVE.get(session_id)
+    if found is None:
+        root, files = parse(manifest.root), RAMResource()
+        mounts: dict[str, MountForm] = {str(root): files}
+        for grant in manifest.extra_path_grants:
+            host = getattr(grant, "host_path", None)
+            if host is not None:
+                mode = MountMode.READ if grant.read_only else MountMode.WRITE
+                mounts[grant.path] = (DiskResource(str(PurePath(host))), mode)
+        found = LIVE[session_id] = Live(root, files, Workspace(mounts))
+    return found
+
+
+async def drop_live(session_id: uuid.UUID) -> None:
+    """End the workspace of this session; its files are gone."""
+    found = LIVE.pop(session_id, None)
+    if found is not None:
+        await found.workspace.close()

@@ -1,0 +1,421 @@
+"""`RametSandboxSession`: the SDK's session on a workspace; files are reached directly, commands run in our shell."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import logging
+from pathlib import Path as HostPath
+from pathlib import PurePosixPath
+from stat import S_IFDIR
+from typing import Literal, NoReturn, TypeAlias
+
+from agents.sandbox.errors import (
+    ExecNonZeroError,
+    ExecTimeoutError,
+    ExecTransportError,
+    InvalidManifestPathError,
+    WorkspaceArchiveReadError,
+    WorkspaceArchiveWriteError,
+    WorkspaceReadNotFoundError,
+    WorkspaceRootNotFoundError,
+    WorkspaceStopError,
+)
+from agents.sandbox.files import EntryKind, FileEntry
+from agents.sandbox.materialization import MaterializationResult
+from agents.sandbox.session import SandboxSessionState
+from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
+from agents.sandbox.session.workspace_payloads import coerce_write_payload
+from agents.sandbox.types import ExecResult, Permissions, User
+from agents.sandbox.util.tar_utils import UnsafeTarMemberError
+
+from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Member, pack, place, unpack
+from ramet.agents.openai_agents.confine import real_path
+from ramet.agents.openai_agents.live import LIVE, Live, open_live
+from ramet.core import ops
+from ramet.core.errors import fail, reason
+from ramet.core.paths import ROOT, Path, encode, parse
+from ramet.core.resource import How
+from ramet.core.stat import Kind, Stat, default_mode
+from ramet.vfs.table import VFS
+
+AnyPath: TypeAlias = HostPath | str
+AnyUser: TypeAlias = str | User | None
+
+FINGERPRINT_VERSION = "ramet_tree_v1"
+
+_KINDS = {Kind.DIR: EntryKind.DIRECTORY, Kind.FILE: EntryKind.FILE, Kind.LINK: EntryKind.SYMLINK}
+_SHELLS = ("sh", "bash", "/bin/sh", "/bin/bash")
+
+logger = logging.getLogger(__name__)
+
+
+class RametSandboxSessionState(SandboxSessionState):
+    type: Literal["ramet"] = "ramet"
+
+
+class RametSandboxSession(BaseSandboxSession):
+    """One sandbox on one workspace. Every command starts in the manifest's root in a shell of its own."""
+
+    state: RametSandboxSessionState
+
+    def __init__(self, *, state: RametSandboxSessionState) -> None:
+        self.state = state
+        self._live: Live | None = None
+        self._running = False
+
+    @classmethod
+    def from_state(cls, state: RametSandboxSessionState) -> RametSandboxSession:
+        return cls(state=state)
+
+    # ------------------------------------------------------------------------------------------- lifecycle
+
+    async def _ensure_backend_started(self) -> None:
+        preserved = self.state.session_id in LIVE
+        if self._live is None or not preserved:
+            self._live = open_live(self.state.session_id, self.state.manifest)
+            self._set_start_state_preserved(preserved)
+
+    async def _after_start(self) -> None:
+        self._running = True
+        self._set_start_state_preserved(True)
+
+    async def _after_start_failed(self) -> None:
+        self._running = False
+
+    async def _after_shutdown(self) -> None:
+        self._running = False
+
+    def _wrap_stop_error(self, error: Exception) -> Exception:
+        return WorkspaceStopError(path=HostPath(self.state.manifest.root), cause=error)
+
+    async def running(self) -> bool:
+        return self._running
+
+    async def _end(self) -> None:
+        """The workspace is about to be deleted: nothing of it is reachable from here any more."""
+        self._running = False
+        self._live = None
+        self._set_start_state_preserved(False)
+        self.state.workspace_root_ready = False
+
+    def _here(self) -> Live:
+        if self._live is None or self._live.workspace.closed:
+            raise WorkspaceRootNotFoundError(path=HostPath(self.state.manifest.root))
+        return self._live
+
+    @property
+    def _fs(self) -> VFS:
+        return self._here().workspace.fs
+
+    async def _apply_manifest(
+        self, *, only_ephemeral: bool = False, provision_accounts: bool = True
+    ) -> MaterializationResult:
+        self._refuse_accounts()
+        return await super()._apply_manifest(only_ephemeral=only_ephemeral, provision_accounts=provision_accounts)
+
+    async def provision_manifest_accounts(self) -> None:
+        self._refuse_accounts()
+
+    def _refuse_accounts(self) -> None:
+        if self.state.manifest.users or self.state.manifest.groups:
+            raise ValueError("RametSandboxSession does not support manifest users or groups: a workspace has one user")
+
+    def _refuse_user(self, user: AnyUser, doing: tuple[str, ...]) -> None:
+        """A workspace has one user; anyone else is refused before anything happens."""
+        name = user.name if isinstance(user, User) else user
+        if not name or name == self._here().workspace.settings.user.name:
+            return
+        raise ExecTransportError(
+            command=doing,
+            context={"reason": "user_not_supported", "user": name},
+            message=f"a ramet sandbox has one user and cannot act as {name!r}; leave `user` out",
+            retryable=False,
+        )
+
+    # ------------------------------------------------------------------------------------------- executing
+
+    def _prepare_exec_command(self, *command: str | HostPath, shell: bool | list[str], user: AnyUser) -> list[str]:
+        self._refuse_user(user, tuple(str(word) for word in command))
+        return list(super()._prepare_exec_command(*command, shell=shell, user=None))
+
+    async def _exec_internal(self, *command: str | HostPath, timeout: float | None = None) -> ExecResult:
+        live = self._here()
+        if timeout is not None and timeout <= 0:
+            raise ExecTimeoutError(command=command, timeout_s=timeout)
+        number = live.take_number()
+        session_id = f"exec-{number}"
+        try:
+            env = {"HOME": str(live.root), **await self.state.manifest.environment.resolve()}
+            live.workspace.create_session(session_id, env=env, cwd=str(live.root))
+            try:
+                result = await live.workspace.execute(as_text([str(w) for w in command]), session_id, timeout=timeout)
+            finally:
+                await live.workspace.close_session(session_id)
+        except Exception as error:
+            raise ExecTransportError(command=command, cause=error) from error
+        finally:
+            live.busy.discard(number)
+        if result.timed_out:
+            raise ExecTimeoutError(
+                command=command,
+                timeout_s=timeout,
+                context={"stdout_bytes": len(result.stdout), "stderr_bytes": len(result.stderr)},
+            )
+        return ExecResult(stdout=result.stdout, stderr=result.stderr, exit_code=result.exit_code)
+
+    # ----------------------------------------------------------------------------------------------- paths
+
+    async def _reach(self, path: AnyPath, *, for_write: bool = False, entry: bool = False) -> Path:
+        """Where `path` leads, refused when that is outside; an `entry` is the name itself, be it a link."""
+        policy = self._workspace_path_policy()
+        asked = parse(policy.normalize_sandbox_path(path, for_write=for_write).as_posix())
+        if entry and asked.name and asked != self._here().root:
+            found = await real_path(self._fs, asked.parent) / asked.name
+        else:
+            found = await real_path(self._fs, asked)
+        if found != asked:
+            try:
+                policy.normalize_sandbox_path(PurePosixPath(found), for_write=for_write)
+            except InvalidManifestPathError as error:
+                text = PurePosixPath(path)
+                raise InvalidManifestPathError(
+                    rel=text.as_posix(),
+                    reason="absolute" if text.is_absolute() else "escape_root",
+                    context={"resolved_path": str(found)},
+                    cause=error,
+                ) from error
+        return found
+
+    async def _validate_path_access(self, path: AnyPath, *, for_write: bool = False) -> HostPath:
+        await self._reach(path, for_write=for_write)
+        return HostPath(self.normalize_path(path, for_write=for_write))
+
+    async def _validate_remote_path_access(
+        self, path: AnyPath, *, for_write: bool = False, recursive_remove: bool = False
+    ) -> HostPath:
+        if recursive_remove:
+            self._check_removal(await self._reach(path, for_write=True, entry=True))
+        return await self._validate_path_access(path, for_write=for_write)
+
+    def _check_removal(self, top: Path) -> None:
+        """A tree that contains a read-only grant is not removed."""
+        for grant in self.state.manifest.extra_path_grants:
+            if grant.read_only and parse(grant.path).under(top):
+                self._workspace_path_policy().normalize_sandbox_path(grant.path, for_write=True)
+
+    # ----------------------------------------------------------------------------------------------- files
+
+    async def read(self, path: HostPath, *, user: AnyUser = None) -> io.IOBase:
+        self._refuse_user(user, ("read", str(path)))
+        try:
+            return io.BytesIO(await ops.read_bytes(self._fs, await self._reach(path)))
+        except FileNotFoundError as error:
+            raise WorkspaceReadNotFoundError(path=HostPath(path), cause=error) from error
+        except OSError as error:
+            raise WorkspaceArchiveReadError(path=HostPath(path), cause=error) from error
+
+    async def _read_bounded(self, path: HostPath, *, max_bytes: int) -> bytes:
+        found = await self._reach(path)
+        return b"".join([block async for block in self._fs.read(found, 0, max_bytes)])
+
+    async def write(self, path: HostPath, data: io.IOBase, *, user: AnyUser = None) -> None:
+        self._refuse_user(user, ("write", str(path)))
+        stream = coerce_write_payload(path=HostPath(path), data=data).stream
+        try:
+            found = await self._reach(path, for_write=True)
+            await self._store(found, stream, How.REPLACE)
+        except OSError as error:
+            raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
+
+    async def _write_new_file(self, path: HostPath, data: io.IOBase, *, user: AnyUser = None) -> None:
+        self._refuse_user(user, ("write", str(path)))
+        stream = coerce_write_payload(path=HostPath(path), data=data).stream
+        try:
+            found = await self._reach(path, for_write=True, entry=True)
+            await self._store(found, stream, How.CREATE)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
+
+    async def _store(self, found: Path, stream: io.IOBase, how: How) -> None:
+        content: bytes = stream.read()  # type: ignore[attr-defined]
+        await ops.make_dirs(self._fs, found.parent)
+        await self._fs.write(found, content, how)
+
+    async def ls(self, path: AnyPath, *, user: AnyUser = None) -> list[FileEntry]:
+        shown = self.normalize_path(path)
+        command = ("ls", "-la", "--", str(shown))
+        self._refuse_user(user, command)
+        try:
+            entries = await ops.scan_sorted(self._fs, await self._reach(path))
+        except OSError as error:
+            _fail(command, f"ls: cannot access '{shown}'", error, 2)
+        owner = self._here().workspace.settings.user.name
+        return [_entry(shown, name, stat, owner) for name, stat in entries]
+
+    async def mkdir(self, path: AnyPath, *, parents: bool = False, user: AnyUser = None) -> None:
+        self._refuse_user(user, ("mkdir", str(path)))
+        try:
+            found = await self._reach(path, for_write=True)
+            if parents:
+                await ops.make_dirs(self._fs, found.parent)
+            try:
+                await self._fs.mkdir(found)
+            except FileExistsError:
+                if not (await self._fs.stat(found)).is_dir:
+                    raise
+        except OSError as error:
+            raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
+
+    async def rm(self, path: AnyPath, *, recursive: bool = False, user: AnyUser = None) -> None:
+        command = ("rm", *(("-rf",) if recursive else ()), "--", str(path))
+        self._refuse_user(user, command)
+        try:
+            await self._reach(path, for_write=True)  # a link that leads outside is refused, not removed
+            found = await self._reach(path, for_write=True, entry=True)
+            await self._remove(found, recursive)
+        except FileNotFoundError as error:
+            if not recursive:
+                _fail(command, f"rm: cannot remove '{path}'", error)
+        except OSError as error:
+            raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
+
+    async def _remove(self, found: Path, recursive: bool) -> None:
+        if not recursive:
+            await self._fs.remove(found)
+        elif found == self._here().root:
+            for name, _ in await ops.scan_sorted(self._fs, found):
+                await ops.remove_tree(self._fs, found / name)
+        else:
+            self._check_removal(found)
+            await ops.remove_tree(self._fs, found)
+
+    async def _remove_workspace_entry_on_resume(self, path: HostPath) -> None:
+        try:
+            await self._remove(await self._reach(path, for_write=True, entry=True), recursive=True)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise WorkspaceArchiveWriteError(path=path, cause=error) from error
+
+    async def mv(self, source: AnyPath, destination: AnyPath, *, user: AnyUser = None) -> None:
+        command = ("mv", "-f", "--", str(source), str(destination))
+        self._refuse_user(user, command)
+        src = await self._reach(source, for_write=True, entry=True)
+        dst = await self._reach(destination, for_write=True, entry=True)
+        try:
+            if (await self._fs.stat(src)).kind not in (Kind.FILE, Kind.LINK):
+                raise fail(errno.EINVAL, src, "Move source must be a regular file or symlink")
+            await self._fs.rename(src, dst)
+        except OSError as error:
+            _fail(command, f"mv: cannot move '{source}' to '{destination}'", error)
+
+    async def same_file(
+        self, left: AnyPath, right: AnyPath, *, follow_symlinks: bool = True, user: AnyUser = None
+    ) -> bool:
+        command = ("test", str(left), "-ef", str(right))
+        self._refuse_user(user, command)
+        found = [await self._reach(path, entry=not follow_symlinks) for path in (left, right)]
+        try:
+            stats = [await self._fs.stat(path) for path in found]
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            _fail(command, "test", error)
+        if not follow_symlinks and any(stat.is_link for stat in stats):
+            return False
+        if found[0] == found[1]:
+            return True
+        inode = stats[0].inode
+        same_mount = self._fs.mount_of(found[0]) == self._fs.mount_of(found[1])
+        return inode is not None and same_mount and inode == stats[1].inode
+
+    # ----------------------------------------------------------------------------- snapshots of the workspace
+
+    async def persist_workspace(self) -> io.IOBase:
+        live = self._here()
+        skip = [path.as_posix() for path in self._persist_workspace_skip_relpaths()]
+        try:
+            await live.workspace.sync()
+            archive, left_out = await pack(live.workspace.fs, live.root, skip)
+        except OSError as error:
+            raise WorkspaceArchiveReadError(path=HostPath(live.root), cause=error) from error
+        if left_out:
+            logger.warning("Links that lead out of the workspace are not in its snapshot: %s", ", ".join(left_out))
+        return archive
+
+    async def hydrate_workspace(self, data: io.IOBase) -> None:
+        await self._place(self._members(data))
+
+    async def _restore_snapshot_into_workspace_on_resume(self) -> None:
+        archive = await self.state.snapshot.restore(dependencies=self.dependencies)
+        try:
+            members = self._members(archive)  # a bad archive must not cost the files that are here
+        finally:
+            archive.close()
+        await self._clear_workspace_root_on_resume()
+        await self._place(members)
+
+    def _members(self, data: io.IOBase) -> list[Member]:
+        root = HostPath(self._here().root)
+        try:
+            return unpack(data.read())  # type: ignore[attr-defined]
+        except UnsafeTarMemberError as error:
+            raise _unsafe(root, error) from error
+        except BAD_ARCHIVE as error:
+            raise WorkspaceArchiveWriteError(path=root, cause=error) from error
+
+    async def _place(self, members: list[Member]) -> None:
+        live = self._here()
+        try:
+            await place(live.workspace.fs, live.root, members)
+        except UnsafeTarMemberError as error:
+            raise _unsafe(HostPath(live.root), error) from error
+        except OSError as error:
+            raise WorkspaceArchiveWriteError(path=HostPath(live.root), cause=error) from error
+
+    def _snapshot_fingerprint_version(self) -> str:
+        return FINGERPRINT_VERSION
+
+    async def _compute_and_cache_snapshot_fingerprint(self, *, version: str | None = None) -> dict[str, str]:
+        """The content id of the tree, which costs what has changed, bound to the manifest it was made with."""
+        tree = self._here().files.digest(ROOT).hex()
+        text = f"{tree} {self._resume_manifest_digest()}"
+        return {"fingerprint": hashlib.sha256(text.encode()).hexdigest(), "version": FINGERPRINT_VERSION}
+
+    async def _can_skip_snapshot_restore_on_resume(self, *, is_running: bool) -> bool:
+        return bool(await self._live_workspace_matches_snapshot_on_resume())
+
+
+# --------------------------------------------------------------------------------------------------- helpers
+
+
+def as_text(argv: list[str]) -> str:
+    """A command's words as shell text. `sh -c TEXT` alone is the text itself: our shell needs no second one."""
+    if len(argv) == 3 and argv[0] in _SHELLS and argv[1] in ("-c", "-lc"):
+        return argv[2]
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in argv)
+
+
+def _entry(directory: HostPath, name: str, stat: Stat, owner: str) -> FileEntry:
+    mode = default_mode(stat.kind) if stat.mode is None else stat.mode
+    return FileEntry(
+        path=str(directory / name),
+        permissions=Permissions.from_mode(mode | S_IFDIR if stat.is_dir else mode),
+        owner=owner,
+        group=owner,
+        size=stat.size or 0,
+        kind=_KINDS.get(stat.kind, EntryKind.OTHER),
+    )
+
+
+def _fail(command: tuple[str, ...], what: str, error: OSError, exit_code: int = 1) -> NoReturn:
+    result = ExecResult(stdout=b"", stderr=encode(f"{what}: {reason(error)}\n"), exit_code=exit_code)
+    raise ExecNonZeroError(result, command=command, cause=error) from error
+
+
+def _unsafe(root: HostPath, error: UnsafeTarMemberError) -> WorkspaceArchiveWriteError:
+    return WorkspaceArchiveWriteError(path=root, context={"reason": error.reason, "member": error.member}, cause=error)
