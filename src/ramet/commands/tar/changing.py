@@ -1,0 +1,99 @@
+"""Archives changed in place: members appended, updated and deleted; compressed ones are refused."""
+
+from __future__ import annotations
+
+from ramet.commands import compress
+from ramet.commands.clock import NANO
+from ramet.commands.copy import lookup
+from ramet.commands.declare import shown
+from ramet.commands.tar.format import BadArchive, Members, Output
+from ramet.commands.tar.job import Failed, Job
+from ramet.commands.tar.names import named_files, stored_name, wanted_match
+from ramet.commands.tar.reading import bad_archive, opened_archive
+from ramet.commands.tar.writing import fill, packing_of
+from ramet.core import paths
+from ramet.core.resource import How
+from ramet.core.stat import Attrs
+
+
+async def append_members(job: Job, operands: list[str]) -> None:
+    proc, o = job.proc, job.o
+    if o.file in (None, "-"):
+        raise Failed("Refusing to append to standard output")
+    if packing_of(job) is not None:
+        raise Failed("Cannot update compressed archives")
+    names = await named_files(job, operands)
+    path = proc.path(o.file or "")
+    end = 0
+    newest: dict[str, float] = {}
+    existing = await lookup(proc, path, follow=True)
+    if existing is not None and existing.size:
+        reader = await proc.open(o.file or "")
+        first = await reader.read(8)
+        if compress.sniff(first) is not None:
+            raise Failed("Cannot update compressed archives")
+        reader.unread(first)
+        members = Members(reader)
+        try:
+            while (member := await members.next()) is not None:
+                newest[member.name.rstrip("/")] = member.mtime
+                await members.skip()
+                end = members.at
+        except BadArchive as bad:
+            raise Failed(str(bad)) from None
+        await proc.close(reader)
+    from ramet.core.streams import Capture
+
+    kept = names
+    if o.mode == "u":
+        kept = []
+        for cwd, name in names:
+            stat = await lookup(proc, paths.parse(name, cwd))
+            if (
+                stat is None
+                or stat.is_dir
+                or int((stat.mtime_ns or 0) // NANO) > int(newest.get(stored_name(job, name).rstrip("/"), -1))
+            ):
+                kept.append((cwd, name))
+    captured = Capture()
+
+    async def emit(data: bytes) -> None:
+        captured.write(data)
+
+    await fill(job, kept, Output(emit, pax=o.format in ("pax", "posix"), at=end))
+    if end == 0:
+        await proc.fs.write(path, captured.getvalue())
+        return
+    await proc.fs.setattr(await proc.fs.resolve(path), Attrs(size=end))
+    await proc.fs.write(path, captured.getvalue(), How.APPEND)
+
+
+async def delete_members(job: Job, operands: list[str]) -> None:
+    proc, o = job.proc, job.o
+    wanted = [name.rstrip("/") for _, name in await named_files(job, operands)]
+    raw, members = await opened_archive(job)
+    from ramet.core.streams import Capture
+
+    captured = Capture()
+
+    async def emit(data: bytes) -> None:
+        captured.write(data)
+
+    out = Output(emit, pax=o.format in ("pax", "posix"))
+    seen: set[str] = set()
+    try:
+        while (member := await members.next()) is not None:
+            match = wanted_match(job, member.name, wanted)
+            if match is not None:
+                seen.add(match)
+                continue
+            await out.member(member, members.content())
+    except BadArchive as bad:
+        bad_archive(job, str(bad))
+        return
+    await out.finish()
+    await proc.close(raw)
+    await proc.fs.write(proc.path(o.file or ""), captured.getvalue())
+    for name in wanted:
+        if name not in seen:
+            job.complain(f"{shown(name)}: Not found in archive")

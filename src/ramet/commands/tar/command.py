@@ -1,0 +1,143 @@
+"""The command `tar`: its declaration, and which operation a mode asks for."""
+
+from __future__ import annotations
+
+from ramet.commands.declare import Command
+from ramet.commands.inputs import slurp
+from ramet.commands.tar.changing import append_members, delete_members
+from ramet.commands.tar.job import Failed, Job
+from ramet.commands.tar.names import transformer
+from ramet.commands.tar.options import TarOptions, old_tar
+from ramet.commands.tar.reading import read_archive
+from ramet.commands.tar.writing import create_archive
+from ramet.core.paths import decode
+from ramet.core.proc import Proc
+
+
+async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
+    if not o.mode:
+        proc.complain("You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
+        proc.stderr.write(b"Try 'tar --help' or 'tar --usage' for more information.\n")
+        return 2
+    verbose = sum(1 for name, _ in o.order if name == "verbose")
+    job = Job(proc, o, proc.cwd, verbose)
+    job.excluded = list(o.exclude)
+    for word in o.exclude_from:
+        job.excluded += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
+    if o.exclude_vcs:
+        job.excluded += [
+            ".git",
+            ".gitignore",
+            ".gitmodules",
+            ".gitattributes",
+            ".svn",
+            ".hg",
+            ".hgignore",
+            ".bzr",
+            "CVS",
+            "RCS",
+            "SCCS",
+            "_darcs",
+        ]
+    if o.transform:
+        job.rename = transformer(o.transform)
+    try:
+        if o.mode == "c":
+            await create_archive(job, operands)
+        elif o.mode in ("r", "u"):
+            await append_members(job, operands)
+        elif o.mode == "delete":
+            await delete_members(job, operands)
+        else:
+            await read_archive(job, operands)
+    except Failed as failed:
+        if failed.args:
+            proc.complain(str(failed))
+            proc.complain("Error is not recoverable: exiting now")
+        return 2
+    if job.status == 2:
+        proc.complain("Exiting with failure status due to previous errors")
+    return job.status
+
+
+COMMANDS = [
+    Command(
+        "tar",
+        tar,
+        TarOptions,
+        summary="Save many files together into a single archive, and restore individual files from it.",
+        usage="[OPTION...] [FILE]...",
+        bad_usage=64,
+        rewrite=old_tar,
+        ignored=(
+            "-b= --blocking-factor=",
+            "-i --ignore-zeros",
+            "-B --read-full-records",
+            "-S --sparse",
+            "--no-same-owner -o",
+            "--same-owner",
+            "--no-same-permissions",
+            "-s --preserve-order --same-order",
+            "--atime-preserve[=",
+            "--xattrs",
+            "--no-xattrs",
+            "--acls",
+            "--no-acls",
+            "--selinux",
+            "--no-selinux",
+            "--checkpoint[=",
+            "--warning=",
+            "--force-local",
+            "--quoting-style=",
+            "--record-size=",
+            "--hard-dereference",
+            "--seek -n",
+            "--no-seek",
+            "--no-overwrite-dir",
+            "--overwrite-dir",
+            "--delay-directory-restore",
+            "--no-delay-directory-restore",
+            "--old-archive",
+            "--posix",
+            "--label= -V=",
+            "--no-wildcards-match-slash",
+            "--wildcards-match-slash",
+            "--exclude-caches",
+            "--exclude-backups",
+            "--verbatim-files-from",
+            "--no-verbatim-files-from",
+            "--check-device",
+            "--no-check-device",
+            "--recursive-unlink",
+            "--no-quote-chars=",
+            "--keep-directory-symlink",
+            "--index-file=",
+            "-R --block-number",
+            "--skip-old",
+            "-l --check-links",
+            "--clamp-mtime",
+        ),
+        refused={
+            "-A --catenate --concatenate": "extract and create instead",
+            "-M --multi-volume": "there are no tapes to change",
+            "-I= --use-compress-program=": "use -z, -j, -J, --zstd or a pipe",
+            "-g= --listed-incremental=": "incremental dumps are not supported",
+            "-G --incremental": "incremental dumps are not supported",
+            "--to-command=": "use -O and a pipe",
+            "-w --interactive --confirmation": "there is no terminal to ask",
+            "-Z --compress --uncompress": "the compress format is obsolete",
+            "--lzip": "the lzip format is not supported",
+            "--lzop": "the lzop format is not supported",
+            "-L= --tape-length=": "there are no tapes",
+            "-F= --info-script= --new-volume-script=": "there are no tapes",
+            "--checkpoint-action=": "not supported",
+            "--rmt-command=": "there are no remote tapes",
+            "--rsh-command=": "there are no remote tapes",
+        },
+        examples=[
+            ("tar czf a.tar.gz DIR", "pack a directory"),
+            ("tar xf a.tar -C DIR", "unpack there"),
+            ("tar tvf a.tar", "what is inside"),
+        ],
+    )
+]

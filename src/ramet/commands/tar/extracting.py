@@ -1,0 +1,130 @@
+"""Extracting members: files, links and directories are placed, and no link leads one out of the directory."""
+
+from __future__ import annotations
+
+import errno
+
+from ramet.commands.clock import NANO
+from ramet.commands.copy import lookup
+from ramet.commands.declare import quote, shown
+from ramet.commands.tar.format import HARDLINK, SYMLINK, Member, Members
+from ramet.commands.tar.job import Job
+from ramet.commands.tar.names import member_line, safe_name, shown_name
+from ramet.core import ops
+from ramet.core.errors import Unsupported, reason
+from ramet.core.paths import Path, encode
+from ramet.core.resource import How
+from ramet.core.stat import Attrs, Kind
+
+
+async def _within(job: Job, path: Path) -> bool:
+    """Whether the parents of a path lead, through all links, to a place inside the directory of extraction."""
+    if job.o.absolute:
+        return True
+    top = await job.proc.fs.resolve(job.cwd)
+    parent = path.parent
+    while parent != job.cwd and parent.under(job.cwd):
+        stat = await lookup(job.proc, parent)
+        if stat is not None:
+            try:
+                return (await job.proc.fs.resolve(parent)).under(top)
+            except OSError:
+                return False
+        parent = parent.parent
+    return True
+
+
+async def extract_member(job: Job, member: Member, members: Members, later: list[tuple[Path, Member]]) -> None:
+    proc, o = job.proc, job.o
+    name = safe_name(job, member.name, "r")
+    if name is None:
+        return
+    if job.verbose:
+        job.say(
+            member_line(job, member)
+            if job.verbose > 1
+            else shown_name(
+                job, name + "/" if member.is_dir and not name.endswith("/") and o.show_names else member.name
+            )
+        )
+        if proc.stdout.full and not o.to_stdout:
+            await proc.stdout.drain()
+    if o.to_stdout:
+        if member.is_file:
+            async for block in members.content():
+                await proc.emit(block)
+        return
+    path = job.path(name)
+    if not await _within(job, path):
+        job.complain(f"{shown(name)}: Cannot open: a link in the path leads out of the directory")
+        return
+    try:
+        await _place(job, member, members, name, path, later)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        job.complain(f"{shown(name)}: Cannot {'mkdir' if member.is_dir else 'open'}: {reason(error)}")
+
+
+async def _place(
+    job: Job, member: Member, members: Members, name: str, path: Path, later: list[tuple[Path, Member]]
+) -> None:
+    proc, o = job.proc, job.o
+    existing = await lookup(proc, path)
+    if member.is_dir:
+        if existing is None:
+            await ops.make_dirs(proc.fs, path)
+        elif not existing.is_dir:
+            followed = await lookup(proc, path, follow=True)
+            if followed is None or not followed.is_dir:
+                await proc.fs.remove(path)
+                await proc.fs.mkdir(path)
+        later.append((path, member))
+        return
+    if existing is not None:
+        if o.overwrite == "keep":
+            job.complain(f"{shown(name)}: Cannot open: File exists")
+            return
+        if o.overwrite == "skip":
+            return
+        if o.overwrite == "newer" and (existing.mtime_ns or 0) >= member.mtime * NANO:
+            job.proc.complain(f"Current {quote(name)} is newer or same age")
+            return
+        if existing.is_dir:
+            raise OSError(errno.EISDIR, "", name)
+        await proc.fs.remove(path)
+    else:
+        await ops.make_dirs(proc.fs, path.parent)
+    if member.kind == SYMLINK:
+        await proc.fs.write(path, encode(member.link), How.LINK)
+        return
+    if member.kind == HARDLINK:
+        target = safe_name(job, member.link, "h")
+        if target is None:
+            return
+        source = job.path(target)
+        if not await _within(job, source) or ((await proc.fs.stat(source)).kind is Kind.LINK and not o.absolute):
+            job.complain(f"{shown(name)}: Cannot hard link to {quote(target)}: it is not inside the directory")
+            return
+        try:
+            await proc.fs.link(source, path)
+        except OSError as error:
+            if error.errno not in (errno.EXDEV, errno.ENOTSUP):
+                raise
+            await proc.fs.write(path, proc.fs.read(source))
+        return
+    if not member.is_file:
+        job.complain(f"{shown(name)}: Cannot mknod: device files are not supported here")
+        return
+    await proc.fs.write(path, members.content())
+    await restore_attributes(job, path, member)
+
+
+async def restore_attributes(job: Job, path: Path, member: Member) -> None:
+    mode = member.mode if job.o.preserve else member.mode & ~job.proc.umask
+    try:
+        await job.proc.fs.setattr(
+            path, Attrs(mode=mode & 0o7777, mtime_ns=None if job.o.touch else int(member.mtime * NANO))
+        )
+    except Unsupported:
+        return

@@ -1,0 +1,159 @@
+"""The options of tar, and its old style of letters without a dash; nothing here acts on them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ramet.commands.declare import choose, flag, mixed, ordered, several, value
+
+
+@dataclass(frozen=True, slots=True)
+class TarOptions:
+    mode: str = choose(
+        {
+            "-c --create": "c",
+            "-x --extract --get": "x",
+            "-t --list": "t",
+            "-r --append": "r",
+            "-u --update": "u",
+            "-d --diff --compare": "d",
+            "--delete": "delete",
+        },
+        default="",
+        help={
+            "-c --create": "create a new archive",
+            "-x --extract --get": "extract files from an archive",
+            "-t --list": "list the contents of an archive",
+            "-r --append": "append files to the end of an archive",
+            "-u --update": "only append files newer than copy in archive",
+            "-d --diff --compare": "find differences between archive and file system",
+            "--delete": "delete from the archive",
+        },
+    )
+    file: str | None = value(
+        "-f", "--file", metavar="ARCHIVE", help="use archive file ARCHIVE; - is standard input or output"
+    )
+    packing: str = choose(
+        {
+            "-z --gzip --gunzip --ungzip": "gzip",
+            "-j --bzip2": "bzip2",
+            "-J --xz": "xz",
+            "--lzma": "lzma",
+            "--zstd": "zstd",
+            "-a --auto-compress": "auto",
+            "--no-auto-compress": "",
+        },
+        default="",
+        help="filter the archive through that compression",
+    )
+    order: tuple[tuple[str, object], ...] = ordered()
+    directory: tuple[str, ...] = several("-C", "--directory", metavar="DIR", help="change to directory DIR")
+    files_from: tuple[str, ...] = several(
+        "-T", "--files-from", metavar="FILE", help="get names to extract or create from FILE"
+    )
+    null: bool = choose({"--null": True, "--no-null": False}, default=False, help="-T reads null-terminated names")
+    exclude: tuple[str, ...] = several("--exclude", metavar="PATTERN", help="exclude files, given as a PATTERN")
+    exclude_from: tuple[str, ...] = several(
+        "-X", "--exclude-from", metavar="FILE", help="exclude patterns listed in FILE"
+    )
+    exclude_vcs: bool = flag("--exclude-vcs", help="exclude version control system directories")
+    strip: str = value(
+        "--strip-components",
+        "--strip",
+        metavar="NUMBER",
+        default="0",
+        help="strip NUMBER leading components from file names on extraction",
+    )
+    transform: tuple[str, ...] = several(
+        "--transform", "--xform", metavar="EXPRESSION", help="use sed replace EXPRESSION to transform file names"
+    )
+    to_stdout: bool = flag("-O", "--to-stdout", help="extract files to standard output")
+    overwrite: str = choose(
+        {
+            "-k --keep-old-files": "keep",
+            "--skip-old-files": "skip",
+            "--keep-newer-files": "newer",
+            "--overwrite": "over",
+            "-U --unlink-first": "unlink",
+        },
+        default="",
+        help={
+            "-k --keep-old-files": "don't replace existing files when extracting, treat them as errors",
+            "--skip-old-files": "don't replace existing files when extracting, silently skip over them",
+            "--keep-newer-files": "don't replace existing files that are newer than their archive copies",
+            "--overwrite": "overwrite existing files when extracting",
+            "-U --unlink-first": "remove each file prior to extracting over it",
+        },
+    )
+    preserve: bool = flag(
+        "-p", "--preserve-permissions", "--same-permissions", help="extract information about file permissions"
+    )
+    touch: bool = flag("-m", "--touch", help="don't extract file modified time")
+    verbose: int = mixed(*[flag("-v", "--verbose", const=1, help="verbosely list files processed")], default=0)
+    dereference: bool = flag("-h", "--dereference", help="follow symlinks; archive the files they point to")
+    absolute: bool = flag("-P", "--absolute-names", help="don't strip leading '/'s from file names")
+    no_recursion: bool = choose(
+        {"--no-recursion": True, "--recursion": False},
+        default=False,
+        help="avoid descending automatically in directories",
+    )
+    owner: str | None = value("--owner", metavar="NAME", help="force NAME as owner for added files")
+    group: str | None = value("--group", metavar="NAME", help="force NAME as group for added files")
+    numeric: bool = flag("--numeric-owner", help="always use numbers for user/group names")
+    mode_text: str | None = value("--mode", metavar="CHANGES", help="force (symbolic) mode CHANGES for added files")
+    mtime: str | None = value("--mtime", metavar="DATE-OR-FILE", help="set mtime for added files")
+    sort: str = value(
+        "--sort", metavar="ORDER", default="name", choices=("none", "name", "inode"), help="directory sorting order"
+    )
+    format: str = value(
+        "-H",
+        "--format",
+        metavar="FORMAT",
+        default="gnu",
+        choices=("gnu", "oldgnu", "pax", "posix", "ustar", "v7"),
+        help="create archive of the given format",
+    )
+    newer: str | None = value(
+        "-N", "--newer", "--after-date", "--newer-mtime", metavar="DATE", help="only store files newer than DATE"
+    )
+    wildcards: bool = choose({"--wildcards": True, "--no-wildcards": False}, default=None, help="use wildcards, or not")
+    anchored: bool = choose(
+        {"--anchored": True, "--no-anchored": False},
+        default=None,
+        help="patterns match file name start, or after any '/'",
+    )
+    ignore_case: bool = choose({"--ignore-case": True, "--no-ignore-case": False}, default=False, help="ignore case")
+    remove: bool = flag("--remove-files", help="remove files after adding them to the archive")
+    one_system: bool = flag("--one-file-system", help="stay in local file system when creating archive")
+    verify: bool = flag("-W", "--verify", help="attempt to verify the archive after writing it")
+    show_names: bool = flag(
+        "--show-transformed-names", "--show-stored-names", help="show file or archive names after transformation"
+    )
+    utc: bool = flag("--utc", help="print file modification times in UTC")
+    full_time: bool = flag("--full-time", help="print file time to its full resolution")
+    totals: bool = flag("--totals", help="print total bytes after processing the archive")
+    occurrence: str | None = value(
+        "--occurrence", metavar="NUMBER", help="process only the NUMBERth occurrence of each file"
+    )
+    starting: str | None = value(
+        "-K", "--starting-file", metavar="MEMBER", help="begin at member MEMBER in the archive"
+    )
+    ignore_failed: bool = flag("--ignore-failed-read", help="do not exit with nonzero on unreadable files")
+    one_top: bool = flag("--one-top-level", help="create a subdirectory to avoid having loose files extracted")
+
+
+_WITH_ARGUMENT = "fCTXHKNbgVLF"
+
+
+def old_tar(words: list[str]) -> list[str]:
+    """`tar xzf a.tar`: the first word holds letters, their arguments follow in order; -vv counts twice."""
+    if not words or words[0].startswith("-") or not re.fullmatch(r"[A-Za-z0-9]+", words[0]):
+        return words
+    out: list[str] = []
+    rest = list(words[1:])
+    for letter in words[0]:
+        out.append(f"-{letter}")
+        if letter in _WITH_ARGUMENT and rest:
+            out.append(rest.pop(0))
+    return out + rest
