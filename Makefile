@@ -34,7 +34,7 @@ test-fast: $(STAMP)
 
 .venv-agents/.installed: pyproject.toml
 	test -x .venv-agents/bin/python || $(PYTHON) -m venv .venv-agents
-	.venv-agents/bin/python -m pip install --quiet pytest pytest-timeout --editable '.[openai-agents]'
+	.venv-agents/bin/python -m pip install --quiet pytest pytest-timeout hypothesis --editable '.[openai-agents]'
 	touch $@
 
 test-agents: .venv-agents/.installed

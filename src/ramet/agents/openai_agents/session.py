@@ -88,7 +88,8 @@ class RametSandboxSession(BaseSandboxSession):
         self._running = False
 
     def _wrap_stop_error(self, error: Exception) -> Exception:
-        return WorkspaceStopError(path=HostPath(self.state.manifest.root), cause=error)
+        stopped: Exception = WorkspaceStopError(path=HostPath(self.state.manifest.root), cause=error)
+        return stopped
 
     async def running(self) -> bool:
         return self._running
