@@ -1,0 +1,91 @@
+"""The command `bc`: programs are read, parsed a line at a time and run; an error ends its line, not the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramet.commands.bc.machine import Break, Continue, Machine, Quit, Return
+from ramet.commands.bc.numbers import (
+    Trouble,
+)
+from ramet.commands.bc.parser import Parser, SyntaxTrouble, tokens
+from ramet.commands.declare import Command, flag, shown
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+
+
+@dataclass(frozen=True, slots=True)
+class BcOptions:
+    mathlib: bool = flag("-l", "--mathlib", help="use the predefined math routines")
+    quiet: bool = flag("-q", "--quiet", help="don't print initial banner")
+    standard: bool = flag("-s", "--standard", help="non-standard bc constructs are errors")
+    warn: bool = flag("-w", "--warn", help="warn about non-standard bc constructs")
+    interactive: bool = flag("-i", "--interactive", help="force interactive mode")
+
+
+async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
+    machine = Machine(proc, mathlib=o.mathlib, scale=20 if o.mathlib else 0)
+    length = proc.env.get("BC_LINE_LENGTH", "")
+    if length.isdigit():
+        machine.line_length = int(length) if int(length) != 1 else 70
+    try:
+        for word in operands:
+            try:
+                reader = await proc.open(word)
+                text = decode(await reader.read_all())
+                await proc.close(reader)
+            except OSError as error:
+                del error
+                proc.stderr.write(encode(f"File {shown(word)} is unavailable.\n"))
+                return 1
+            await _program(machine, text, word)
+        await _program(machine, decode(await proc.stdin.read_all()), "(standard_in)")
+    except Quit:
+        pass
+    await machine.flush()
+    return 0
+
+
+async def _program(machine: Machine, text: str, name: str) -> None:
+    items = tokens(text)
+    parser = Parser(items, machine)
+    while True:
+        start = parser.at
+        try:
+            run = parser.line()
+        except SyntaxTrouble:
+            await machine.flush()
+            line = 1 + sum(1 for t in items[: parser.at + 1] if t.kind == "newline")
+            machine.proc.stderr.write(encode(f"{name} {line}: syntax error\n"))
+            while parser.peek().kind not in ("newline", "end"):
+                parser.at += 1
+            if parser.peek().kind == "end":
+                return
+            parser.at += 1
+            continue
+        if run is None:
+            return
+        try:
+            await run(machine)
+        except Trouble as trouble:
+            await machine.flush()
+            machine.depth = 0
+            where = "(main)"
+            machine.proc.stderr.write(encode(f"Runtime error (func={where}, adr={parser.at - start}): {trouble}\n"))
+        except (Break, Continue, Return):
+            pass
+        except RecursionError:
+            machine.proc.stderr.write(b"Runtime error: nested too deeply\n")
+        await machine.proc.budget.breathe()
+
+
+COMMANDS = [
+    Command(
+        "bc",
+        bc,
+        BcOptions,
+        summary="An arbitrary precision calculator language.",
+        usage="[OPTION]... [FILE]...",
+        examples=[("echo 'scale=4; 10/3' | bc", "3.3333"), ("echo 's(1)' | bc -l", "with the math library")],
+    ),
+]

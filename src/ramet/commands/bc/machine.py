@@ -1,0 +1,106 @@
+"""What a running bc program has: variables, arrays, functions, registers, and the jumps that leave a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from ramet.commands.bc.numbers import ZERO, Num, Trouble, based_text, decimal_text
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+
+class Quit(Exception):
+    pass
+
+
+class Break(Exception):
+    pass
+
+
+class Continue(Exception):
+    pass
+
+
+class Return(Exception):
+    def __init__(self, value: Num) -> None:
+        self.value = value
+
+
+Evaluate = Callable[["Machine"], Awaitable[Num]]
+Run = Callable[["Machine"], Awaitable[None]]
+
+
+@dataclass
+class Function:
+    name: str
+    params: list[str]
+    autos: list[str]
+    body: Run
+    void: bool = False
+
+
+@dataclass
+class Machine:
+    """Variables, arrays, functions and the three registers."""
+
+    proc: Proc
+    scale: int = 0
+    ibase: int = 10
+    obase: int = 10
+    last: Num = ZERO
+    names: dict[str, Num] = field(default_factory=dict)
+    arrays: dict[str, dict[int, Num]] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    mathlib: bool = False
+    out: list[str] = field(default_factory=list)
+    depth: int = 0
+    line_length: int = 70
+    steps: int = 0
+
+    async def tick(self) -> None:
+        self.steps += 1
+        if self.steps & 127 == 0:
+            await self.proc.budget.breathe()
+
+    async def flush(self) -> None:
+        if self.out:
+            data = encode("".join(self.out))
+            self.out.clear()
+            await self.proc.emit(data)
+
+    def show(self, number: Num) -> None:
+        text = self.format(number)
+        if self.line_length > 1:
+            width = self.line_length - 2
+            while len(text) > width + 1:
+                self.out.append(text[:width] + "\\\n")
+                text = text[width:]
+        self.out.append(text + "\n")
+        self.last = number
+
+    def format(self, number: Num) -> str:
+        if self.obase == 10:
+            return decimal_text(number)
+        return based_text(number, self.obase)
+
+    def get(self, name: str) -> Num:
+        special = {"scale": self.scale, "ibase": self.ibase, "obase": self.obase}
+        if name in special:
+            return Num(special[name])
+        return self.last if name == "last" else self.names.get(name, ZERO)
+
+    def set(self, name: str, number: Num) -> None:
+        whole = number.at(0)
+        if name == "scale":
+            if whole < 0:
+                raise Trouble("negative scale")
+            self.scale = min(whole, 100_000)
+        elif name == "ibase":
+            self.ibase = max(2, min(36, whole))
+        elif name == "obase":
+            self.obase = max(2, min(2**31, whole))
+        elif name == "last":
+            self.last = number
+        else:
+            self.names[name] = number
