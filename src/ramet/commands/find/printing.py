@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.find.nodes import Found, Settings
 from ramet.commands.modes import allocated, mode_of, mode_string, nlink_of, size_of
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 
-if TYPE_CHECKING:
-    from ramet.commands.find_expr import Found, Settings
-
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", "0": "\0"}
 _PART = re.compile(r"\\(?:([0-7]{1,3})|(.))|%([-+ #0]*)(\d*)(?:\.(\d+))?([ABCT].|.)|([^\\%]+)|(.)", re.S)
 _LETTERS = {Kind.FILE: "f", Kind.DIR: "d", Kind.LINK: "l", Kind.FIFO: "p", Kind.SOCKET: "s", Kind.DEVICE: "c"}
 
-Render = Callable[["Found"], bytes | Awaitable[bytes]]
+Render = Callable[[Found], bytes | Awaitable[bytes]]
 
 
 def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:

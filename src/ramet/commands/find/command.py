@@ -1,4 +1,4 @@
-"""find: walking the tree, one scan per directory; what is done to each file is compiled by `find_expr`."""
+"""find: walking the tree, one scan per directory; what is done to each file is compiled by `parser`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError, quote, typographic
-from ramet.commands.find_expr import Expression, Found, Settings, parse_expression
+from ramet.commands.find.nodes import Found, Settings
+from ramet.commands.find.parser import Expression, parse_expression
 from ramet.commands.inputs import slurp
 from ramet.core import ops
 from ramet.core.errors import reason

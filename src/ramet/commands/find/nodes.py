@@ -1,0 +1,107 @@
+"""The parts of a find expression: a file met, the settings, nodes and their operators; what can be known at once is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ramet.core.paths import Path
+from ramet.core.stat import Stat
+
+
+class Found:
+    """A file that the walk met."""
+
+    __slots__ = ("depth", "path", "stat", "word")
+
+    def __init__(self, word: str, path: Path, stat: Stat, depth: int) -> None:
+        self.word, self.path, self.stat, self.depth = word, path, stat, depth
+
+    @property
+    def name(self) -> str:
+        return self.word.rstrip("/").rpartition("/")[2] or "/"
+
+
+@dataclass
+class Settings:
+    """The global options, and what an evaluation tells the walk."""
+
+    follow: str = "P"
+    max_depth: int = 1 << 30
+    min_depth: int = 0
+    depth_first: bool = False
+    one_system: bool = False
+    day_start: bool = False
+    files0: str | None = None
+    regex_type: str = "emacs"
+    top: str = ""
+    pruned: bool = False
+    quit: bool = False
+    status: int = 0
+    names_only: bool = False
+    """The expression asks for names and kinds alone, so nothing needs a stat."""
+
+
+Now = Callable[[Found], bool]
+Later = Callable[[Found], Awaitable[bool]]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One part of the expression: `now` when it needs no waiting, else `later`; `acts` when -print is not implied."""
+
+    now: Now | None
+    later: Later | None = None
+    acts: bool = False
+
+    async def run(self, found: Found) -> bool:
+        if self.now is not None:
+            return self.now(found)
+        assert self.later is not None
+        return await self.later(found)
+
+
+def both(a: Node, b: Node) -> Node:
+    acts = a.acts or b.acts
+    if a.now is not None and b.now is not None:
+        first, second = a.now, b.now
+        return Node(lambda f: first(f) and second(f), acts=acts)
+
+    async def later(found: Found) -> bool:
+        return await a.run(found) and await b.run(found)
+
+    return Node(None, later, acts)
+
+
+def either(a: Node, b: Node) -> Node:
+    acts = a.acts or b.acts
+    if a.now is not None and b.now is not None:
+        first, second = a.now, b.now
+        return Node(lambda f: first(f) or second(f), acts=acts)
+
+    async def later(found: Found) -> bool:
+        return await a.run(found) or await b.run(found)
+
+    return Node(None, later, acts)
+
+
+def listed(a: Node, b: Node) -> Node:
+    async def later(found: Found) -> bool:
+        await a.run(found)
+        return await b.run(found)
+
+    return Node(None, later, a.acts or b.acts)
+
+
+def negated(a: Node) -> Node:
+    if a.now is not None:
+        test = a.now
+        return Node(lambda f: not test(f), acts=a.acts)
+
+    async def later(found: Found) -> bool:
+        return not await a.run(found)
+
+    return Node(None, later, a.acts)
+
+
+TRUE = Node(lambda f: True)
