@@ -1,0 +1,155 @@
+"""Hunks applied to lines, with offsets and fuzz; nothing here touches a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ramet.commands.patch.hunks import Hunk
+from ramet.commands.patch.reading import ED_COMMAND
+
+
+@dataclass
+class Applied:
+    lines: list[bytes]
+    notes: list[str]
+    rejects: list[Hunk]
+    already: bool = False
+    mismatched: bool = False
+
+
+def _matches(lines: list[bytes], at: int, want: list[bytes], loose: bool) -> bool:
+    if at < 0 or at + len(want) > len(lines):
+        return False
+    if not loose:
+        return lines[at : at + len(want)] == want
+    return all(
+        re.sub(rb"\s+", b" ", x.strip()) == re.sub(rb"\s+", b" ", y.strip())
+        for x, y in zip(lines[at : at + len(want)], want, strict=True)
+    )
+
+
+def _places(expected: int, low: int, high: int) -> Iterator[int]:
+    """The expected place, then nearer ones before farther ones."""
+    if low <= expected <= high:
+        yield expected
+    for distance in range(1, max(expected - low, high - expected, 0) + 1):
+        if low <= expected + distance <= high:
+            yield expected + distance
+        if low <= expected - distance <= high:
+            yield expected - distance
+
+
+def apply_hunks(lines: list[bytes], hunks: list[Hunk], fuzz_limit: int, loose: bool) -> Applied:
+    out: list[bytes] = []
+    done = 0
+    shift = 0
+    result = Applied([], [], [])
+    added = 0
+    for number, hunk in enumerate(hunks, 1):
+        placed = _place(lines, hunk, done, shift, fuzz_limit, loose)
+        if placed is None:
+            result.rejects.append(hunk)
+            result.notes.append(f"Hunk #{number} FAILED at {hunk.start + added}.")
+            result.mismatched = True
+            continue
+        at, fuzz, lead, tail = placed
+        old, marked = hunk.old(), hunk.lines
+        cut_front, cut_back = lead, tail
+        body = marked[cut_front : len(marked) - cut_back]
+        removed = len(old) - cut_front - cut_back
+        offset = at - cut_front - (hunk.start - 1)
+        out += lines[done:at]
+        position = at
+        for mark, text in body:
+            if mark == "+":
+                out.append(text)
+            else:
+                if mark == " ":
+                    out.append(lines[position])
+                position += 1
+        moved = offset
+        if fuzz or moved != 0:
+            where = at - cut_front + 1 + added
+            words = f"Hunk #{number} succeeded at {where}"
+            if fuzz:
+                words += f" with fuzz {fuzz}"
+                result.mismatched = True
+            if moved:
+                words += f" (offset {moved} line{'' if abs(moved) == 1 else 's'})"
+                result.mismatched = True
+            result.notes.append(words + ".")
+        done = at + removed
+        shift = moved
+        added += len(hunk.new()) - len(old)
+    out += lines[done:]
+    result.lines = out
+    return result
+
+
+def _place(
+    lines: list[bytes], hunk: Hunk, done: int, shift: int, fuzz_limit: int, loose: bool
+) -> tuple[int, int, int, int] | None:
+    old = hunk.old()
+    lead, tail = hunk.edges()
+    most = max(lead, tail)
+    for fuzz in range(min(fuzz_limit, most) + 1):
+        front = max(0, fuzz - (most - lead))
+        back = max(0, fuzz - (most - tail))
+        front, back = min(front, lead), min(back, tail)
+        want = old[front : len(old) - back]
+        expected = hunk.start - 1 + shift + front
+        high = len(lines) - len(want)
+        if not old:
+            expected = min(hunk.start - 1 + shift, len(lines))
+            return (expected, 0, 0, 0) if expected >= done else None
+        # A hunk with less context in front belongs to the beginning, with less behind to the end.
+        if lead < tail and hunk.start <= 1 and fuzz == 0:
+            candidates: Iterator[int] = iter([front]) if front >= done else iter([])
+        else:
+            candidates = _places(expected, done, high)
+        for at in candidates:
+            if _matches(lines, at, want, loose):
+                return at, fuzz, front, back
+    return None
+
+
+def run_ed(lines: list[bytes], script: list[bytes]) -> list[bytes]:
+    """An ed script as diff -e writes it: addresses with a, c, d, and the `s/.//` for lone dots."""
+    out = list(lines)
+    i = 0
+    last = 0
+    while i < len(script):
+        found = ED_COMMAND.match(script[i])
+        if found is None:
+            if script[i].startswith(b"s/.//") and 0 < last <= len(out):
+                out[last - 1] = out[last - 1][1:]
+            elif script[i].startswith(b"a"):
+                text, i = _ed_text(script, i + 1)
+                out[last:last] = text
+                last += len(text)
+                continue
+            i += 1
+            continue
+        low, kind = int(found[1]), found[3]
+        high = int(found[2] or found[1])
+        i += 1
+        text = []
+        if kind in b"ac":
+            text, i = _ed_text(script, i)
+        if kind == b"a":
+            out[low:low] = text
+            last = low + len(text)
+        else:
+            out[low - 1 : high] = text
+            last = low - 1 + len(text)
+    return out
+
+
+def _ed_text(script: list[bytes], i: int) -> tuple[list[bytes], int]:
+    text: list[bytes] = []
+    while i < len(script) and script[i].rstrip(b"\n") != b".":
+        text.append(script[i])
+        i += 1
+    return text, i + 1

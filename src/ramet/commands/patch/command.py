@@ -1,0 +1,80 @@
+"""The command `patch`: the input is found and read whole before any file changes."""
+
+from __future__ import annotations
+
+from ramet.commands.declare import Command, UsageError
+from ramet.commands.patch.files import patch_file
+from ramet.commands.patch.job import Job, PatchOptions
+from ramet.commands.patch.reading import BadPatch, parse_patch
+from ramet.core import ops
+from ramet.core.errors import reason
+from ramet.core.proc import Proc
+
+
+async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
+    if o.merge is not None:
+        raise UsageError(
+            "merging with conflict markers is not supported; apply without --merge and look at the .rej file",
+            hint=False,
+        )
+    if o.strip is not None and not o.strip.isdigit():
+        raise UsageError(f"strip count {o.strip} is not a number", hint=False)
+    if not o.fuzz.isdigit():
+        raise UsageError(f"fuzz factor {o.fuzz} is not a number", hint=False)
+    if len(operands) > 2:
+        raise UsageError(f"{operands[2]}: extra operand")
+    source = o.input if o.input is not None else operands[1] if len(operands) > 1 else "-"
+    cwd = proc.path(o.directory) if o.directory is not None else proc.cwd
+    job = Job(proc, o, cwd, fuzz=int(o.fuzz))
+    if o.directory is not None and not await ops.exists(proc.fs, cwd):
+        proc.complain(f"**** Can't change to directory {o.directory} : No such file or directory")
+        return 2
+    try:
+        if source == "-" or (o.input is None and len(operands) < 2):
+            data = await proc.stdin.read_all()
+        else:
+            data = await ops.read_bytes(proc.fs, job.path(source))
+    except OSError as error:
+        proc.complain(f"**** Can't open patch file {source} : {reason(error)}")
+        return 2
+    try:
+        patches = parse_patch(data, o)
+    except BadPatch as bad:
+        proc.complain(f"**** {bad}")
+        return 2
+    if not patches:
+        if data:
+            proc.complain("**** Only garbage was found in the patch input.")
+            return 2
+        return 0
+    for item in patches:
+        await patch_file(job, item, operands[0] if operands else None)
+        await proc.budget.breathe()
+    return job.status
+
+
+COMMANDS = [
+    Command(
+        "patch",
+        patch,
+        PatchOptions,
+        summary="Apply a diff file to an original.",
+        usage="[OPTION]... [ORIGFILE [PATCHFILE]]",
+        bad_usage=2,
+        ignored=(
+            "--binary",
+            "-g= --get=",
+            "--quoting-style=",
+            "-T --set-time",
+            "-Z --set-utc",
+            "-V= --version-control=",
+            "-Y= --basename-prefix=",
+            "--read-only=",
+            "--follow-symlinks",
+        ),
+        examples=[
+            ("patch -p1 < change.diff", "apply to the files below here"),
+            ("patch -R -p1 -i change.diff", "take it back"),
+        ],
+    )
+]

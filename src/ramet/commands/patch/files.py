@@ -1,0 +1,189 @@
+"""The file a patch is for: chosen, changed, backed up, renamed or removed; never one outside the directory."""
+
+from __future__ import annotations
+
+import re
+
+from ramet.commands.copy import lookup
+from ramet.commands.declare import shown
+from ramet.commands.patch.applying import Applied, apply_hunks, run_ed
+from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines
+from ramet.commands.patch.job import Job
+from ramet.commands.patch.rejects import save_rejects
+from ramet.core import ops
+from ramet.core.paths import Path, encode
+from ramet.core.stat import Attrs
+
+
+def _stripped(name: str | None, strip: str | None) -> str | None:
+    if name is None:
+        return None
+    if strip is None:
+        return name.rpartition("/")[2]
+    parts = re.split(r"/+", name)
+    count = int(strip)
+    return "/".join(parts[count:]) if count < len(parts) else None
+
+
+async def _choose(job: Job, item: FilePatch) -> str | None:
+    """The file that a patch is for: the one that exists, else the one to be made."""
+    o = job.o
+    names = [item.old_name, item.new_name]
+    stripped = [_stripped(n, o.strip) for n in names] + [_stripped(item.index_name, o.strip)]
+    if o.strip is None and item.git is False:
+        # Without -p a full name counts when it exists as it stands.
+        full = [n for n in (*names, item.index_name) if n is not None]
+        for name in full:
+            if "/" in name and not name.startswith("/") and await lookup(job.proc, job.path(name)) is not None:
+                return name
+    existing = [n for n in stripped if n and await lookup(job.proc, job.path(n)) is not None]
+    if existing:
+        return min(existing, key=lambda n: (n.count("/"), len(n.rpartition("/")[2]), len(n)))
+    creating = (
+        item.new_file
+        or (item.deleted if o.reverse else False)
+        or (item.new_stamp_epoch if o.reverse else item.old_stamp_epoch)
+        or (item.hunks and not (item.hunks[0].new() if o.reverse else item.hunks[0].old()))
+    )
+    candidates = [n for n in stripped if n]
+    if creating and candidates:
+        return min(candidates, key=lambda n: (n.count("/"), len(n)))
+    return None
+
+
+async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
+    proc, o = job.proc, job.o
+    target = named if named is not None else await _choose(job, item)
+    if target is None:
+        shown_name = _stripped(item.old_name or item.new_name, o.strip) or ""
+        await proc.emit(encode(f"can't find file to patch at input line {3 if item.kind != 'normal' else 1}\n"))
+        await proc.emit(
+            b"Perhaps you used the wrong -p or --strip option?\nThe text leading up to this was:\n"
+            b"--------------------------\n"
+            if o.strip is not None
+            else b"Perhaps you should have used the -p or --strip option?\nThe text leading up to this was:\n"
+            b"--------------------------\n"
+        )
+        await proc.emit(
+            encode(
+                f"|--- {item.old_name or '/dev/null'}\n|+++ {item.new_name or '/dev/null'}\n"
+                "--------------------------\nFile to patch: \nSkip this patch? [y] \nSkipping patch.\n"
+            )
+        )
+        await proc.emit(
+            encode(f"{len(item.hunks)} out of {len(item.hunks)} hunk{'' if len(item.hunks) == 1 else 's'} ignored\n")
+        )
+        job.status = 1
+        del shown_name
+        return
+    path = job.path(target)
+    if not path.under(job.cwd) and named is None:
+        proc.complain(f"Ignoring potentially dangerous file name {target}")
+        job.status = 1
+        return
+    stat = await lookup(proc, path, follow=True)
+    data = await ops.read_bytes(proc.fs, path) if stat is not None and not stat.is_dir else b""
+    verb = "checking" if o.dry_run else "patching"
+    out_name = f" {shown(o.output)} (read from {shown(target)})" if o.output is not None else f" {shown(target)}"
+    if item.rename_to is not None and item.rename_from is not None and not o.reverse:
+        destination = _stripped("b/" + item.rename_to, o.strip) or item.rename_to
+        await job.say(f"{verb} file {shown(destination)} (renamed from {shown(target)})")
+    elif item.kind != "ed":
+        creates = item.old_stamp_epoch and not o.reverse and not item.git
+        if creates and data and item.hunks and not item.hunks[0].old():
+            await job.say(
+                f"The next patch would create the file {shown(target)},\nwhich already exists!  Assume -R? [n] \n"
+                "Apply anyway? [n] \nSkipping patch."
+            )
+            await save_rejects(job, item, target, Applied([], [], item.hunks), ignored=True)
+            return
+        await job.say(f"{verb} file{out_name}")
+    lines = keep_lines(data)
+    if item.kind == "ed":
+        result = Applied(run_ed(lines, item.ed_script), [], [])
+    else:
+        hunks = [h.reversed() for h in item.hunks] if o.reverse else item.hunks
+        result = await _try(job, lines, hunks)
+    for note in result.notes:
+        await job.say(note)
+    if result.already:
+        await save_rejects(job, item, target, result, ignored=True)
+        return
+    await _store(job, item, target, path, data, result, stat is not None)
+    if result.rejects:
+        await save_rejects(job, item, target, result, ignored=False)
+
+
+async def _try(job: Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
+    o = job.o
+    result = apply_hunks(lines, hunks, job.fuzz, o.ignore_space)
+    if result.rejects and hunks and result.rejects[0] is hunks[0]:
+        back = apply_hunks(lines, [h.reversed() for h in hunks], 0, o.ignore_space)
+        if not back.rejects:
+            word = "Unreversed patch detected!" if o.reverse else "Reversed (or previously applied) patch detected!"
+            if o.forward:
+                await job.proc.emit(encode(f"{word}  Skipping patch.\n"))
+                return Applied(lines, [], hunks, already=True)
+            if o.batch:
+                await job.proc.emit(encode(f"{word}  Assuming -R.\n"))
+                return back
+            if not o.force:
+                await job.proc.emit(encode(f"{word}  Assume -R? [n] \nApply anyway? [n] \nSkipping patch.\n"))
+                return Applied(lines, [], hunks, already=True)
+    return result
+
+
+async def _store(
+    job: Job, item: FilePatch, target: str, path: Path, data: bytes, result: Applied, existed: bool
+) -> None:
+    proc, o = job.proc, job.o
+    content = b"".join(result.lines)
+    if o.dry_run:
+        return
+    if o.output is not None:
+        if o.output == "-":
+            await proc.emit(content)
+        else:
+            await proc.fs.write(job.path(o.output), content)
+        return
+    if (o.backup or (result.mismatched and not o.no_backup_mismatch and not o.posix)) and (existed or o.backup):
+        backup = job.path(f"{o.prefix}{target}{o.suffix}" if not o.prefix else f"{o.prefix}{target}")
+        await ops.make_dirs(proc.fs, backup.parent)
+        await proc.fs.write(backup, data)
+    gone = (
+        item.new_file
+        if o.reverse
+        else (
+            item.deleted
+            or (item.new_name is None and item.old_name is not None and bool(item.hunks))
+            or item.new_stamp_epoch
+        )
+    )
+    if o.reverse and ((item.old_name is None and item.new_name is not None) or item.old_stamp_epoch):
+        gone = True
+    if not content and (gone or o.remove_empty) and not result.rejects:
+        if existed:
+            await proc.fs.remove(path)
+            parent = path.parent
+            while parent != job.cwd and parent.under(job.cwd):
+                try:
+                    await proc.fs.remove(parent)
+                except OSError:
+                    break
+                parent = parent.parent
+        return
+    if gone and content and not result.rejects:
+        await proc.emit(encode(f"Not deleting file {shown(target)} as content differs from patch\n"))
+        job.status = 1
+    stat = await lookup(proc, path, follow=True)
+    await ops.make_dirs(proc.fs, path.parent)
+    destination = path
+    if item.rename_to is not None and item.rename_from is not None and not o.reverse:
+        destination = job.path(_stripped("b/" + item.rename_to, o.strip) or item.rename_to)
+        await ops.make_dirs(proc.fs, destination.parent)
+        await proc.fs.remove(path)
+    if content != data or not existed or destination != path:
+        await proc.fs.write(destination, content)
+    mode = item.mode if item.mode is not None else stat.mode if stat is not None else None
+    if mode is not None:
+        await proc.fs.setattr(destination, Attrs(mode=mode))

@@ -1,0 +1,68 @@
+"""What a patch says: the hunks of each file, the same for every format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Hunk:
+    """Old and new lines, each with their mark: ` ` common, `-` old, `+` new. Lines keep their newline."""
+
+    start: int
+    new_start: int
+    lines: list[tuple[str, bytes]]
+    header: bytes = b""
+
+    def old(self) -> list[bytes]:
+        return [text for mark, text in self.lines if mark != "+"]
+
+    def new(self) -> list[bytes]:
+        return [text for mark, text in self.lines if mark != "-"]
+
+    def reversed(self) -> Hunk:
+        swap = {"-": "+", "+": "-", " ": " "}
+        flipped = [(swap[mark], text) for mark, text in self.lines]
+        # Keep removals before insertions, as a diff writes them.
+        out: list[tuple[str, bytes]] = []
+        run: list[tuple[str, bytes]] = []
+        for item in flipped:
+            if item[0] == " ":
+                out += [*sorted(run, key=lambda x: x[0] == "+"), item]
+                run = []
+            else:
+                run.append(item)
+        out += sorted(run, key=lambda x: x[0] == "+")
+        return Hunk(self.new_start, self.start, out, self.header)
+
+    def edges(self) -> tuple[int, int]:
+        """Common lines before the first and behind the last change."""
+        marks = [mark for mark, _ in self.lines]
+        lead = next((i for i, m in enumerate(marks) if m != " "), len(marks))
+        tail = next((i for i, m in enumerate(reversed(marks)) if m != " "), len(marks))
+        return lead, tail
+
+
+@dataclass
+class FilePatch:
+    old_name: str | None = None
+    new_name: str | None = None
+    index_name: str | None = None
+    hunks: list[Hunk] = field(default_factory=list)
+    git: bool = False
+    new_file: bool = False
+    deleted: bool = False
+    rename_from: str | None = None
+    rename_to: str | None = None
+    mode: int | None = None
+    kind: str = "unified"
+    ed_script: list[bytes] = field(default_factory=list)
+    old_stamp_epoch: bool = False
+    new_stamp_epoch: bool = False
+    headers: tuple[bytes, bytes] | None = None
+
+
+def keep_lines(data: bytes) -> list[bytes]:
+    pieces = data.split(b"\n")
+    tail = pieces.pop()
+    return [p + b"\n" for p in pieces] + ([tail] if tail else [])

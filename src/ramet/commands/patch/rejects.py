@@ -1,0 +1,56 @@
+"""Hunks that did not apply, told and saved in the format they came in."""
+
+from __future__ import annotations
+
+from ramet.commands.declare import shown
+from ramet.commands.patch.applying import Applied
+from ramet.commands.patch.hunks import FilePatch, Hunk
+from ramet.commands.patch.job import Job
+from ramet.core.paths import decode, encode
+
+
+async def save_rejects(job: Job, item: FilePatch, target: str, result: Applied, *, ignored: bool) -> None:
+    proc, o = job.proc, job.o
+    total, bad = len(item.hunks), len(result.rejects)
+    name = o.reject or f"{target}.rej"
+    job.status = 1
+    words = "ignored" if ignored else "FAILED"
+    saving = "" if o.dry_run else f" -- saving rejects to file {shown(name)}"
+    await proc.emit(encode(f"{bad} out of {total} hunk{'' if total == 1 else 's'} {words}{saving}\n"))
+    if o.dry_run:
+        return
+    old, new = (decode(h) for h in item.headers) if item.headers else (item.old_name or target, item.new_name or target)
+    if item.kind == "context" and o.reject_format != "unified":
+        text = f"*** {old}\n--- {new}\n".encode() + b"".join(_context_text(h) for h in result.rejects)
+    else:
+        text = f"--- {old}\n+++ {new}\n".encode() + b"".join(_unified_text(h) for h in result.rejects)
+    if name == "-":
+        await proc.emit(text)
+    else:
+        await proc.fs.write(job.path(name), text)
+
+
+def _unified_text(hunk: Hunk) -> bytes:
+    old, new = len(hunk.old()), len(hunk.new())
+
+    def span(start: int, count: int) -> str:
+        return f"{start}" if count == 1 else f"{start if count else start - 1},{count}"
+
+    head = (
+        f"@@ -{span(hunk.start, old)} +{span(hunk.new_start, new)} @@".encode()
+        + (b" " + hunk.header if hunk.header else b"")
+        + b"\n"
+    )
+    return head + b"".join(
+        encode(mark) + text + (b"" if text.endswith(b"\n") else b"\n\\ No newline at end of file\n")
+        for mark, text in hunk.lines
+    )
+
+
+def _context_text(hunk: Hunk) -> bytes:
+    old, new = len(hunk.old()), len(hunk.new())
+    out = [b"***************\n", f"*** {hunk.start},{hunk.start + old - 1} ****\n".encode()]
+    out += [(b"  " if m == " " else b"- ") + t for m, t in hunk.lines if m != "+"]
+    out.append(f"--- {hunk.new_start},{hunk.new_start + new - 1} ----\n".encode())
+    out += [(b"  " if m == " " else b"+ ") + t for m, t in hunk.lines if m != "-"]
+    return b"".join(out)
