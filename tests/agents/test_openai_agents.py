@@ -21,6 +21,7 @@ from agents.sandbox.errors import (
     ExecTransportError,
     ExposedPortUnavailableError,
     InvalidManifestPathError,
+    PtySessionNotFoundError,
     WorkspaceArchiveReadError,
     WorkspaceArchiveWriteError,
     WorkspaceReadNotFoundError,
@@ -225,6 +226,67 @@ def test_another_user_is_refused() -> None:
                 await act()
         assert (await session.exec("id -un", user="user")).stdout == b"user\n"
         assert await get(session, "f") == b""
+
+    in_session(use)
+
+
+# ------------------------------------------------------------------------------------------------- terminals
+
+
+def test_a_short_command_ends_within_its_first_call() -> None:
+    async def use(session: Any) -> None:
+        assert session.supports_pty()
+        update = await session.pty_exec_start("echo out; echo err >&2; exit 4", yield_time_s=5)
+        assert (update.process_id, update.exit_code) == (None, 4)
+        assert sorted(update.output.split()) == [b"err", b"out"]
+
+    in_session(use)
+
+
+def test_a_terminal_gives_output_as_it_appears_and_takes_input() -> None:
+    async def use(session: Any) -> None:
+        started = await session.pty_exec_start("echo ready; read x; echo got $x", tty=True, yield_time_s=0.25)
+        assert (started.output, started.exit_code) == (b"ready\n", None)
+        ended = await session.pty_write_stdin(session_id=started.process_id, chars="5\n", yield_time_s=5)
+        assert (ended.output, ended.exit_code, ended.process_id) == (b"5\ngot 5\n", 0, None)
+        with pytest.raises(PtySessionNotFoundError):
+            await session.pty_write_stdin(session_id=started.process_id, chars="")
+
+    in_session(use)
+
+
+def test_a_shell_in_a_terminal_keeps_its_state() -> None:
+    async def use(session: Any) -> None:
+        shell = await session.pty_exec_start("bash", tty=True, yield_time_s=0.25)
+        said = b""
+        for line in ("cd /tmp", "x=1", "echo $x $PWD"):
+            update = await session.pty_write_stdin(session_id=shell.process_id, chars=line + "\n", yield_time_s=0.25)
+            said += update.output
+        assert said.endswith(b"\n1 /tmp\n")
+        ended = await session.pty_write_stdin(session_id=shell.process_id, chars="exit 6\n", yield_time_s=5)
+        assert ended.exit_code == 6
+
+    in_session(use)
+
+
+@pytest.mark.parametrize(("chars", "exit_code"), [("\x03", 130), ("\x04", 0)])
+def test_control_characters(chars: str, exit_code: int) -> None:
+    async def use(session: Any) -> None:
+        started = await session.pty_exec_start("cat", tty=True, yield_time_s=0.25)
+        ended = await session.pty_write_stdin(session_id=started.process_id, chars=chars, yield_time_s=5)
+        assert (ended.exit_code, ended.process_id) == (exit_code, None)
+
+    in_session(use)
+
+
+def test_without_a_terminal_there_is_no_input_and_stopping_ends_all() -> None:
+    async def use(session: Any) -> None:
+        started = await session.pty_exec_start("sleep 60", yield_time_s=0.25)
+        with pytest.raises(RuntimeError, match="stdin is not available for this process"):
+            await session.pty_write_stdin(session_id=started.process_id, chars="x")
+        await session.stop()
+        with pytest.raises(PtySessionNotFoundError):
+            await session.pty_write_stdin(session_id=started.process_id, chars="")
 
     in_session(use)
 

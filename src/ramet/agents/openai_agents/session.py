@@ -26,6 +26,11 @@ from agents.sandbox.files import EntryKind, FileEntry
 from agents.sandbox.materialization import MaterializationResult
 from agents.sandbox.session import SandboxSessionState
 from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
+from agents.sandbox.session.pty_types import (
+    PtyExecUpdate,
+    clamp_pty_yield_time_ms,
+    resolve_pty_write_yield_time_ms,
+)
 from agents.sandbox.session.workspace_payloads import coerce_write_payload
 from agents.sandbox.types import ExecResult, Permissions, User
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError
@@ -33,6 +38,7 @@ from agents.sandbox.util.tar_utils import UnsafeTarMemberError
 from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Member, pack, place, unpack
 from ramet.agents.openai_agents.confine import real_path
 from ramet.agents.openai_agents.live import LIVE, Live, open_live
+from ramet.agents.openai_agents.terminals import Terminals
 from ramet.core import ops
 from ramet.core.errors import fail, reason
 from ramet.core.paths import ROOT, Path, encode, parse
@@ -64,6 +70,7 @@ class RametSandboxSession(BaseSandboxSession):
         self.state = state
         self._live: Live | None = None
         self._running = False
+        self._terminals = Terminals()
 
     @classmethod
     def from_state(cls, state: RametSandboxSessionState) -> RametSandboxSession:
@@ -96,6 +103,7 @@ class RametSandboxSession(BaseSandboxSession):
 
     async def _end(self) -> None:
         """The workspace is about to be deleted: nothing of it is reachable from here any more."""
+        await self._terminals.end_all()
         self._running = False
         self._live = None
         self._set_start_state_preserved(False)
@@ -148,7 +156,7 @@ class RametSandboxSession(BaseSandboxSession):
         number = live.take_number()
         session_id = f"exec-{number}"
         try:
-            env = {"HOME": str(live.root), **await self.state.manifest.environment.resolve()}
+            env = await self._environment(live)
             live.workspace.create_session(session_id, env=env, cwd=str(live.root))
             try:
                 result = await live.workspace.execute(as_text([str(w) for w in command]), session_id, timeout=timeout)
@@ -165,6 +173,46 @@ class RametSandboxSession(BaseSandboxSession):
                 context={"stdout_bytes": len(result.stdout), "stderr_bytes": len(result.stderr)},
             )
         return ExecResult(stdout=result.stdout, stderr=result.stderr, exit_code=result.exit_code)
+
+    async def _environment(self, live: Live) -> dict[str, str]:
+        return {"HOME": str(live.root), **await self.state.manifest.environment.resolve()}
+
+    def supports_pty(self) -> bool:
+        return True
+
+    async def pty_exec_start(
+        self,
+        *command: str | HostPath,
+        timeout: float | None = None,
+        shell: bool | list[str] = True,
+        user: AnyUser = None,
+        tty: bool = False,
+        yield_time_s: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> PtyExecUpdate:
+        live = self._here()
+        argv = self._prepare_exec_command(*command, shell=shell, user=user)
+        text = interactive(as_text(argv)) if tty else as_text(argv)
+        process_id = await self._terminals.start(live, text, await self._environment(live), tty=tty)
+        wanted = clamp_pty_yield_time_ms(10_000 if yield_time_s is None else int(yield_time_s * 1000))
+        return await self._terminals.collect(process_id, wanted, max_output_tokens)
+
+    async def pty_write_stdin(
+        self,
+        *,
+        session_id: int,
+        chars: str,
+        yield_time_s: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> PtyExecUpdate:
+        await self._terminals.type(session_id, chars)
+        wanted = resolve_pty_write_yield_time_ms(
+            yield_time_ms=250 if yield_time_s is None else int(yield_time_s * 1000), input_empty=not chars
+        )
+        return await self._terminals.collect(session_id, wanted, max_output_tokens)
+
+    async def pty_terminate_all(self) -> None:
+        await self._terminals.end_all()
 
     # ----------------------------------------------------------------------------------------------- paths
 
@@ -399,6 +447,14 @@ def as_text(argv: list[str]) -> str:
     if len(argv) == 3 and argv[0] in _SHELLS and argv[1] in ("-c", "-lc"):
         return argv[2]
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in argv)
+
+
+def interactive(text: str) -> str:
+    """A shell that is started in a terminal reads a line, runs it, and reads the next one."""
+    words = text.replace("'", "").split()
+    if words and words[0] in _SHELLS and all(word in ("-i", "-l", "-il", "-li") for word in words[1:]):
+        return 'while IFS= read -r REPLY; do eval "$REPLY"; done'
+    return text
 
 
 def _entry(directory: HostPath, name: str, stat: Stat, owner: str) -> FileEntry:
