@@ -10,7 +10,7 @@ from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
 from ramet.commands.jq.builtins import Halt
 from ramet.commands.jq.command import Options, Session
-from ramet.commands.jq.compile import Run
+from ramet.commands.jq.scopes import Run
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.core.errors import reason
 from ramet.core.paths import encode

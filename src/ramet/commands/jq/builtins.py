@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ramet.commands.jq import values
-from ramet.commands.jq.compile import Compiler, Env, Native, Run, Scope, checked
+from ramet.commands.jq.compile import Compiler, Native
 from ramet.commands.jq.functions import (
     PLAIN,
     add,
@@ -15,7 +15,8 @@ from ramet.commands.jq.functions import (
     tostream,
 )
 from ramet.commands.jq.parser import Node
-from ramet.commands.jq.paths import get_path, set_path
+from ramet.commands.jq.paths import checked, get_path, set_path
+from ramet.commands.jq.scopes import Env, Run, Scope
 from ramet.commands.jq.values import (
     Json,
     compare,

@@ -16,10 +16,11 @@ from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
 from ramet.commands.jq.builtins import NATIVES, PRELUDE, Halt
 from ramet.commands.jq.colours import Palette, coloured
-from ramet.commands.jq.compile import ROOT, Compiler, Run, Scope
+from ramet.commands.jq.compile import Compiler
 from ramet.commands.jq.functions import tostream
 from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
+from ramet.commands.jq.scopes import ROOT, Run, Scope
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled

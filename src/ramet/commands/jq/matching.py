@@ -6,8 +6,9 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from ramet.commands.jq.compile import Compiler, Env, Native, Run, Scope
+from ramet.commands.jq.compile import Compiler, Native
 from ramet.commands.jq.parser import Node
+from ramet.commands.jq.scopes import Env, Run, Scope
 from ramet.commands.jq.values import Json, described, fail
 from ramet.patterns import PatternError, perl
 from ramet.patterns.engines import compile_regex

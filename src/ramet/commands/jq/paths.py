@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ramet.commands.jq.values import Json, equal, fail, is_number, kind, to_double
+from ramet.commands.jq.values import Json, dumps, equal, fail, is_number, kind, to_double
 
 MAX_INDEX = 536_870_911
 
@@ -180,3 +180,14 @@ def delete_paths(value: Json, paths: list[Json]) -> Json:
 def _position(value: list[Json], key: Json) -> int:
     at: int = math.floor(key)
     return at + len(value) if at < 0 else at
+
+
+def checked(at: Any, value: Json) -> tuple[Json, ...]:
+    if at is None:
+        raise fail(f"Invalid path expression with result {short(value)}")
+    return at  # type: ignore[no-any-return]
+
+
+def short(value: Json) -> str:
+    text = dumps(value)
+    return text if len(text) <= 14 else text[:11] + "..."

@@ -1,0 +1,190 @@
+"""Code that makes or finds values: literals, variables, text, arrays, objects, indexing, slices and iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ramet.commands.jq import formats, values
+from ramet.commands.jq.parser import Node
+from ramet.commands.jq.paths import get_slice, index, short
+from ramet.commands.jq.scopes import Env, Run, Scope, Scoped
+from ramet.commands.jq.values import CompileError, Json, described, fail
+
+
+class Values(Scoped):
+    """Nodes whose results are made from the input or found in it."""
+
+    def _identity(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            yield item
+
+        return run
+
+    def _literal(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        return self.constant(node[1], path)
+
+    def _number(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        text = node[1]
+        plain = text.isdecimal()
+        return self.constant(values.parse_int(text) if plain else values.parse_float(text), path)
+
+    def _variable(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        name = node[1]
+        found = self.lookup(scope, ("variable",), name)
+        if found is None:
+            fixed, known = self.host.variable(name)
+            if not known:
+                raise CompileError(f"{name} is not defined")
+            return self.constant(fixed, path)
+        climb = self.hop(scope, found.depth)
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            yield climb(env)[1]
+
+        return self.computed(run, path)
+
+    def _format(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        form = formats.known(node[1])
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            yield form(item)
+
+        return self.computed(run, path)
+
+    def _interpolation(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        form = formats.known(node[1]) if node[1] else values.to_text
+        parts = [part if isinstance(part, str) else self.value(part, scope) for part in node[2]]
+
+        def fill(at: int, env: Env, item: Any) -> Iterator[str]:
+            """The last parts vary slowest, as jq has it."""
+            if at < 0:
+                yield ""
+                return
+            part = parts[at]
+            if isinstance(part, str):
+                for before in fill(at - 1, env, item):
+                    yield before + part
+                return
+            for value in part(env, item):
+                shown = form(value)
+                for before in fill(at - 1, env, item):
+                    yield before + shown
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            return fill(len(parts) - 1, env, item)
+
+        return self.computed(run, path)
+
+    def _collect(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        inner = self.value(node[1], scope)
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            yield list(inner(env, item))
+
+        return self.computed(run, path)
+
+    def _object(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        entries = [(self.value(key, scope), self.value(value, scope)) for key, value in node[1]]
+        if all(key[0] == "literal" for key, _ in node[1]) and len(node[1]) <= 8:
+            for key, _ in node[1]:
+                if not isinstance(key[1], str):
+                    raise CompileError(f"Cannot use {described(key[1])} as object key")
+
+        def fill(at: int, env: Env, item: Any) -> Iterator[dict[str, Json]]:
+            if at == len(entries):
+                yield {}
+                return
+            key_run, value_run = entries[at]
+            for key in key_run(env, item):
+                if not isinstance(key, str):
+                    raise fail(f"Cannot use {described(key)} as object key")
+                for value in value_run(env, item):
+                    for rest in fill(at + 1, env, item):
+                        yield {key: value, **rest} if key not in rest else {key: rest[key], **rest}
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            return fill(0, env, item)
+
+        return self.computed(run, path)
+
+    def _index(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        source, key_run = self.compile(node[1], scope, path), self.value(node[2], scope)
+        simple = node[2][0] == "literal"
+        constant = node[2][1] if simple else None
+        if path:
+
+            def run_path(env: Env, item: Any) -> Iterator[Any]:
+                for at, value in source(env, item):
+                    for key in (constant,) if simple else key_run(env, item[1]):
+                        yield (_longer(at, key, value), index(value, key))
+
+            return run_path
+        if node[1] == ("identity",) and simple and isinstance(constant, str):
+
+            def run_field(env: Env, item: Any) -> Iterator[Any]:
+                yield item.get(constant) if type(item) is dict else index(item, constant)
+
+            return run_field
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            for value in source(env, item):
+                for key in (constant,) if simple else key_run(env, item):
+                    yield index(value, key)
+
+        return run
+
+    def _slice(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        source = self.compile(node[1], scope, path)
+        start_run = self.constant(None, False) if node[2] is None else self.value(node[2], scope)
+        stop_run = self.constant(None, False) if node[3] is None else self.value(node[3], scope)
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            outer = item[1] if path else item
+            for found in source(env, item):
+                for stop in stop_run(env, outer):
+                    for start in start_run(env, outer):
+                        if path:
+                            at, value = found
+                            key = {"start": start, "end": stop}
+                            yield (_longer(at, key, value), get_slice(value, start, stop))
+                        else:
+                            yield get_slice(found, start, stop)
+
+        return run
+
+    def _iterate(self, node: Node, scope: Scope, path: bool, tail: bool) -> Run:
+        source = self.compile(node[1], scope, path)
+
+        def run(env: Env, item: Any) -> Iterator[Any]:
+            for value in source(env, item):
+                if type(value) is list:
+                    yield from value
+                elif type(value) is dict:
+                    yield from value.values()
+                else:
+                    raise fail(f"Cannot iterate over {described(value) if value is not None else 'null'}")
+
+        def run_path(env: Env, item: Any) -> Iterator[Any]:
+            for at, value in source(env, item):
+                if at is None:
+                    raise fail(f"Invalid path expression near attempt to iterate through {short(value)}")
+                if type(value) is list:
+                    for key, element in enumerate(value):
+                        yield ((*at, key), element)
+                elif type(value) is dict:
+                    for key, element in value.items():
+                        yield ((*at, key), element)
+                elif value is not None:
+                    raise fail(f"Cannot iterate over {described(value)}")
+                else:
+                    raise fail("Cannot iterate over null")
+
+        return run_path if path else run
+
+
+def _longer(at: Any, key: Json, value: Json) -> tuple[Json, ...]:
+    if at is None:
+        shown = short(key)
+        raise fail(f"Invalid path expression near attempt to access element {shown} of {short(value)}")
+    return (*at, key)
