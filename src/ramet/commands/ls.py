@@ -12,7 +12,7 @@ from ramet.commands.declare import Command, UsageError, choose, flag, mixed, opt
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import text_width
 from ramet.commands.sizes import BlockSize
-from ramet.commands.sort import version_key
+from ramet.commands.sort.comparing import version_key
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode

@@ -9,7 +9,7 @@ from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, choose, flag, several, value
 from ramet.commands.globs import fnmatch
 from ramet.commands.sizes import human
-from ramet.commands.sort import version_key
+from ramet.commands.sort.comparing import version_key
 from ramet.core import ops
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc

@@ -1,0 +1,182 @@
+"""The order of lines that all keys make together; lists sort by it in place, at C speed where the key allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from operator import eq
+from typing import Any
+
+from ramet.commands.sort.comparing import comparer, numeric_key
+from ramet.commands.sort.keys import Key, KeyOf, Line, check_orderings, parse_key, region
+from ramet.commands.sort.options import LETTERS, WORDS, SortOptions
+
+
+class _Reversed:
+    """Compares the other way round; for a reversed key beside ordinary ones."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Reversed) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and bool(self.value == other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Order:
+    """How lines compare: `key` (None: the line itself), `reverse` of the whole, `last_resort` by bytes."""
+
+    key: KeyOf | None
+    reverse: bool
+    last_resort: bool
+    last_reverse: bool
+    number: Callable[[list[Line]], list[str]] | None = None
+    """Where the one key is a number: the words that hold it, for all lines at once."""
+
+    def sort(self, lines: list[Line], simple: bool = False) -> None:
+        """In place; `simple` says that the text is ASCII without odd spaces."""
+        if self.key is None:
+            lines.sort(reverse=self.reverse)
+            return
+        if simple and self.number is not None and (numbers := _plain_numbers(lines, self.number)) is not None:
+            self._sort_numbers(lines, numbers)
+            return
+        if self.last_resort:
+            lines.sort(reverse=self.last_reverse)
+            # A reversed stable sort keeps equal elements in their order, which is what the first pass made.
+        lines.sort(key=self.key, reverse=self.reverse)
+
+    def _sort_numbers(self, lines: list[Line], numbers: list[int]) -> None:
+        """By number; only lines with equal numbers are compared any further."""
+        following = iter(numbers).__next__
+        lines.sort(key=lambda _: following(), reverse=self.reverse)
+        if not self.last_resort or len(set(numbers)) == len(numbers):
+            return
+        numbers.sort(reverse=self.reverse)
+        same = bytes(map(eq, numbers, islice(numbers, 1, None)))
+        at = same.find(1)
+        while at >= 0:
+            end = same.find(0, at)
+            stop = len(lines) if end < 0 else end + 1
+            lines[at:stop] = sorted(lines[at:stop], reverse=self.last_reverse)
+            at = same.find(1, stop)
+
+    def merge_key(self) -> Callable[[Line], Any]:
+        """One key that orders as both passes of `sort` do."""
+        key = self.key
+        if key is None:
+            return _Reversed if self.reverse else lambda line: line
+        wrap: Callable[[Any], Any] = _Reversed if self.reverse else lambda x: x
+        if not self.last_resort:
+            return lambda line: wrap(key(line))
+        tail: Callable[[Any], Any] = _Reversed if self.last_reverse else lambda x: x
+        return lambda line: (wrap(key(line)), tail(line))
+
+
+def _plain_numbers(lines: list[Line], words: Callable[[list[Line]], list[str]]) -> list[int] | None:
+    """The numbers of all lines when every one is a plain integer; None when some need the exact way."""
+    try:
+        found = words(lines)
+        joined = "".join(found)
+        if not (joined.isdigit() or joined.replace("-", "").isdigit()) or not joined.isascii():
+            return None
+        return list(map(int, found))
+    except (ValueError, IndexError):
+        return None
+
+
+def _blank_words(field: int) -> Callable[[list[Line]], list[str]]:
+    index = field - 1
+
+    return lambda lines: [line.split(None, field)[index] for line in lines]
+
+
+ODD_SPACES = (b"\r", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+"""What str.split takes for space and a blank is not; with these in the data the exact way is taken."""
+
+
+def _number_words(
+    key: Key | None, separator: str | None, ordering: frozenset[str]
+) -> Callable[[list[Line]], list[str]] | None:
+    """How to find the number of a single numeric key in many lines at once."""
+    if "n" not in ordering or ordering - {"n", "r", "b"}:
+        return None
+    if key is None:
+        return _blank_words(1)
+    if key.first_char != 1 or key.last_char != 0 or (key.last_field is not None and key.last_field < key.first_field):
+        return None
+    if separator is None:
+        return _blank_words(key.first_field)
+    find = region(key, separator)
+    return lambda lines: [find(line) for line in lines]
+
+
+def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
+    letters = {letter for letter, name in LETTERS.items() if getattr(o, name)}
+    if o.word:
+        letters.add(WORDS[o.word])
+    defaults = frozenset(letters)
+    keys = [parse_key(text, defaults) for text in o.keys]
+    for ordering in [key.ordering for key in keys] or [defaults]:
+        check_orderings(ordering)
+    if not keys:
+        plain = not (defaults - {"r"})
+        if plain:
+            return Order(None, o.reverse, False, False)
+        compare = comparer(defaults, salt)
+        if words := _number_words(None, separator, defaults):
+            return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse, words)
+        if "b" in defaults and compare is None:
+            return Order(lambda line: line.lstrip(" \t\n"), o.reverse, not o.stable and not o.unique, o.reverse)
+        if "b" in defaults and compare is not None:
+            inner = compare
+            compare = lambda line: inner(line.lstrip(" \t\n"))  # noqa: E731
+        return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse)
+    parts: list[tuple[KeyOf, bool]] = [(_extractor(key, separator, salt), "r" in key.ordering) for key in keys]
+    last_resort = not o.stable and not o.unique
+    if all(r == parts[0][1] for _, r in parts):
+        functions = [f for f, _ in parts]
+        if len(functions) == 1:
+            return Order(
+                functions[0], parts[0][1], last_resort, o.reverse, _number_words(keys[0], separator, keys[0].ordering)
+            )
+        if len(functions) == 2:
+            a, b = functions
+            return Order(lambda line: (a(line), b(line)), parts[0][1], last_resort, o.reverse)
+        return Order(lambda line: tuple([f(line) for f in functions]), parts[0][1], last_resort, o.reverse)
+
+    def mixed_key(line: Line) -> Any:
+        return tuple([_Reversed(f(line)) if r else f(line) for f, r in parts])
+
+    return Order(mixed_key, False, last_resort, o.reverse)
+
+
+def _extractor(key: Key, separator: str | None, salt: bytes) -> KeyOf:
+    find, compare = region(key, separator), comparer(key.ordering, salt)
+    if compare is None:
+        return find
+    if compare is numeric_key and separator is None and key.first_char == 1 and key.last_char == 0:
+        return _fast_numeric(key, find)
+    inner = compare
+    return lambda line: inner(find(line))
+
+
+def _fast_numeric(key: Key, find: Callable[[Line], Line]) -> KeyOf:
+    """`-n -k2`: one match per line for ordinary numbers, the exact way for the rest."""
+    number = re.compile(rf"(?:[ \t\n]*[^ \t\n]+){{{key.first_field - 1}}}[ \t\n]*(-?\d{{1,15}})(?![\d.])")
+    match = number.match
+
+    def extract(line: Line) -> Any:
+        found = match(line)
+        return int(found[1]) if found is not None else numeric_key(find(line))
+
+    return extract
