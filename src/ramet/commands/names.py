@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, typographic, value
-from ramet.commands.tree_ops import relative_to
+from ramet.commands.link import relative_to
 from ramet.core.errors import fail, reason
 from ramet.core.paths import NAME_MAX, PATH_MAX, Path, encode
 from ramet.core.proc import Proc

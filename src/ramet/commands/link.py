@@ -1,0 +1,161 @@
+"""ln and link: hard and symbolic links, and how one place is named from another."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+
+from ramet.commands.copy import back_up, confirm, lookup, pairs
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.core.errors import reason
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Proc
+from ramet.core.resource import How
+from ramet.core.stat import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class LnOptions:
+    backup: str = mixed(
+        flag("-b", const="default", help="make a backup of each existing destination file"),
+        optional("--backup", metavar="CONTROL", const="default", help="like -b, with a kind of backup"),
+        default="",
+    )
+    how: str = choose(
+        {"-f --force": "force", "-i --interactive": "ask"},
+        default="",
+        help={
+            "-f --force": "remove existing destination files",
+            "-i --interactive": "prompt whether to remove destinations",
+        },
+    )
+    follow: bool = choose(
+        {"-L --logical": True, "-P --physical": False},
+        default=False,
+        help={
+            "-L --logical": "dereference TARGETs that are symbolic links",
+            "-P --physical": "make hard links directly to symbolic links",
+        },
+    )
+    no_deref: bool = flag(
+        "-n", "--no-dereference", help="treat LINK_NAME as a normal file if it is a symbolic link to a directory"
+    )
+    relative: bool = flag("-r", "--relative", help="with -s, create links relative to link location")
+    symbolic: bool = flag("-s", "--symbolic", help="make symbolic links instead of hard links")
+    suffix: str | None = value("-S", "--suffix", metavar="SUFFIX", help="override the usual backup suffix")
+    target: str | None = value(
+        "-t", "--target-directory", metavar="DIRECTORY", help="specify the DIRECTORY in which to create the links"
+    )
+    no_target: bool = flag("-T", "--no-target-directory", help="treat LINK_NAME as a normal file always")
+    verbose: bool = flag("-v", "--verbose", help="print name of each linked file")
+
+
+async def ln(proc: Proc, o: LnOptions, operands: list[str]) -> int:
+    if o.relative and not o.symbolic:
+        raise UsageError("cannot do --relative without --symbolic", hint=False)
+    if len(operands) == 1 and o.target is None and not o.no_target:
+        operands = [operands[0], "."]
+    no_target = o.no_target
+    if o.no_deref and len(operands) == 2 and o.target is None:
+        last = await lookup(proc, proc.path(operands[1]))
+        no_target = no_target or (last is not None and last.kind is Kind.LINK)
+    status = 0
+    for pair in await pairs(proc, operands, o.target, no_target, False):
+        try:
+            good = await _link(proc, o, pair.source, pair.target)
+        except OSError as error:
+            kind = "symbolic link" if o.symbolic else "hard link"
+            proc.complain(f"failed to create {kind} {quote(pair.target)}: {reason(error)}")
+            good = False
+        status = status if good else 1
+    return status
+
+
+async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
+    dst = proc.path(target)
+    if not o.symbolic:
+        src = proc.path(source)
+        try:
+            stat = await proc.fs.stat(src, o.follow)
+        except OSError as error:
+            proc.complain(f"failed to access {quote(source)}: {reason(error)}")
+            return False
+        if stat.is_dir:
+            proc.complain(f"{shown(source)}: hard link not allowed for directory")
+            return False
+        if o.follow:
+            src = await proc.fs.resolve(src)
+    there = await lookup(proc, dst)
+    note = ""
+    if there is not None:
+        if there.is_dir and (o.how or o.backup):
+            proc.complain(f"{shown(target)}: cannot overwrite directory")
+            return False
+        if o.how == "ask" and not await confirm(proc, f"replace {quote(target)}?"):
+            return True
+        if not o.symbolic and src == dst and o.how:
+            proc.complain(f"{quote(source)} and {quote(target)} are the same file")
+            return False
+        if o.backup and o.backup not in ("none", "off"):
+            note = f" ~ {quote((await back_up(proc, dst, o.backup, o.suffix)).name)}"
+        elif o.how:
+            await proc.fs.remove(dst)
+    if o.symbolic:
+        content = source
+        if o.relative:
+            content = relative_to(await _resolved(proc, proc.path(source)), await _resolved(proc, dst.parent))
+        if not content:
+            raise OSError(errno.ENOENT, "", source)
+        await proc.fs.write(dst, encode(content), How.LINK)
+        if o.verbose:
+            await proc.emit(encode(f"{quote(target)} -> {quote(content)}{note}\n"))
+    else:
+        await proc.fs.link(src, dst)
+        if o.verbose:
+            await proc.emit(encode(f"{quote(target)} => {quote(source)}{note}\n"))
+    return True
+
+
+async def _resolved(proc: Proc, path: Path) -> Path:
+    try:
+        return await proc.fs.resolve(path, missing_ok=True)
+    except OSError:
+        return path
+
+
+def relative_to(path: Path, base: Path) -> str:
+    """`path` as seen from the directory `base`."""
+    a, b = path.parts, base.parts
+    common = 0
+    while common < len(a) and common < len(b) and a[common] == b[common]:
+        common += 1
+    return "/".join([".."] * (len(b) - common) + a[common:]) or "."
+
+
+async def link(proc: Proc, o: object, operands: list[str]) -> int:
+    try:
+        await proc.fs.link(proc.path(operands[0]), proc.path(operands[1]))
+    except OSError as error:
+        proc.complain(f"cannot create link {quote(operands[1])} to {quote(operands[0])}: {reason(error)}")
+        return 1
+    return 0
+
+
+COMMANDS = [
+    Command(
+        "ln",
+        ln,
+        LnOptions,
+        summary="Make links between files.",
+        usage="[OPTION]... TARGET... LINK_NAME",
+        ignored=("-d -F --directory",),
+    ),
+    Command(
+        "link",
+        link,
+        summary="Create a link named FILE2 to an existing FILE1.",
+        usage="FILE1 FILE2",
+        min_operands=2,
+        max_operands=2,
+    ),
+]

@@ -1,0 +1,251 @@
+"""rm, rmdir, unlink, shred: names and content taken away; a failure is told and the rest goes on."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+
+from ramet.commands.copy import confirm
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.core import ops
+from ramet.core.errors import reason
+from ramet.core.paths import Path, encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Kind, Stat
+
+
+@dataclass(frozen=True, slots=True)
+class RmOptions:
+    how: str = mixed(
+        choose(
+            {"-f --force": "force", "-i": "always", "-I": "once"},
+            help={
+                "-f --force": "ignore nonexistent files and arguments, never prompt",
+                "-i": "prompt before every removal",
+                "-I": "prompt once before removing more than three files",
+            },
+        ),
+        optional(
+            "--interactive",
+            metavar="WHEN",
+            const="always",
+            choices=("never", "once", "always"),
+            help="prompt according to WHEN",
+        ),
+        default="",
+    )
+    one_system: bool = flag("--one-file-system", help="skip any directory on another file system")
+    preserve_root: bool = choose({"--no-preserve-root": False}, default=True, help="do not treat '/' specially")
+    recursive: bool = flag("-r", "-R", "--recursive", help="remove directories and their contents recursively")
+    dir: bool = flag("-d", "--dir", help="remove empty directories")
+    verbose: bool = flag("-v", "--verbose", help="explain what is being done")
+
+
+async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
+    quiet = o.how == "force"
+    if not operands:
+        if quiet:
+            return 0
+        raise UsageError("missing operand")
+    if o.how == "once" and (len(operands) > 3 or o.recursive):
+        what = (
+            f"remove {len(operands)} argument{'s' if len(operands) > 1 else ''}{' recursively' if o.recursive else ''}?"
+        )
+        if not await confirm(proc, what):
+            return 0
+    status = 0
+    for word in operands:
+        last = word.rstrip("/").rpartition("/")[2]
+        if last in (".", "..") and o.recursive:
+            proc.complain(f"refusing to remove '.' or '..' directory: skipping {quote(word)}")
+            status = 1
+            continue
+        try:
+            path = proc.path(word)
+            stat = await proc.fs.stat(path)
+        except OSError as error:
+            if quiet and error.errno in (errno.ENOENT, errno.ENOTDIR):
+                continue
+            proc.complain(f"cannot remove {quote(word)}: {reason(error)}")
+            status = 1
+            continue
+        if o.recursive and not path.name and o.preserve_root:
+            proc.complain(f"it is dangerous to operate recursively on {quote(word)}")
+            proc.complain("use --no-preserve-root to override this failsafe")
+            status = 1
+            continue
+        if word.endswith("/") and stat.kind is not Kind.DIR:
+            proc.complain(f"cannot remove {quote(word)}: Not a directory")
+            status = 1
+            continue
+        shown_word = word.rstrip("/") or "/"
+        if not await _remove(proc, o, shown_word, path, stat):
+            status = 1
+    return status
+
+
+async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -> bool:
+    if stat.kind is not Kind.DIR:
+        what = "regular empty file" if stat.size == 0 and stat.kind is Kind.FILE else _KIND_NAMES[stat.kind]
+        if o.how == "always" and not await confirm(proc, f"remove {what} {quote(word)}?"):
+            return True
+        return await _drop(proc, o, word, path, "removed")
+    if not o.recursive:
+        if not o.dir:
+            proc.complain(f"cannot remove {quote(word)}: Is a directory")
+            return False
+        if o.how == "always" and not await confirm(proc, f"remove directory {quote(word)}?"):
+            return True
+        return await _drop(proc, o, word, path, "removed directory")
+    entries = sorted(await ops.entries(proc.fs, path))
+    if entries and o.how == "always" and not await confirm(proc, f"descend into directory {quote(word)}?"):
+        return True
+    good = True
+    here = proc.fs.mount_of(path)
+    for name, below in entries:
+        if o.one_system and proc.fs.mount_of(path / name) != here:
+            proc.complain(f"skipping {quote(f'{word}/{name}')}, since it's on a different device")
+            good = False
+            continue
+        good &= await _remove(proc, o, f"{word}/{name}", path / name, below)
+    await proc.budget.breathe()
+    if not good:
+        return False
+    if o.how == "always" and not await confirm(proc, f"remove directory {quote(word)}?"):
+        return True
+    return await _drop(proc, o, word, path, "removed directory")
+
+
+async def _drop(proc: Proc, o: RmOptions, word: str, path: Path, what: str) -> bool:
+    try:
+        await proc.fs.remove(path)
+    except OSError as error:
+        proc.complain(f"cannot remove {quote(word)}: {reason(error)}")
+        return False
+    if o.verbose:
+        await proc.emit(encode(f"{what} {quote(word)}\n"))
+    return True
+
+
+_KIND_NAMES = {
+    Kind.FILE: "regular file",
+    Kind.LINK: "symbolic link",
+    Kind.DIR: "directory",
+    Kind.FIFO: "fifo",
+    Kind.SOCKET: "socket",
+    Kind.DEVICE: "character special file",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RmdirOptions:
+    tolerant: bool = flag(
+        "--ignore-fail-on-non-empty", help="ignore each failure that is solely because a directory is non-empty"
+    )
+    parents: bool = flag("-p", "--parents", help="remove DIRECTORY and its ancestors")
+    verbose: bool = flag("-v", "--verbose", help="output a diagnostic for every directory processed")
+
+
+async def rmdir(proc: Proc, o: RmdirOptions, operands: list[str]) -> int:
+    status = 0
+    for word in operands:
+        names = [word]
+        if o.parents:
+            rest = word.rstrip("/")
+            while "/" in rest.strip("/"):
+                rest = rest.rpartition("/")[0].rstrip("/")
+                names.append(rest)
+        for i, name in enumerate(names):
+            if o.verbose:
+                await proc.emit(encode(f"rmdir: removing directory, {quote(name)}\n"))
+            try:
+                path = proc.path(name)
+                stat = await proc.fs.stat(path)
+                if stat.kind is not Kind.DIR:
+                    raise OSError(errno.ENOTDIR, "", name)
+                await proc.fs.remove(path)
+            except OSError as error:
+                if o.tolerant and error.errno == errno.ENOTEMPTY:
+                    break
+                what = "failed to remove directory" if i else "failed to remove"
+                proc.complain(f"{what} {quote(name)}: {reason(error)}")
+                status = 1
+                break
+    return status
+
+
+async def unlink(proc: Proc, o: object, operands: list[str]) -> int:
+    word = operands[0]
+    try:
+        path = proc.path(word)
+        if (await proc.fs.stat(path)).is_dir:
+            raise OSError(errno.EISDIR, "", word)
+        await proc.fs.remove(path)
+    except OSError as error:
+        proc.complain(f"cannot unlink {quote(word)}: {reason(error)}")
+        return 1
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShredOptions:
+    force: bool = flag("-f", "--force", help="change permissions to allow writing if necessary")
+    iterations: str = value(
+        "-n", "--iterations", metavar="N", default="3", help="overwrite N times instead of the default (3)"
+    )
+    size: str | None = value("-s", "--size", metavar="N", help="shred this many bytes")
+    remove: bool = mixed(
+        flag("-u", help="deallocate and remove file after overwriting"),
+        optional("--remove", metavar="HOW", const=True, help="like -u"),
+        default=False,
+    )
+    verbose: bool = flag("-v", "--verbose", help="show progress")
+    exact: bool = flag("-x", "--exact", help="do not round file sizes up to the next full block")
+    zero: bool = flag("-z", "--zero", help="add a final overwrite with zeros to hide shredding")
+
+
+async def shred(proc: Proc, o: ShredOptions, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError("missing file operand")
+    import os
+
+    status = 0
+    for word in operands:
+        path = proc.path(word)
+        try:
+            size = (await proc.fs.stat(path, follow=True)).size or 0
+            await proc.fs.write(path, b"\0" * size if o.zero else os.urandom(size))
+            if o.remove:
+                await proc.fs.remove(path)
+        except OSError as error:
+            proc.complain(f"{shown(word)}: failed to open for writing: {reason(error)}")
+            status = 1
+    return status
+
+
+COMMANDS = [
+    Command(
+        "rm",
+        rm,
+        RmOptions,
+        summary="Remove (unlink) the FILE(s).",
+        ignored=("--preserve-root[=",),
+        usage="[OPTION]... [FILE]...",
+    ),
+    Command(
+        "rmdir",
+        rmdir,
+        RmdirOptions,
+        summary="Remove the DIRECTORY(ies), if they are empty.",
+        usage="[OPTION]... DIRECTORY...",
+        min_operands=1,
+    ),
+    Command("unlink", unlink, summary="Remove the specified FILE.", usage="FILE", min_operands=1, max_operands=1),
+    Command(
+        "shred",
+        shred,
+        ShredOptions,
+        summary="Overwrite the specified FILE(s) to hide their contents.",
+        ignored=("--random-source=",),
+    ),
+]

@@ -1,0 +1,197 @@
+"""touch and truncate: times and sizes of files set, made when missing unless told not to."""
+
+from __future__ import annotations
+
+import errno
+import re
+from dataclasses import dataclass
+
+from ramet.commands.clock import NANO, at, zone_of
+from ramet.commands.copy import lookup
+from ramet.commands.dates import BadDate, parse_date
+from ramet.commands.declare import Command, UsageError, flag, quote, value
+from ramet.commands.inputs import size_suffix
+from ramet.core.errors import Unsupported, reason
+from ramet.core.fs import Open
+from ramet.core.paths import Path
+from ramet.core.proc import Proc
+from ramet.core.resource import How
+from ramet.core.stat import Attrs, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class TouchOptions:
+    access: bool = flag("-a", help="change only the access time (accepted; access times are not kept here)")
+    no_create: bool = flag("-c", "--no-create", help="do not create any files")
+    date: str | None = value("-d", "--date", metavar="STRING", help="parse STRING and use it instead of current time")
+    no_deref: bool = flag("-h", "--no-dereference", help="affect each symbolic link instead of any referenced file")
+    modification: bool = flag("-m", help="change only the modification time")
+    reference: str | None = value(
+        "-r", "--reference", metavar="FILE", help="use this file's times instead of current time"
+    )
+    stamp: str | None = value("-t", metavar="STAMP", help="use [[CC]YY]MMDDhhmm[.ss] instead of current time")
+    which: str | None = value(
+        "--time",
+        metavar="WORD",
+        choices=("access", "atime", "use", "modify", "mtime"),
+        help="change the specified time",
+    )
+
+
+async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError("missing file operand")
+    when = await _touch_time(proc, o)
+    only_access = (o.access or o.which in ("access", "atime", "use")) and not o.modification
+    status = 0
+    for word in operands:
+        if word == "-":
+            continue
+        try:
+            path = proc.path(word)
+            there = await lookup(proc, path, follow=not o.no_deref)
+            if there is None:
+                if o.no_create:
+                    continue
+                if word.endswith("/"):
+                    raise OSError(errno.ENOENT, "", word)
+                stream = await proc.fs.open(path, Open.WRITE | Open.CREATE)
+                await stream.close()
+                if proc.umask & 0o666 != 0o022:
+                    await quiet_setattr(proc, path, Attrs(mode=0o666 & ~proc.umask))
+                if not (o.date or o.reference or o.stamp):
+                    continue
+            if only_access or (o.no_deref and there is not None and there.kind is Kind.LINK):
+                continue  # a link has no time of its own here
+            target = path if o.no_deref else await proc.fs.resolve(path)
+            await quiet_setattr(proc, target, Attrs(mtime_ns=when))
+        except OSError as error:
+            what = "cannot touch" if error.errno != errno.EPERM else "setting times of"
+            proc.complain(f"{what} {quote(word)}: {reason(error)}")
+            status = 1
+    return status
+
+
+async def quiet_setattr(proc: Proc, path: Path, attrs: Attrs) -> None:
+    try:
+        await proc.fs.setattr(path, attrs)
+    except Unsupported:
+        return
+
+
+async def _touch_time(proc: Proc, o: TouchOptions) -> int:
+    tz = zone_of(proc)
+    now = int(proc.now() * NANO)
+    if o.reference is not None:
+        try:
+            stat = await proc.fs.stat(proc.path(o.reference), follow=not o.no_deref)
+        except OSError as error:
+            raise UsageError(f"failed to get attributes of {quote(o.reference)}: {reason(error)}", hint=False) from None
+        now = stat.mtime_ns or 0
+    if o.date is not None:
+        try:
+            return parse_date(o.date, now, tz)
+        except BadDate:
+            raise UsageError(f"invalid date format {quote(o.date)}", hint=False) from None
+    if o.stamp is not None:
+        from datetime import UTC, datetime, timedelta
+
+        found = re.fullmatch(r"(\d{2})?(\d{2})?(\d{2})(\d{2})(\d{2})(\d{2})(?:\.(\d{2}))?", o.stamp)
+        try:
+            if found is None:
+                raise ValueError
+            century, year, month, day, hour, minute, second = found.groups()
+            if century is not None and year is None:
+                century, year = None, century
+            full = (
+                at(now, tz)[0].year
+                if year is None
+                else int(century + year)
+                if century
+                else int(year) + (2000 if int(year) < 69 else 1900)
+            )
+            local = datetime(full, int(month), int(day), int(hour), int(minute), tzinfo=tz) + timedelta(
+                seconds=int(second or 0)
+            )
+            return int((local.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)) * NANO
+        except ValueError:
+            raise UsageError(f"invalid date format {quote(o.stamp)}", hint=False) from None
+    return now
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateOptions:
+    no_create: bool = flag("-c", "--no-create", help="do not create any files")
+    blocks: bool = flag("-o", "--io-blocks", help="treat SIZE as number of IO blocks instead of bytes")
+    reference: str | None = value("-r", "--reference", metavar="RFILE", help="base size on RFILE")
+    size: str | None = value("-s", "--size", metavar="SIZE", help="set or adjust the file size by SIZE bytes")
+
+
+async def truncate(proc: Proc, o: TruncateOptions, operands: list[str]) -> int:
+    if o.size is None and o.reference is None:
+        raise UsageError("you must specify either '--size' or '--reference'")
+    op, amount = "", 0
+    if o.size is not None:
+        found = re.fullmatch(r"\s*([+\-<>/%]?)\s*(\d+)([A-Za-z]*)", o.size)
+        factor = size_suffix(found[3]) if found else None
+        if found is None or factor is None:
+            raise UsageError(f"Invalid number: {quote(o.size)}", hint=False)
+        op, amount = found[1], int(found[2]) * factor * (4096 if o.blocks else 1)
+        if op in ("/", "%") and amount == 0:
+            raise UsageError("division by zero", hint=False)
+        if o.reference is not None and not op:
+            raise UsageError("you must specify a relative '--size' with '--reference'")
+    if not operands:
+        raise UsageError("missing file operand")
+    base: int | None = None
+    if o.reference is not None:
+        try:
+            base = (await proc.fs.stat(proc.path(o.reference), follow=True)).size or 0
+        except OSError as error:
+            raise UsageError(f"cannot stat {quote(o.reference)}: {reason(error)}", hint=False) from None
+    status = 0
+    for word in operands:
+        path = proc.path(word)
+        try:
+            there = await lookup(proc, path, follow=True)
+            if there is None:
+                if o.no_create:
+                    continue
+                await proc.fs.write(path, b"", How.CREATE)
+            elif there.is_dir:
+                raise OSError(errno.EISDIR, "", word)
+            current = base if base is not None else ((there.size or 0) if there is not None else 0)
+            new = {
+                "": amount,
+                "+": current + amount,
+                "-": max(0, current - amount),
+                "<": min(current, amount),
+                ">": max(current, amount),
+                "/": current // amount * amount if op == "/" else 0,
+                "%": -(-current // amount) * amount if op == "%" else 0,
+            }[op]
+            if base is not None and o.size is None:
+                new = base
+            await proc.fs.setattr(await proc.fs.resolve(path), Attrs(size=new))
+        except OSError as error:
+            proc.complain(f"cannot open {quote(word)} for writing: {reason(error)}")
+            status = 1
+    return status
+
+
+COMMANDS = [
+    Command(
+        "touch",
+        touch,
+        TouchOptions,
+        summary="Update the modification times of each FILE to the current time.",
+        ignored=("-f",),
+    ),
+    Command(
+        "truncate",
+        truncate,
+        TruncateOptions,
+        summary="Shrink or extend the size of each FILE to the specified size.",
+        usage="OPTION... FILE...",
+    ),
+]
