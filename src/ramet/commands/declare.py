@@ -18,115 +18,58 @@ from __future__ import annotations
 import dataclasses
 import errno
 import functools
-import re
-import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ramet.commands.help_pages import VERSION, help_text, version_text
+from ramet.commands.option_fields import (
+    NoOptions,
+    Spec,
+    UsageError,
+    choose,
+    count,
+    flag,
+    mixed,
+    optional,
+    ordered,
+    several,
+    value,
+)
+from ramet.commands.quoting import PLAIN_MESSAGES, TYPOGRAPHIC, quote, shown, typographic
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Exec, Proc
 
-VERSION = "0.1.0"
-
-
-class UsageError(Exception):
-    """The command line is wrong; `message` is what follows `name: ` on stderr."""
-
-    def __init__(self, message: str, status: int | None = None, hint: bool = True) -> None:
-        super().__init__(message)
-        self.message, self.status, self.hint = message, status, hint
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """One option: its spellings, what it takes and what it stores."""
-
-    names: tuple[str, ...]
-    takes: str  # "none", "required", "optional"
-    store: str  # "const", "value", "append", "count", "refuse", "ignore"
-    const: object = None
-    metavar: str = "ARG"
-    help: str = ""
-    convert: Callable[[str], object] | None = None
-    choices: tuple[str, ...] = ()
-    digits: bool = False  # `-5` is this option with the value 5
-    dest: str = ""
-
-
-def flag(*names: str, help: str = "", const: object = True, default: object = False) -> Any:
-    """A switch; with `const` and `default` it may store something else than True."""
-    return _field(default, Spec(names, "none", "const", const=const, help=help))
-
-
-def choose(table: Mapping[str, object], *, default: object = None, help: Mapping[str, str] | str = "") -> Any:
-    """Several switches that set one field, last one wins: `{"-d --delete": "d", "-t": "t"}`."""
-    specs = [
-        Spec(tuple(k.split()), "none", "const", const=v, help=help if isinstance(help, str) else help.get(k, ""))
-        for k, v in table.items()
-    ]
-    return _field(default, *specs)
-
-
-def count(*names: str, help: str = "") -> Any:
-    """How often a switch was given."""
-    return _field(0, Spec(names, "none", "count", help=help))
-
-
-def value(
-    *names: str,
-    metavar: str = "ARG",
-    default: object = None,
-    convert: Callable[[str], object] | None = None,
-    choices: Sequence[str] = (),
-    digits: bool = False,
-    help: str = "",
-) -> Any:
-    """An option with an argument; `choices` may be abbreviated; `convert` raises ValueError or UsageError."""
-    spec = Spec(
-        names, "required", "value", metavar=metavar, help=help, convert=convert, choices=tuple(choices), digits=digits
-    )
-    return _field(default, spec)
-
-
-def optional(
-    *names: str,
-    metavar: str = "ARG",
-    const: object,
-    default: object = None,
-    choices: Sequence[str] = (),
-    help: str = "",
-) -> Any:
-    """An option whose argument may be left out (`--color[=WHEN]`, `-i[SUFFIX]`); `const` is stored then."""
-    spec = Spec(names, "optional", "value", const=const, metavar=metavar, help=help, choices=tuple(choices))
-    return _field(default, spec)
-
-
-def several(*names: str, metavar: str = "ARG", convert: Callable[[str], object] | None = None, help: str = "") -> Any:
-    """An option that may be repeated; the field is a tuple of all its arguments."""
-    return _field((), Spec(names, "required", "append", metavar=metavar, help=help, convert=convert))
-
-
-def mixed(*fields: Any, default: object) -> Any:
-    """One field set by several declarations, last one wins: `mixed(flag("-v", const="a"), value("-w"), default="")`."""
-    specs = [spec for part in fields for spec in part.metadata["specs"]]
-    return _field(default, *specs)
-
-
-def ordered() -> Any:
-    """A field that receives options and operands in order as `(field name, value)` pairs; an operand has no name."""
-    return field(default=(), metadata={"ordered": True})
-
-
-def _field(default: object, *specs: Spec) -> Any:
-    return field(default=default, metadata={"specs": specs})
-
-
-@dataclass(frozen=True, slots=True)
-class NoOptions:
-    """For commands that take operands only."""
-
+__all__ = [
+    "LITERAL_HELP",
+    "PREFIXED_HINT",
+    "TYPOGRAPHIC",
+    "VERSION",
+    "Body",
+    "Command",
+    "NoOptions",
+    "Spec",
+    "Table",
+    "UsageError",
+    "choose",
+    "complain",
+    "count",
+    "flag",
+    "help_text",
+    "mixed",
+    "optional",
+    "ordered",
+    "parse",
+    "quote",
+    "several",
+    "shown",
+    "table_of",
+    "typographic",
+    "unexpected",
+    "value",
+    "version_text",
+]
 
 Body = Callable[[Proc, Any, list[str]], Awaitable[int]]
 
@@ -199,106 +142,6 @@ LITERAL_HELP = frozenset({"echo", "test", "[", "true", "false", ":"})
 """Commands for which `--help` is an operand like any other (as the shell's builtins of these names have it)."""
 
 
-TYPOGRAPHIC = frozenset(
-    [
-        "[",
-        "b2sum",
-        "base32",
-        "base64",
-        "basename",
-        "basenc",
-        "cat",
-        "chgrp",
-        "chmod",
-        "chown",
-        "cksum",
-        "comm",
-        "csplit",
-        "cut",
-        "date",
-        "dd",
-        "df",
-        "dirname",
-        "du",
-        "expand",
-        "expr",
-        "factor",
-        "find",
-        "fmt",
-        "fold",
-        "head",
-        "id",
-        "install",
-        "join",
-        "link",
-        "ln",
-        "logname",
-        "ls",
-        "md5sum",
-        "mkdir",
-        "mktemp",
-        "nice",
-        "nl",
-        "nproc",
-        "numfmt",
-        "od",
-        "paste",
-        "pathchk",
-        "pr",
-        "printf",
-        "readlink",
-        "realpath",
-        "rmdir",
-        "seq",
-        "sha1sum",
-        "sha224sum",
-        "sha256sum",
-        "sha384sum",
-        "sha512sum",
-        "shred",
-        "shuf",
-        "sleep",
-        "sort",
-        "split",
-        "stat",
-        "sum",
-        "sync",
-        "tac",
-        "tail",
-        "tee",
-        "test",
-        "timeout",
-        "touch",
-        "tr",
-        "truncate",
-        "tsort",
-        "tty",
-        "uname",
-        "unexpand",
-        "uniq",
-        "unlink",
-        "wc",
-        "whoami",
-        "xargs",
-        "yes",
-    ]
-)
-"""Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
-_PLAIN = re.compile(
-    r"unrecognized option|invalid option|options? |range-endpoints|target |leading |cannot |failed "
-    r"|invalid output address|extra operand .* not allowed"
-)
-
-
-def typographic(proc: Proc, message: str) -> str:
-    """A message about an argument with the quotes of the locale: curly in UTF-8, straight elsewhere."""
-    env = proc.env
-    locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
-    if "utf" not in locale.lower() or "'" not in message:
-        return message
-    return re.sub(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'", "\u2018\\1\u2019", message)
-
-
 PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
 """Commands whose originals put their name before the hint as well."""
 
@@ -314,47 +157,13 @@ def unexpected(proc: Proc, error: OSError) -> int:
 
 def complain(proc: Proc, command: Command, error: UsageError) -> int:
     message = error.message
-    if command.name in TYPOGRAPHIC and not _PLAIN.match(message):
+    if command.name in TYPOGRAPHIC and not PLAIN_MESSAGES.match(message):
         message = typographic(proc, message)
     proc.complain(message)
     if error.hint:
         lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
         proc.stderr.write(encode(f"{lead}Try '{proc.argv[0]} --help' for more information.\n"))
     return command.bad_usage if error.status is None else error.status
-
-
-def quote(text: str) -> str:
-    """A word in GNU's quotes, shell-escaped where it has characters that would mislead."""
-    if not any(c == "'" or c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in text):
-        return f"'{text}'"
-    if "'" in text and not any(c < " " or c in '\x7f"$`\\!' or "\ud800" <= c <= "\udfff" for c in text):
-        return f'"{text}"'
-    out: list[str] = ["'"]
-    escaped = False
-    for c in text:
-        odd = c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"
-        if odd != escaped:
-            out.append("'$'" if odd else "''")
-            escaped = odd
-        if odd:
-            out.append(_ESCAPES.get(c) or f"\\{encode(c)[0]:03o}")
-        else:
-            out.append("'\\''" if c == "'" else c)
-    return "".join(out) + "'"
-
-
-_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
-_SPECIAL = frozenset(" !\"$&'()*;<=>[^`|\\?\x7f")
-
-
-def shown(text: str) -> str:
-    """A file name as GNU prints it in messages: quoted only where a shell would need quotes."""
-    if text and text[0] not in "#~" and text not in ("{", "}") and _SPECIAL.isdisjoint(text) and text.isprintable():
-        return text
-    return quote(text)
-
-
-# ------------------------------------------------------------------------------------------------------ parsing
 
 
 @dataclass(frozen=True)
@@ -550,55 +359,6 @@ def _listed(choices: tuple[str, ...]) -> list[str]:
         if choice == group[0]:
             rows.append(", ".join(f"'{word}'" for word in group))
     return rows
-
-
-# --------------------------------------------------------------------------------------------- what people read
-
-
-def help_text(command: Command) -> str:
-    """The `--help` of a command, made from its declaration."""
-    lines = [f"Usage: {command.name} {command.usage}", command.summary]
-    if command.details:
-        lines += ["", textwrap.dedent(command.details).strip()]
-    rows = list(_option_rows(command))
-    if rows:
-        lines.append("")
-        width = min(28, max(len(left) for left, _ in rows) + 2)
-        for left, right in rows:
-            wrapped = textwrap.wrap(right, 79 - width) or [""]
-            if len(left) + 2 > width:
-                lines.append(left)
-            else:
-                lines.append(left.ljust(width) + wrapped.pop(0))
-            lines += [" " * width + text for text in wrapped]
-    if command.examples:
-        lines += ["", "Examples:"]
-        for text, meaning in command.examples:
-            lines.append(f"  {text.ljust(34)} {meaning}".rstrip())
-    return "\n".join(lines) + "\n"
-
-
-def _option_rows(command: Command) -> Iterable[tuple[str, str]]:
-    if command.raw:
-        return
-    for spec in command.table.specs:
-        short = [n for n in spec.names if not n.startswith("--")]
-        long = [n for n in spec.names if n.startswith("--")]
-        argument = "" if spec.takes == "none" else spec.metavar
-        if argument:
-            attached = f"[={argument}]" if spec.takes == "optional" else f"={argument}"
-            long = [f"{n}{attached}" for n in long]
-            if short and not long:
-                short[-1] += f"[{argument}]" if spec.takes == "optional" else f" {argument}"
-        left = "  " + ", ".join(short + long) if short else "      " + ", ".join(long)
-        text = f"(not supported) {spec.help}" if spec.store == "refuse" else spec.help
-        yield left, text
-    yield "      --help", "display this help and exit"
-    yield "      --version", "output version information and exit"
-
-
-def version_text(command: Command) -> str:
-    return f"{command.name} (ramet) {VERSION}\n"
 
 
 def table_of(*groups: Iterable[Command]) -> dict[str, Exec]:

@@ -1,0 +1,63 @@
+"""Words of the user in messages: quoted as GNU quotes them, in the locale's quotes where the original does so."""
+
+from __future__ import annotations
+
+import re
+
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+TYPOGRAPHIC = frozenset((
+    "[", "b2sum", "base32", "base64", "basename", "basenc", "cat", "chgrp", "chmod", "chown", "cksum", "comm", "csplit",
+    "cut", "date", "dd", "df", "dirname", "du", "expand", "expr", "factor", "find", "fmt", "fold", "head", "id",
+    "install", "join", "link", "ln", "logname", "ls", "md5sum", "mkdir", "mktemp", "nice", "nl", "nproc", "numfmt",
+    "od", "paste", "pathchk", "pr", "printf", "readlink", "realpath", "rmdir", "seq", "sha1sum", "sha224sum",
+    "sha256sum", "sha384sum", "sha512sum", "shred", "shuf", "sleep", "sort", "split", "stat", "sum", "sync", "tac",
+    "tail", "tee", "test", "timeout", "touch", "tr", "truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink",
+    "wc", "whoami", "xargs", "yes",
+))  # fmt: skip
+"""Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
+PLAIN_MESSAGES = re.compile(
+    r"unrecognized option|invalid option|options? |range-endpoints|target |leading |cannot |failed "
+    r"|invalid output address|extra operand .* not allowed"
+)
+
+
+def typographic(proc: Proc, message: str) -> str:
+    """A message about an argument with the quotes of the locale: curly in UTF-8, straight elsewhere."""
+    env = proc.env
+    locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
+    if "utf" not in locale.lower() or "'" not in message:
+        return message
+    return re.sub(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'", "\u2018\\1\u2019", message)
+
+
+def quote(text: str) -> str:
+    """A word in GNU's quotes, shell-escaped where it has characters that would mislead."""
+    if not any(c == "'" or c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in text):
+        return f"'{text}'"
+    if "'" in text and not any(c < " " or c in '\x7f"$`\\!' or "\ud800" <= c <= "\udfff" for c in text):
+        return f'"{text}"'
+    out: list[str] = ["'"]
+    escaped = False
+    for c in text:
+        odd = c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"
+        if odd != escaped:
+            out.append("'$'" if odd else "''")
+            escaped = odd
+        if odd:
+            out.append(_ESCAPES.get(c) or f"\\{encode(c)[0]:03o}")
+        else:
+            out.append("'\\''" if c == "'" else c)
+    return "".join(out) + "'"
+
+
+_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+_SPECIAL = frozenset(" !\"$&'()*;<=>[^`|\\?\x7f")
+
+
+def shown(text: str) -> str:
+    """A file name as GNU prints it in messages: quoted only where a shell would need quotes."""
+    if text and text[0] not in "#~" and text not in ("{", "}") and _SPECIAL.isdisjoint(text) and text.isprintable():
+        return text
+    return quote(text)
