@@ -473,6 +473,21 @@ def test_persist_is_portable() -> None:
     in_session(use, manifest)
 
 
+def test_an_unchanged_workspace_is_not_packed_again() -> None:
+    async def use(session: Any) -> None:
+        await put(session, "a", b"1")
+        first = (await session.persist_workspace()).read()
+        packed = session._inner._live.packed
+        assert (await session.persist_workspace()).read() == first
+        assert session._inner._live.packed is packed
+        await put(session, "a", b"2")
+        assert (await session.persist_workspace()).read() != first
+        session._inner.register_persist_workspace_skip_path("a")
+        assert await content_of(session) == {}
+
+    in_session(use)
+
+
 def test_archives_go_both_ways_between_us_and_unix_local() -> None:
     async def run() -> None:
         ours, theirs = await RametSandboxClient().create(), await UnixLocalSandboxClient().create()

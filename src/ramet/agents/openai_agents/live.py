@@ -9,9 +9,12 @@ from typing import Any
 
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
-from ramet.core.paths import Path, parse
+from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.workspace.mounts import MountForm, MountMode
 from ramet.workspace.workspace import Workspace
+
+MAX_PACKED = 64 << 20
+"""Bytes of an archive that is worth keeping in memory."""
 
 
 @dataclass
@@ -23,6 +26,18 @@ class Live:
     workspace: Workspace
     busy: set[int] = field(default_factory=set)
     """Numbers of the shell sessions that run now."""
+    packed: tuple[tuple[bytes, ...], bytes] | None = None
+    """The last archive and what it was made of: a workspace that has not changed is not packed again."""
+
+    def packed_key(self, skip: list[str]) -> tuple[bytes, ...] | None:
+        """What an archive of the tree depends on, apart from times; None when other mounts lie below the root."""
+        if any(prefix != self.root and prefix.under(self.root) for prefix in self.workspace.fs.mounts):
+            return None
+        return (self.files.digest(ROOT), *map(encode, sorted(skip)))
+
+    def keep_packed(self, key: tuple[bytes, ...] | None, archive: bytes) -> None:
+        if key is not None and len(archive) <= MAX_PACKED:
+            self.packed = (key, archive)
 
     def take_number(self) -> int:
         """The lowest number that no running command has, so that names do not grow without end."""

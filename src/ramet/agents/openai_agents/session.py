@@ -387,13 +387,17 @@ class RametSandboxSession(BaseSandboxSession):
     async def persist_workspace(self) -> io.IOBase:
         live = self._here()
         skip = [path.as_posix() for path in self._persist_workspace_skip_relpaths()]
+        await live.workspace.sync()
+        key = live.packed_key(skip)
+        if key is not None and live.packed is not None and live.packed[0] == key:
+            return io.BytesIO(live.packed[1])
         try:
-            await live.workspace.sync()
             archive, left_out = await pack(live.workspace.fs, live.root, skip)
         except OSError as error:
             raise WorkspaceArchiveReadError(path=HostPath(live.root), cause=error) from error
         if left_out:
             logger.warning("Links that lead out of the workspace are not in its snapshot: %s", ", ".join(left_out))
+        live.keep_packed(key, archive.getvalue())
         return archive
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
