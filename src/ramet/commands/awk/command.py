@@ -212,8 +212,9 @@ COMMANDS = [
             ("awk '{print $2}' file", "the second column"),
             ("awk -F, '$3 > 5 {s += $3} END {print s}' f.csv", "sum what is over five"),
         ),
-        ignored=("-O --optimize", "-s --no-optimize", "-r --re-interval", "-S --sandbox", "-n --non-decimal-data"),
+        ignored=("-O --optimize", "-s --no-optimize", "-r --re-interval", "-n --non-decimal-data"),
         refused={
+            "-S --sandbox": "the programs of a workspace are confined already; use its policy to narrow them",
             "-i --include=": "join the files with several -f options",
             "-l --load=": "extensions are not supported",
         },
