@@ -332,6 +332,10 @@ def test_errors_are_the_sdks_own() -> None:
                 await act()
         await session.mkdir("d")
         await session.mkdir("x/y", parents=True)
+        await session.exec("ln -s loop loop")
+        with pytest.raises(WorkspaceArchiveReadError):
+            await session.read(Path("loop"))
+        await session.rm("loop")
 
     in_session(use)
 
@@ -376,7 +380,8 @@ def test_moving_comparing_and_creating() -> None:
         assert not await session.same_file("a", "nope")
         await session.mv("a", "b")
         assert await get(session, "b") == b"1"
-        for source, destination in (("d", "e"), ("b", "d"), ("nope", "x")):
+        await session.exec("ln -s loop loop")
+        for source, destination in (("d", "e"), ("b", "d"), ("nope", "x"), ("b", "loop/x")):
             with pytest.raises(ExecNonZeroError):
                 await session.mv(source, destination)
         await session._write_new_file(Path("new/f"), io.BytesIO(b"n"))

@@ -323,14 +323,23 @@ class RametSandboxSession(BaseSandboxSession):
         command = ("rm", *(("-rf",) if recursive else ()), "--", str(path))
         self._refuse_user(user, command)
         try:
-            await self._reach(path, for_write=True)  # a link that leads outside is refused, not removed
             found = await self._reach(path, for_write=True, entry=True)
+            if not await self._is_loop(found):
+                await self._reach(path, for_write=True)  # a link that leads outside is refused, not removed
             await self._remove(found, recursive)
         except FileNotFoundError as error:
             if not recursive:
                 _fail(command, f"rm: cannot remove '{path}'", error)
         except OSError as error:
             raise WorkspaceArchiveWriteError(path=HostPath(path), cause=error) from error
+
+    async def _is_loop(self, found: Path) -> bool:
+        """Whether this is a link that leads nowhere but to itself."""
+        try:
+            await real_path(self._fs, found)
+        except OSError as error:
+            return error.errno == errno.ELOOP
+        return False
 
     async def _remove(self, found: Path, recursive: bool) -> None:
         if not recursive:
@@ -353,9 +362,9 @@ class RametSandboxSession(BaseSandboxSession):
     async def mv(self, source: AnyPath, destination: AnyPath, *, user: AnyUser = None) -> None:
         command = ("mv", "-f", "--", str(source), str(destination))
         self._refuse_user(user, command)
-        src = await self._reach(source, for_write=True, entry=True)
-        dst = await self._reach(destination, for_write=True, entry=True)
         try:
+            src = await self._reach(source, for_write=True, entry=True)
+            dst = await self._reach(destination, for_write=True, entry=True)
             if (await self._fs.stat(src)).kind not in (Kind.FILE, Kind.LINK):
                 raise fail(errno.EINVAL, src, "Move source must be a regular file or symlink")
             await self._fs.rename(src, dst)
@@ -367,8 +376,8 @@ class RametSandboxSession(BaseSandboxSession):
     ) -> bool:
         command = ("test", str(left), "-ef", str(right))
         self._refuse_user(user, command)
-        found = [await self._reach(path, entry=not follow_symlinks) for path in (left, right)]
         try:
+            found = [await self._reach(path, entry=not follow_symlinks) for path in (left, right)]
             stats = [await self._fs.stat(path) for path in found]
         except (FileNotFoundError, NotADirectoryError):
             return False
