@@ -58,7 +58,7 @@ def test_two_attempts_merge_when_they_do_not_meet() -> None:
         assert result.ok and result.revision is not None and len(result.revision.parents) == 2
         async with store.open("main") as ws:
             probe = "head -1 /src/n; tail -1 /src/n; cat /src/new /docs/d; ls /; stat -c %a /src/a"
-            assert (await ws.execute(probe)).text == "one\nnine\nnew\nd\nmore\ndocs\nsrc\n755\n"
+            assert (await ws.execute(probe)).text == "one\nnine\nnew\nd\nmore\ndocs\nhome\nsrc\ntmp\n755\n"
         assert store["main"].merge("attempt").revision is not None, "merging again changes nothing"
         assert store.verify().ok
 

@@ -189,6 +189,25 @@ def test_too_much_output_is_loud() -> None:
     asyncio.run(act())
 
 
+def test_wrong_calls_fail_before_anything_runs() -> None:
+    ws = Workspace()
+    for arguments in ({"command": b"echo"}, {"command": None}, {"command": "cat", "stdin": 5}, {"command": "", "timeout": "x"},
+                      {"command": "", "timeout": -1}, {"command": "", "env": {"A": 5}}):  # fmt: skip
+        with pytest.raises(TypeError):
+            ws.execute(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(RametError, match="cannot be an environment variable"):
+        ws.execute("", env={"1x": "y"})
+    assert len(ws.history) == 0
+
+    async def act() -> None:
+        for cwd, why in (("/no", "No such file or directory"), ("/f", "Not a directory")):
+            await ws.execute("echo > /f")
+            result = await ws.execute("echo ran", cwd=cwd)
+            assert (result.exit_code, result.text, result.error_text) == (1, "", f"bash: cd: {cwd}: {why}\n")
+
+    asyncio.run(act())
+
+
 def test_results_can_be_checked() -> None:
     async def act() -> None:
         ws = Workspace()
@@ -204,7 +223,7 @@ def test_dispatch_obeys_modes_and_is_recorded() -> None:
         ws = Workspace({"/ro": (RAMResource(), MountMode.READ)})
         await ws.dispatch("write", "/f", b"x")
         assert await ws.dispatch("read", "/f") == b"x"
-        assert [name for name, _ in await ws.dispatch("scan", "/")] == ["f", "ro"]
+        assert [name for name, _ in await ws.dispatch("scan", "/")] == ["f", "home", "ro", "tmp"]
         with pytest.raises(OSError, match="Read-only"):
             await ws.dispatch("write", "/ro/f", b"x")
         with pytest.raises(RametError, match="unknown operation"):
@@ -254,7 +273,7 @@ def test_mounting_and_unmounting_at_run_time() -> None:
         ws, extra = Workspace(), RAMResource()
         ws.mount("/x/y", extra)
         await ws.execute("echo deep > /x/y/f")
-        assert (await ws.execute("ls /x; cat /x/y/f; ls /")).text == "y\ndeep\nx\n"
+        assert (await ws.execute("ls /x; cat /x/y/f; ls /")).text == "y\ndeep\nhome\ntmp\nx\n"
         assert await ws.unmount("/x/y") is extra
         assert (await ws.execute("ls /x")).exit_code == 2
         with pytest.raises(RametError):
@@ -272,7 +291,7 @@ def test_the_workspace_has_a_home_and_a_tmp() -> None:
             "cd; pwd; echo $HOME $USER $UID; whoami; echo x > ~/f; cat /home/user/f; mktemp -d /tmp/a.XXXX | cut -c1-7"
         )
         assert (await ws.execute(text)).text == "/home/user\n/home/user user 1000\nuser\nx\n/tmp/a.\n"
-        assert (await ws.execute("ls /")).text == ""
+        assert (await ws.execute("ls /; find / -type f | sort | head -1")).text == "home\ntmp\n/home/user/f\n"
 
     asyncio.run(act())
 

@@ -50,7 +50,7 @@ def test_the_observer_is_files() -> None:
         assert [json.loads(row)["exit_code"] for row in rows] == [0, 1]
         assert (await ws.execute("grep -c '' /.sessions/agent-1/commands.jsonl")).text == "2\n"
         assert "Read-only" in (await ws.execute("echo x > /.sessions/agent-1/commands.jsonl")).error_text
-        assert (await ws.execute("ls /; find / -name '*.jsonl'")).text == ""
+        assert (await ws.execute("ls /; find / -name '*.jsonl'")).text == "home\ntmp\n"
 
     asyncio.run(act())
 
@@ -74,6 +74,7 @@ def test_no_secret_is_seen_anywhere(tmp_path: object) -> None:
         ws = Workspace({"/d": DiskResource(f"{tmp_path}/root")}, secrets={"API_TOKEN": SECRET})
         assert (await ws.execute("echo $API_TOKEN")).text == f"{SECRET}\n", "the command itself may use it"
         await ws.execute(f"echo using {SECRET} >&2; x=$API_TOKEN; f() {{ echo {SECRET}; }}; alias a='{SECRET}'")
+        await ws.execute("echo http://me:hunter22@host/x")
         await ws.execute(f"cat /{SECRET}; touch /{SECRET}; rm /{SECRET}")
         await ws.execute("trap 'curl -H $API_TOKEN' EXIT; declare -A m=([k]=$API_TOKEN); arr=($API_TOKEN)")
         await ws.execute("sleep 5 & true $API_TOKEN & wait %2")
@@ -82,7 +83,7 @@ def test_no_secret_is_seen_anywhere(tmp_path: object) -> None:
         buffer = io.BytesIO()
         ws.snapshot(buffer)
         seen.append(buffer.getvalue().decode("latin-1"))
-        assert all(SECRET not in text for text in seen)
+        assert all(SECRET not in text and "hunter22" not in text for text in seen)
         buffer.seek(0)
         again = Workspace.load(buffer)
         assert again.restored.problems == [
@@ -184,9 +185,9 @@ def test_policy_hides() -> None:
         for path in ("/keys/id", "/open/f", "/notes.txt"):
             await ws.fs.write(_p(path), b"x")
         assert (await ws.execute("ls /; find / -type f | sort; cat /keys/id 2>&1; echo /k*")).text == (
-            "notes.txt\nopen\n/notes.txt\n/open/f\ncat: /keys/id: No such file or directory\n/k*\n"
+            "home\nnotes.txt\nopen\ntmp\n/notes.txt\n/open/f\ncat: /keys/id: No such file or directory\n/k*\n"
         )
-        assert (await ws.execute("ls /", agent_id="guest")).text == "open\n"
+        assert (await ws.execute("ls /", agent_id="guest")).text == "home\nopen\ntmp\n"
 
     asyncio.run(act())
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ramet.core.errors import LimitExceeded, RametError
+from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
 from ramet.core.streams import IteratorReader, Reader
@@ -46,6 +46,23 @@ class Call:
     cancel: asyncio.Event | None
 
 
+def check_arguments(command: object, stdin: object, env: Mapping[str, str] | None, timeout: object) -> None:
+    """Wrong calls fail here, before anything runs or is recorded."""
+    if not isinstance(command, str):
+        raise TypeError(f"a command is text, not {type(command).__name__}")
+    if stdin is not None and not isinstance(stdin, str | bytes | Reader) and not hasattr(stdin, "__aiter__"):
+        raise TypeError(f"stdin is bytes, text or an asynchronous iterator, not {type(stdin).__name__}")
+    for name, value in (env or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"environment variable {name!r} must be text")
+        if not (name.isidentifier() and name.isascii()) or "\0" in value:
+            raise RametError(
+                "invalid_argument", f"{name!r} cannot be an environment variable", "use letters and digits"
+            )
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0):
+        raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
+
+
 async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
     if ws.closed:
         raise RametError("closed", "the workspace is closed", "make a new one, or load a snapshot")
@@ -55,6 +72,13 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         started = clock()
         session.fs.start(call.agent_id)
         outcome = _Outcome()
+        refusal = await _unusable(session, call)
+        if refusal:
+            channels.stderr.write(encode(refusal))
+            outcome.exit_code = 1
+            result = _result(call, channels, outcome, clock() - started)
+            ws.history.add(_record(ws, call, result, outcome, started, clock()))
+            return result
         try:
             with _only_for_this_call(session, call):
                 await _with_cancel(_run(call, channels, outcome), call.cancel)
@@ -78,6 +102,19 @@ async def estimate_call(ws: Workspace, call: Call, channels: Channels) -> IOResu
         lines = "".join(line + "\n" for line in failure.lines("bash: "))
         return IOResult(stderr=encode(lines), exit_code=2)
     return IOResult(stdout=encode(f"{estimate}\n"), estimate=estimate)
+
+
+async def _unusable(session: Session, call: Call) -> str:
+    """Why the call's working directory cannot be one, as `cd` would say it; empty when it can."""
+    if call.cwd is None:
+        return ""
+    try:
+        if (await session.fs.stat(call.cwd, follow=True)).is_dir:
+            return ""
+        why = "Not a directory"
+    except OSError as error:
+        why = reason(error)
+    return f"bash: cd: {call.cwd}: {why}\n"
 
 
 @dataclass

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from ramet.core.paths import decode, encode
 
 REDACTED: Final = "<REDACTED>"
+_USERINFO: Final = re.compile(rb"(://)[^/\s:@'\"]*:[^/\s@'\"]+@")
+"""A password in a URL is a secret that nobody declared."""
 SHORTEST: Final = 4
 """Shorter values are not scrubbed from texts: they would match by accident everywhere. Their variables still are."""
 
@@ -47,13 +50,15 @@ class Secrets:
         self._raw = tuple(sorted(raw, key=len, reverse=True))  # a value inside another one must not hide it
 
     def scrub(self, data: bytes) -> bytes:
+        if b"://" in data:
+            data = _USERINFO.sub(rb"\1" + REDACTED.encode() + b"@", data)
         for raw in self._raw:
             if raw in data:
                 data = data.replace(raw, REDACTED.encode())
         return data
 
     def scrub_text(self, text: str) -> str:
-        return decode(self.scrub(encode(text))) if self._raw else text
+        return decode(self.scrub(encode(text))) if self._raw or "://" in text else text
 
     def scrub_env(self, env: Mapping[str, str]) -> dict[str, str]:
         """An environment for recording: secret names lose their value, other values the secrets inside them."""

@@ -14,6 +14,7 @@ atomically; nothing of a tar is believed before it was checked, and nothing in i
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import json
@@ -122,6 +123,8 @@ def write_tar(target: Target, bundle: Bundle, compress: str | None = None) -> No
 
 def _write_path(path: str, bundle: Bundle, compress: str | None) -> None:
     folder, name = os.path.split(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "no directory to write the snapshot to", path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(temporary, "xb", buffering=0) as file:

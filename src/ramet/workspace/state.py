@@ -44,6 +44,10 @@ def to_state_dict(ws: Workspace, *, content: bool = True) -> dict[str, Any]:
     """
     left_out: list[str] = []
     mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)] if content else []
+    for session in ws.list_sessions():
+        opened = sorted(number for number in session.state.fds if number > 2)
+        if opened and content:
+            left_out.append(f"session {session.session_id}: open descriptors {', '.join(map(str, opened))}")
     return {
         "format": FORMAT,
         "version": VERSION,

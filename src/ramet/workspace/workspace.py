@@ -34,7 +34,7 @@ from ramet.workspace.history import History, ObserverResource
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
 from ramet.workspace.registry import CommandRegistry, UserCommand
-from ramet.workspace.run import Call, estimate_call, run_call
+from ramet.workspace.run import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.secrets import Secrets
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Session, SessionManager
 from ramet.workspace.session_fs import SessionFS
@@ -162,7 +162,7 @@ class Workspace:
                 patience=mount.patience,
             ),
         )
-        self._vfs.mount(mount.prefix, stack, listed=not mount.scratch)
+        self._vfs.mount(mount.prefix, stack)
         self._mounts[mount.prefix] = mount
 
     # -------------------------------------------------------------------------------------------- sessions
@@ -252,6 +252,7 @@ class Workspace:
         """
         if native:
             raise RametError("unsupported", "no native runtime is available", "leave native out, or pass native=False")
+        check_arguments(command, stdin, env, timeout)
         bounds = limits or self.settings.limits
         if timeout is not None:
             bounds = bounds.with_(wall_time=timeout)

@@ -47,6 +47,10 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
     except (AwkError, MatchTimeout) as error:
         proc.complain(str(error))
         return error.status if isinstance(error, AwkError) else 2
+    except (NextRecord, NextFile) as wrong:
+        word = "next" if isinstance(wrong, NextRecord) else "nextfile"
+        proc.complain(f"cmd. line:1: error: `{word}' used in BEGIN or END action")
+        return 1
     except RecursionError:
         proc.complain("fatal: function calls are nested too deeply")
         return 2

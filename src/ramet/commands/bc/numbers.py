@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from typing import NamedTuple
+
+# Python refuses to print integers of more than 4300 digits unless told otherwise; bc is for such numbers.
+sys.set_int_max_str_digits(max(sys.get_int_max_str_digits(), 1_000_000))
 
 
 class Trouble(Exception):

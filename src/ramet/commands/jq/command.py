@@ -21,7 +21,7 @@ from ramet.commands.jq.functions import tostream
 from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
-from ramet.commands.jq.values import Break, CompileError, JqError, Json
+from ramet.commands.jq.values import UNFIT, Break, CompileError, JqError, Json, as_error
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
@@ -446,9 +446,9 @@ class Session:
                 count += 1
                 if not count & 255:
                     await self.breathe()
-        except JqError as error:
+        except (JqError, *UNFIT) as error:
             await self.flush()
-            self.report(error.value)
+            self.report(as_error(error).value)
         except Break:
             await self.flush()
             self.report("break")

@@ -8,7 +8,7 @@ from typing import Any
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.paths import index
 from ramet.commands.jq.scopes import Env, Run, Scope, Scoped
-from ramet.commands.jq.values import Break, CompileError, JqError, Json, fail, kind, truthy
+from ramet.commands.jq.values import UNFIT, Break, CompileError, JqError, Json, as_error, fail, kind, truthy
 
 
 class Flow(Scoped):
@@ -53,8 +53,8 @@ class Flow(Scoped):
                     result = next(results)
                 except StopIteration:
                     return
-                except JqError as error:
-                    caught = error
+                except (JqError, *UNFIT) as error:
+                    caught = as_error(error)
                     break
                 yield result
             if caught.value.__class__ is dict and "__jq" in caught.value:

@@ -21,6 +21,14 @@ class JqError(Exception):
         self.value = value
 
 
+UNFIT = (TypeError, ValueError, OverflowError, IndexError, KeyError, AttributeError)
+"""What Python says when a builtin meets a value that it does not fit; to the program it is an error like any other."""
+
+
+def as_error(error: Exception) -> JqError:
+    return error if isinstance(error, JqError) else JqError(f"the input does not fit here ({error})")
+
+
 class Break(Exception):
     """`break $label` on its way to its label."""
 

@@ -19,7 +19,7 @@ from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Process
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.traps import Leave, exit_trap
+from ramet.shell.interp.traps import Leave, deliver, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Simple
@@ -73,6 +73,10 @@ async def _run_shell(sh: Session, run: Run) -> int:
             sh.status = report(sh, error)
         except Leave as leave:
             sh.status = settle(sh, leave.result)
+        if sh.pending:
+            flow = await deliver(sh)  # a signal that came with the last command
+            if flow:
+                sh.status = settle(sh, flow)
         if sh.traps:
             await exit_trap(sh)
         return sh.status
