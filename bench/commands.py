@@ -56,8 +56,10 @@ def make_data(folder: Path) -> None:
     words = ["checkout", "cart", "login", "search", "item", "help"]
     line = "10.0.{}.{} {} [15/Nov/2026:10:{:02d}:{:02d}] GET /{}/{} HTTP/1.1 {}\n"
     block = "".join(
-        line.format(rng.randrange(256), rng.randrange(256), rng.randrange(100_000), rng.randrange(60),
-                    rng.randrange(60), rng.choice(words), rng.randrange(1000), rng.choice([200, 200, 200, 404, 500, 503]))
+        line.format(
+            rng.randrange(256), rng.randrange(256), rng.randrange(100_000), rng.randrange(60), rng.randrange(60),
+            rng.choice(words), rng.randrange(1000), rng.choice([200, 200, 200, 404, 500, 503]),
+        )
         for _ in range(50_000)
     )  # fmt: skip
     repeats = SIZE // len(block) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -191,10 +192,17 @@ def test_too_much_output_is_loud() -> None:
 
 def test_wrong_calls_fail_before_anything_runs() -> None:
     ws = Workspace()
-    for arguments in ({"command": b"echo"}, {"command": None}, {"command": "cat", "stdin": 5}, {"command": "", "timeout": "x"},
-                      {"command": "", "timeout": -1}, {"command": "", "env": {"A": 5}}):  # fmt: skip
+    wrong: list[dict[str, Any]] = [
+        {"command": b"echo"},
+        {"command": None},
+        {"command": "cat", "stdin": 5},
+        {"command": "", "timeout": "x"},
+        {"command": "", "timeout": -1},
+        {"command": "", "env": {"A": 5}},
+    ]
+    for arguments in wrong:
         with pytest.raises(TypeError):
-            ws.execute(**arguments)  # type: ignore[arg-type]
+            ws.execute(**arguments)
     with pytest.raises(RametError, match="cannot be an environment variable"):
         ws.execute("", env={"1x": "y"})
     assert len(ws.history) == 0

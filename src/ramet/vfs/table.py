@@ -80,7 +80,11 @@ class VFS(Whole):
             if prefix != ROOT:
                 head = "/" + prefix.parts[0]
                 self._heads.setdefault(head, []).append((prefix, prefix + "/", self._mounts[prefix]))
-        self._quick = {r: extension(r, Quick) for r in self._mounts.values()}  # type: ignore[type-abstract]
+        known = self._quick
+        self._quick = {
+            r: known[r] if r in known else extension(r, Quick)  # type: ignore[type-abstract]
+            for r in self._mounts.values()
+        }
         self._points = {}
         for prefix in self._mounts:
             while prefix != ROOT:
