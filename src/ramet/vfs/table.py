@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
 
 from ramet.core import ops, paths
 from ramet.core.errors import Unsupported, fail
@@ -80,11 +81,7 @@ class VFS(Whole):
             if prefix != ROOT:
                 head = "/" + prefix.parts[0]
                 self._heads.setdefault(head, []).append((prefix, prefix + "/", self._mounts[prefix]))
-        known = self._quick
-        self._quick = {
-            r: known[r] if r in known else extension(r, Quick)  # type: ignore[type-abstract]
-            for r in self._mounts.values()
-        }
+        self._quick = {resource: _quick(resource) for resource in self._mounts.values()}
         self._points = {}
         for prefix in self._mounts:
             while prefix != ROOT:
@@ -486,3 +483,14 @@ def _named(error: OSError, path: Path) -> OSError:
     """The same error about the path that the caller asked for, not the one inside a mount."""
     error.filename = path
     return error
+
+
+def _quick(resource: Resource) -> Quick | None:
+    """The resource itself where it answers at once; by attribute, since a mount must not cost a protocol check."""
+    found: Any = resource
+    while not hasattr(found, "kinds_now"):
+        if not getattr(found, "transparent", False):
+            return None
+        found = found.inner
+    quick: Quick = found
+    return quick
