@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramet.core.paths import ROOT, Path, common_ancestor, decode, encode, parse
+from ramet.core.paths import ROOT, Path, decode, encode, parse
 
 SEGMENTS = st.lists(st.sampled_from(["a", "b", ".", "..", "", "...", ".x", "ü"]), max_size=6)
 
@@ -65,8 +65,3 @@ def test_below_and_onto_are_inverse(a: list[str], b: list[str]) -> None:
 @given(st.binary())
 def test_any_bytes_survive_as_text(raw: bytes) -> None:
     assert encode(decode(raw)) == raw
-
-
-def test_common_ancestor() -> None:
-    assert common_ancestor(parse("/a/b/c"), parse("/a/b/d")) == "/a/b"
-    assert common_ancestor(parse("/a"), parse("/b")) == "/"

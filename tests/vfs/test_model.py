@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
@@ -161,16 +161,24 @@ class DiskMachine(TreeMachine):
 
 
 class MountsMachine(TreeMachine):
-    """A VFS whose mounts nest: `/a` and `/a/b` are resources of their own."""
+    """A VFS with mounts at random places, also where nothing leads to them; they nest."""
 
-    points = (parse("/a/b"), parse("/a"), ROOT)
+    mounts: tuple[Path, ...] = (ROOT,)
 
-    def make(self) -> Resource:
-        self.model = {"/a": None, "/a/b": None}
-        return VFS({prefix: RAMResource() for prefix in self.points})
+    @initialize(where=st.sets(PATHS, max_size=4))
+    def mount(self, where: set[Path]) -> None:
+        self.mounts = tuple(sorted({ROOT, *where}, key=len, reverse=True))
+        ways: set[Path] = set()
+        for path in where:
+            while path != ROOT:
+                ways.add(path)
+                path = path.parent
+        self.points = tuple(ways)
+        self.model = dict.fromkeys(ways)
+        self.fs = VFS({prefix: RAMResource() for prefix in self.mounts})
 
     def _mount(self, path: Path) -> Path:
-        return next(prefix for prefix in self.points if path.under(prefix))
+        return next(prefix for prefix in self.mounts if path.under(prefix))
 
     def crossing(self, src: Path, dst: Path) -> bool:
         return self._mount(src) != self._mount(dst)

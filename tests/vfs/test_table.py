@@ -111,6 +111,31 @@ def test_moving_between_mounts_is_exdev_and_copying_streams() -> None:
     run(act())
 
 
+def test_what_leads_to_a_mount_is_a_directory_like_any_other() -> None:
+    async def act() -> None:
+        fs = VFS(
+            {
+                ROOT: RAMResource(),
+                P("/a/b/c"): RAMResource(),
+                P("/ro"): ReadOnly(RAMResource()),
+                P("/ro/x/y"): RAMResource(),
+            }
+        )
+        await fs.write(P("/a/f"), b"1")
+        await fs.mkdir(P("/a/b/d"))
+        await fs.write(P("/a/b/s"), ops.one_block(b"2"))
+        await (await fs.open(P("/a/b/o"), WRITE)).close()
+        await fs.rename(P("/a/f"), P("/a/b/g"))
+        await fs.copy(P("/a/b/g"), P("/a/h"))
+        await fs.link(P("/a/h"), P("/a/i"))
+        assert sorted([n async for n, _ in fs.scan(P("/a/b"))]) == ["c", "d", "g", "o", "s"]
+        assert sorted([n async for n, _ in fs.scan(P("/a"))]) == ["b", "h", "i"]
+        with refused(errno.EROFS):
+            await fs.mkdir(P("/ro/x/new"))
+
+    run(act())
+
+
 def test_mount_points_are_fixed() -> None:
     async def act() -> None:
         fs = VFS({ROOT: RAMResource(), P("/a/b/c"): RAMResource()})

@@ -11,6 +11,7 @@ from ramet.commands.declare import Command, UsageError, flag, optional, quote, s
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
+from ramet.core.signals import NAMES
 
 # ---------------------------------------------------------------------------------------------------------- env
 
@@ -232,45 +233,7 @@ def duration(text: str, words: str = "invalid time interval") -> float:
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
 
 
-SIGNALS = {
-    name: number
-    for number, name in enumerate(
-        [
-            "HUP",
-            "INT",
-            "QUIT",
-            "ILL",
-            "TRAP",
-            "ABRT",
-            "BUS",
-            "FPE",
-            "KILL",
-            "USR1",
-            "SEGV",
-            "USR2",
-            "PIPE",
-            "ALRM",
-            "TERM",
-            "STKFLT",
-            "CHLD",
-            "CONT",
-            "STOP",
-            "TSTP",
-            "TTIN",
-            "TTOU",
-            "URG",
-            "XCPU",
-            "XFSZ",
-            "VTALRM",
-            "PROF",
-            "WINCH",
-            "POLL",
-            "PWR",
-            "SYS",
-        ],
-        1,
-    )
-}
+SIGNALS = {"POLL" if name == "IO" else name: number for number, name in enumerate(NAMES) if number}
 
 
 def signal_number(text: str) -> int | None:

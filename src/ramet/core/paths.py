@@ -97,13 +97,3 @@ def encode(text: str) -> bytes:
 def decode(raw: bytes) -> str:
     """Text for any bytes, reversible by `encode`."""
     return raw.decode("utf-8", "surrogateescape")
-
-
-def common_ancestor(a: Path, b: Path) -> Path:
-    """The deepest path that both lie under."""
-    shared: list[str] = []
-    for left, right in zip(a.parts, b.parts, strict=False):
-        if left != right:
-            break
-        shared.append(left)
-    return Path("/" + "/".join(shared))

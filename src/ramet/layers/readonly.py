@@ -11,10 +11,8 @@ from ramet.core.stat import Attrs, Stat
 from ramet.layers.forward import Forward
 
 
-class ReadOnly(Forward):
-    @property
-    def caps(self) -> Cap:
-        return self.inner.caps & (Cap.RANGES | Cap.VERSIONS | Cap.LOCAL | Cap.DIRS)
+class Immutable:
+    """The mutations of a tree that has none."""
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
@@ -38,6 +36,12 @@ class ReadOnly(Forward):
 
     async def link(self, src: Path, dst: Path) -> None:
         raise fail(errno.EROFS, dst)
+
+
+class ReadOnly(Immutable, Forward):
+    @property
+    def caps(self) -> Cap:
+        return self.inner.caps & (Cap.RANGES | Cap.VERSIONS | Cap.LOCAL | Cap.DIRS)
 
     def open(self, path: Path, *, write: bool) -> Handle:
         if write:

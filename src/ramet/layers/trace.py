@@ -169,7 +169,6 @@ class _TracedHandle:
 
     def close(self) -> None:
         self._handle.close()
-        if self._clock is not None:
-            verb = "write" if self._written else "read"
-            self._record(Operation(verb, self._path, self._read, self._written, self._clock() - self._start))
-            self._read = self._written = 0
+        verb = "write" if self._written else "read"
+        self._record(Operation(verb, self._path, self._read, self._written, self._clock() - self._start))
+        self._read = self._written = 0

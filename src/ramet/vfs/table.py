@@ -37,6 +37,8 @@ class VFS(Whole):
         """Mounts by the first segment of their prefix, the longest first: most paths meet none."""
         self._quick: dict[Resource, Quick | None] = {}
         self._points: dict[Path, set[str]] = {}
+        self._ways: set[Path] = set()
+        """Directories that may exist only because a mount lies below them."""
         self._dirty: dict[RemoteStream, Path] = {}
         self._unlisted: set[Path] = set()
         for prefix, resource in mounts.items():
@@ -87,6 +89,7 @@ class VFS(Whole):
             while prefix != ROOT:
                 self._points.setdefault(prefix.parent, set()).add(prefix.name)
                 prefix = prefix.parent
+        self._ways = self._points.keys() - self._mounts.keys() - {ROOT}
 
     def _is_listed(self, point: Path) -> bool:
         """Whether a listing shows this mount point, or way to one."""
@@ -260,6 +263,7 @@ class VFS(Whole):
         if self._dirty:
             await self._flush(path)
         self._refuse_point(path, errno.EEXIST if how in (How.CREATE, How.LINK) else errno.EISDIR)
+        await self._make_way(path)
         if isinstance(data, bytes):
             resource, inner, _ = self.locate(path)
             try:
@@ -272,6 +276,7 @@ class VFS(Whole):
         if how not in (How.CREATE, How.LINK):
             target = await self._last_target(target)
         self._refuse_point(target, errno.EISDIR)
+        await self._make_way(target)
         resource, inner, _ = self.locate(target)
         try:
             return await resource.write(inner, data, how, at=at, if_version=if_version)
@@ -288,6 +293,7 @@ class VFS(Whole):
 
     async def mkdir(self, path: Path) -> None:
         self._refuse_point(path, errno.EEXIST)
+        await self._make_way(path)
         await self._at(path, lambda resource, inner: resource.mkdir(inner))
 
     async def remove(self, path: Path) -> None:
@@ -318,6 +324,7 @@ class VFS(Whole):
         dst_resource, dst_inner = await self._place(dst)
         if src_resource is not dst_resource:
             raise fail(errno.EXDEV, src)
+        await self._make_way(dst)
         try:
             await src_resource.rename(src_inner, dst_inner)
         except OSError as error:
@@ -327,6 +334,7 @@ class VFS(Whole):
         """One file's content and mode, server side within a mount, streaming between mounts."""
         if self._dirty:
             await self._flush_all()
+        await self._make_way(dst)
         src_resource, src_inner, _ = self.locate(src)
         dst_resource, dst_inner, _ = self.locate(dst)
         if src_resource is dst_resource and dst not in self._points:
@@ -367,6 +375,7 @@ class VFS(Whole):
         power = extension(src_resource, HardLinks)  # type: ignore[type-abstract]
         if power is None:
             raise fail(errno.EPERM, src)
+        await self._make_way(dst)
         try:
             await power.link(src_inner, dst_inner)
         except OSError as error:
@@ -387,6 +396,7 @@ class VFS(Whole):
         if isinstance(resource, DevResource):
             return resource.stream(inner)
         if stat is None:
+            await self._make_way(target)
             await resource.write(inner, b"", How.CREATE)
         elif stat.kind is Kind.DIR:
             if how & Open.WRITE or how & Open.READ:
@@ -468,6 +478,12 @@ class VFS(Whole):
         """Where the name itself lives: parents resolved, the last component as it is."""
         resource, inner, _ = self.locate(await self._canonical(path))
         return resource, inner
+
+    async def _make_way(self, path: Path) -> None:
+        """Something is about to be made at `path`: the way to a mount that it lies in becomes a real directory."""
+        if self._ways and path.parent in self._ways:
+            resource, inner, _ = self.locate(path.parent)
+            await ops.make_dirs(resource, inner)
 
     def _refuse_point(self, path: Path, number: int) -> None:
         if path in self._mounts or path in self._points:

@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, decode
-from ramet.core.resource import Cap, Data, How
-from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.resource import Cap
+from ramet.core.stat import Kind, Stat
+from ramet.layers.readonly import Immutable
 
 HEAD_BYTES: Final = 4096
 """Bytes of stdout and stderr that a record keeps."""
@@ -126,7 +127,7 @@ class History:
         self.next_number = other.next_number
 
 
-class ObserverResource:
+class ObserverResource(Immutable):
     """`/.sessions/<id>/{commands,operations}.jsonl`: the history as files, rendered when they are read."""
 
     caps = Cap.READ | Cap.LOCAL
@@ -170,26 +171,6 @@ class ObserverResource:
         text = b"".join(rows)[start:stop]
         if text:
             yield text
-
-    async def write(
-        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
-    ) -> Stat:
-        raise fail(errno.EROFS, path)
-
-    async def mkdir(self, path: Path) -> None:
-        raise fail(errno.EROFS, path)
-
-    async def remove(self, path: Path) -> None:
-        raise fail(errno.EROFS, path)
-
-    async def rename(self, src: Path, dst: Path) -> None:
-        raise fail(errno.EROFS, src)
-
-    async def copy(self, src: Path, dst: Path) -> None:
-        raise fail(errno.EROFS, dst)
-
-    async def setattr(self, path: Path, attrs: Attrs) -> None:
-        raise fail(errno.EROFS, path)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -4,40 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-NAMES: Final = [
-    "EXIT",
-    "HUP",
-    "INT",
-    "QUIT",
-    "ILL",
-    "TRAP",
-    "ABRT",
-    "BUS",
-    "FPE",
-    "KILL",
-    "USR1",
-    "SEGV",
-    "USR2",
-    "PIPE",
-    "ALRM",
-    "TERM",
-    "STKFLT",
-    "CHLD",
-    "CONT",
-    "STOP",
-    "TSTP",
-    "TTIN",
-    "TTOU",
-    "URG",
-    "XCPU",
-    "XFSZ",
-    "VTALRM",
-    "PROF",
-    "WINCH",
-    "IO",
-    "PWR",
-    "SYS",
-]
+from ramet.core.signals import NAMES as NAMES
+
 NUMBERS: Final = {name: number for number, name in enumerate(NAMES)}
 PSEUDO: Final = ("DEBUG", "ERR", "RETURN")
 IGNORED_BY_DEFAULT: Final = frozenset((17, 18, 23, 28))
