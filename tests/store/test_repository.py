@@ -19,6 +19,7 @@ from ramet.store.checkout import checkout
 from ramet.store.chunking import MAXIMUM, MINIMUM, chunks
 from ramet.store.commit import StatCache, commit_directory
 from ramet.store.ids import EMPTY_CHUNK, TreeId, chunk_id, tree_id
+from ramet.store.logs import ObjectLog
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Refs, holder_is_gone, holder_name
@@ -217,7 +218,7 @@ class Clock:
 
 def test_a_lease_keeps_others_out_until_it_ends(objects: Objects) -> None:
     clock = Clock()
-    refs, others = Refs(objects, clock), Refs(objects, clock)
+    refs, others = Refs(ObjectLog(objects), clock), Refs(ObjectLog(objects), clock)
     refs.create("w", None)
     mine = refs.acquire("w", "far/1/2/a", ttl=60)
     with pytest.raises(RametError) as caught:
@@ -244,14 +245,14 @@ def test_a_dead_process_of_this_machine_is_taken_over_at_once(objects: Objects) 
     script = "from ramet.store.refs import holder_name; print(holder_name())"
     dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
     assert holder_is_gone(dead) and not holder_is_gone(holder_name())
-    refs = Refs(objects)
+    refs = Refs(ObjectLog(objects))
     refs.create("w", None)
     refs.acquire("w", dead, ttl=3600)
     refs.acquire("w", holder_name())
 
 
 def test_heads_move_only_from_where_they_were_seen(objects: Objects) -> None:
-    refs, others = Refs(objects), Refs(objects)
+    refs, others = Refs(ObjectLog(objects)), Refs(ObjectLog(objects))
     refs.create("w", None)
     seen = refs.last("w")
     others.move("w", others.last("w"), head=None, kind="commit")
@@ -263,5 +264,5 @@ def test_heads_move_only_from_where_they_were_seen(objects: Objects) -> None:
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "x" * 200, "sp ace"])
 def test_names_that_cannot_be(objects: Objects, name: str) -> None:
     with pytest.raises(RametError) as caught:
-        Refs(objects).create(name, None)
+        Refs(ObjectLog(objects)).create(name, None)
     assert caught.value.code == "invalid_argument"

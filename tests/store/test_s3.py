@@ -12,6 +12,7 @@ from obstore.store import S3Store
 from tests.servers import S3Server, seaweed
 
 from ramet import RametError, Store
+from ramet.store.logs import ObjectLog
 from ramet.store.objects import MemoryObjects, Objects, ObstoreObjects, prove_create
 from ramet.store.refs import Refs
 
@@ -79,7 +80,7 @@ def test_ten_thousand_files_are_few_requests(objects: ObstoreObjects) -> None:
 
 
 def test_two_writers_cannot_both_move_a_head(objects: ObstoreObjects) -> None:
-    one, two = Refs(objects), Refs(objects)
+    one, two = Refs(ObjectLog(objects)), Refs(ObjectLog(objects))
     one.create("w", None)
     seen = two.last("w")
     one.move("w", one.last("w"), head=None, kind="commit")

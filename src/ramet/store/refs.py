@@ -2,7 +2,8 @@
 
     refs/<workspace>/<20-digit number>     {"head", "fence", "holder", "expires", "kind", ...}
 
-Appending is create-if-absent of the next number: an atomic compare-and-swap on a disk, on S3 and in memory alike. The
+Appending the next number succeeds for one writer only (`Log`): an atomic compare-and-swap on a disk, on S3, in memory
+and in PostgreSQL alike. The
 head and the lease live in the same log, so whoever takes a lease over moves the log on, and a writer that wakes up late
 fails its next append: it cannot overwrite anything, and it learns that its fence is not the current one.
 """
@@ -17,11 +18,11 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from ramet.core.errors import RametError
 from ramet.store.ids import RevisionId
-from ramet.store.objects import Objects
+from ramet.store.logs import Log
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 TTL: Final = 60.0
@@ -50,8 +51,15 @@ class Entry:
         return json.dumps(plain, sort_keys=True).encode()
 
 
-def _decode(number: int, data: bytes) -> Entry:
-    plain = json.loads(data)
+def decode(number: int, data: bytes) -> Entry:
+    """An entry from its bytes; `store_corrupt` when they are not one."""
+    try:
+        return _decode(number, json.loads(data))
+    except (ValueError, KeyError, TypeError):
+        raise RametError("store_corrupt", f"entry {number} of a log is damaged", "run verify, then repair") from None
+
+
+def _decode(number: int, plain: dict[str, Any]) -> Entry:
     head = plain["head"]
     return Entry(
         number,
@@ -90,32 +98,42 @@ def holder_is_gone(holder: str) -> bool:
 class Refs:
     """The logs of all workspaces of a store."""
 
-    def __init__(self, objects: Objects, clock: Callable[[], float] = time.time) -> None:
-        self._objects, self._clock = objects, clock
+    def __init__(self, log: Log, clock: Callable[[], float] = time.time) -> None:
+        self._log, self._clock = log, clock
         self._last: dict[str, Entry] = {}
 
     def names(self) -> list[str]:
         """Workspaces that exist, sorted."""
-        found = {key.split("/")[1] for key in self._objects.list("refs/")}
-        return sorted(name for name in found if not self.last(name).deleted)
+        return [name for name in self._log.names() if not self.last(name).deleted]
 
     def last(self, name: str) -> Entry:
         """What holds now; `workspace_not_found` when there is no such log."""
         known = self._last.get(name)
-        after = "" if known is None else _key(name, known.number)
-        newest = None
-        for key in self._objects.list(f"refs/{name}/", after):
-            newest = key
+        newest = self._log.newest(name, 0 if known is None else known.number)
         if newest is not None:
-            known = _decode(int(newest.rpartition("/")[2]), self._objects.get(newest))
-            self._last[name] = known
+            known = self._last[name] = decode(*newest)
         if known is None:
             raise not_found(name)
         return known
 
+    def living(self, name: str) -> Entry:
+        """What holds now; `workspace_not_found` also when the workspace was removed."""
+        entry = self.last(name)
+        if entry.deleted:
+            raise not_found(name)
+        return entry
+
+    def all_names(self) -> list[str]:
+        """Also workspaces that were removed."""
+        return self._log.names()
+
+    def raw(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """The entries of a log as they lie there."""
+        return self._log.entries(name)
+
     def history(self, name: str) -> Iterator[Entry]:
-        for key in self._objects.list(f"refs/{name}/"):
-            yield _decode(int(key.rpartition("/")[2]), self._objects.get(key))
+        for number, data in self._log.entries(name):
+            yield decode(number, data)
 
     def create(self, name: str, head: RevisionId | None) -> Entry:
         if not NAME.fullmatch(name):
@@ -137,7 +155,7 @@ class Refs:
         return entry
 
     def _append(self, name: str, entry: Entry) -> bool:
-        if self._objects.create(_key(name, entry.number), entry.encode()):
+        if self._log.append(name, entry.number, entry.encode()):
             self._last[name] = entry
             return True
         return False
@@ -154,6 +172,14 @@ class Refs:
                 {"holder": now.holder},
             )  # fmt: skip
         raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "read it again and repeat")
+
+    def mend(self, name: str, number: int, head: RevisionId | None, fence: int) -> Entry:
+        """Say what holds from now on, after an entry that cannot be understood or a head that is lost."""
+        self._last.pop(name, None)
+        entry = Entry(number, head, fence, kind="repair", time=self._clock())
+        if not self._append(name, entry):
+            raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "run repair again")
+        return entry
 
     # --------------------------------------------------------------------------------------------- leases
 
@@ -212,10 +238,6 @@ class Refs:
         entry = replace(now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True)
         if not self._append(name, entry):
             raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "try again")
-
-
-def _key(name: str, number: int) -> str:
-    return f"refs/{name}/{number:020d}"
 
 
 def not_found(name: str) -> RametError:

@@ -6,38 +6,35 @@ lock.
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
+from ramet.core.progress import Progress, silent
 from ramet.store import trees
+from ramet.store.address import parse_address, split_steps
+from ramet.store.checking import Report, verify
 from ramet.store.checkout import Receipt, checkout
 from ramet.store.diff import Difference, compare
-from ramet.store.ids import SIZE, ChunkId, RevisionId, TreeId, chunk_id, revision_id, tree_id
+from ramet.store.graph import newest_first
+from ramet.store.ids import ChunkId, RevisionId, TreeId, chunk_id, revision_id
 from ramet.store.lazy import LazyTree
+from ramet.store.logs import Log, ObjectLog
 from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
-from ramet.store.objects import Objects, open_objects, prove_create
+from ramet.store.objects import DirectoryObjects, Objects, open_objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
-from ramet.store.refs import Entry, Refs
+from ramet.store.refs import Entry, Refs, holder_name
 from ramet.store.revisions import MountState, Revision, decode
+from ramet.store.tags import Tag, Tags
+from ramet.store.walking import content, find_node, no_such_path
 
-
-@dataclass
-class Report:
-    """What `verify` found. `damaged` names objects, `affected` the revisions that need them."""
-
-    objects: int = 0
-    packs: int = 0
-    revisions: int = 0
-    damaged: list[str] = field(default_factory=list)
-    affected: list[str] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        return not self.damaged and not self.affected
+HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 
 
 @dataclass(frozen=True)
@@ -53,16 +50,45 @@ class MergeResult:
 
 
 class Repository:
-    """A store at a path, in memory, or on an object store: `Repository("s3://bucket/prefix")`."""
+    """A store at a path, in memory, or on an object store: `Repository("s3://bucket/prefix")`.
 
-    def __init__(self, where: str | Objects, *, clock: Callable[[], float] = time.time, **options: Any) -> None:
+    `refs="postgresql://..."` keeps refs, leases and tags in PostgreSQL, under `refs_name` (the store's address if that
+    is left out), for servers that ignore the condition of create-if-absent.
+    """
+
+    def __init__(
+        self,
+        where: str | Objects,
+        *,
+        clock: Callable[[], float] = time.time,
+        refs: str | None = None,
+        refs_name: str | None = None,
+        **options: Any,
+    ) -> None:
         self.objects: Objects = open_objects(where, **options) if isinstance(where, str) else where
         self.clock = clock
-        self.refs = Refs(self.objects, clock)
+        heads, tags = self._logs(where, refs, refs_name)
+        self.refs, self.tags = Refs(heads, clock), Tags(tags, clock)
         self.packs = PackReader(self.objects)
         self.packs.refresh()
         self._revisions: dict[RevisionId, Revision] = {}
-        self._proved = False
+        self._proved = refs is not None
+
+    def _logs(self, where: str | Objects, refs: str | None, refs_name: str | None) -> tuple[Log, Log]:
+        if refs is None:
+            return ObjectLog(self.objects, "refs"), ObjectLog(self.objects, "tags")
+        from ramet.store.postgres import PostgresLog, Server, is_postgres
+
+        if not is_postgres(refs):
+            raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
+        if refs_name is None and isinstance(self.objects, DirectoryObjects):
+            refs_name = os.path.realpath(self.objects.root)
+        elif refs_name is None and isinstance(where, str):
+            refs_name = where.rstrip("/")
+        if refs_name is None:
+            raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
+        server = Server(refs)
+        return PostgresLog(server, refs_name, "refs"), PostgresLog(server, refs_name, "tags")
 
     def prove(self) -> None:
         """Make sure, once, that this store can be written safely."""
@@ -75,7 +101,13 @@ class Repository:
     def create(self, name: str) -> None:
         """A new, empty workspace."""
         self.prove()
-        self.refs.create(name, None)
+        self._begin(name, None)
+
+    def _begin(self, name: str, head: RevisionId | None) -> Entry:
+        entry = self.refs.create(name, head)
+        if entry.number > 1:
+            self.tags.clear(name)  # those of a workspace that had this name and was removed
+        return entry
 
     def ls(self) -> list[str]:
         return self.refs.names()
@@ -83,6 +115,16 @@ class Repository:
     def rm(self, name: str) -> None:
         """Forget a workspace. Its revisions stay until they are collected."""
         self.refs.delete(name)
+        self.tags.clear(name)
+
+    def roots(self) -> Iterator[tuple[str, RevisionId]]:
+        """Everything that must be kept: heads and tags of the workspaces that exist, by the name that keeps it."""
+        for name in self.ls():
+            head = self.refs.last(name).head
+            if head is not None:
+                yield name, head
+            for tag in self.tags.of(name):
+                yield f"{name}@{tag.name}", tag.target
 
     # -------------------------------------------------------------------------------------------- revisions
 
@@ -101,47 +143,75 @@ class Repository:
         return known
 
     def head(self, name: str) -> Revision | None:
-        head = self._living(name).head
+        head = self.refs.living(name).head
         return None if head is None else self.read_revision(head)
 
-    def _living(self, name: str) -> Entry:
-        entry = self.refs.last(name)
-        if entry.deleted:
-            raise RametError("workspace_not_found", f"no workspace {name!r}", "see `ls` for the names")
-        return entry
-
     def log(self, name: str) -> list[Revision]:
-        """The revisions of a workspace and what they came from, newest first."""
-        found: list[Revision] = []
-        seen: set[RevisionId] = set()
-        head = self._living(name).head
-        pending = [] if head is None else [head]
-        while pending:
-            identity = pending.pop(0)
-            if identity in seen:
-                continue
-            seen.add(identity)
-            revision = self.read_revision(identity)
-            found.append(revision)
-            pending.extend(revision.parents)
-        return found
+        """The revisions of a workspace and what they came from, newest first, children before their parents."""
+        head = self.refs.living(name).head
+        return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
 
     def find(self, name: str, spec: str | None = None) -> Revision:
-        """A revision of a history: None or `HEAD`, its name (`proj-x-3`), its number, or the start of its id."""
-        if spec is None or spec == "HEAD":
+        """A revision of a history.
+
+        `spec` is None or `head`, a tag, a revision's name (`proj-x-3`) or number, or the start of its id, each
+        followed by steps if wanted: `head~2` is two revisions back, `head^2` the other side of a merge.
+        """
+        base, steps = split_steps(spec or "head")
+        found = self._find(name, base)
+        for sign, number in steps:
+            for at in [0] * number if sign == "~" else [number - 1]:
+                if not 0 <= at < len(found.parents):
+                    raise RametError("revision_not_found", f"{spec!r} goes beyond the history of {name!r}", "see `log`")
+                found = self.read_revision(found.parents[at])
+        return found
+
+    def _find(self, name: str, spec: str) -> Revision:
+        if spec.lower() == "head" or not spec:
             head = self.head(name)
             if head is None:
                 raise RametError("revision_not_committed", f"workspace {name!r} has no revision yet", "commit first")
             return head
-        matches = [
-            r for r in self.log(name) if spec in (r.name, str(r.seq)) and (spec == r.name or r.workspace == name)
-        ]
-        if not matches and len(spec) >= 6:
-            matches = [r for r in self.log(name) if r.id.hex().startswith(spec)]
+        self.refs.living(name)
+        tag = self.tags.find(name, spec)
+        if tag is not None:
+            return self.read_revision(tag.target)
+        history = self.log(name)
+        matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
+        if not matches and HEX.fullmatch(spec):
+            matches = [r for r in history if r.id.hex().startswith(spec)]
+            if not matches and len(spec) >= 6 and any(self.objects.list(f"revisions/{spec}")):
+                raise RametError(
+                    "revision_workspace_mismatch", f"revision {spec!r} is not in the history of {name!r}",
+                    "name the workspace that it belongs to",
+                )  # fmt: skip
         if len(matches) != 1:
-            code = "revision_not_found"
-            raise RametError(code, f"no revision {spec!r} in workspace {name!r}", "see `log` for what there is")
+            why = "no revision" if not matches else "more than one revision"
+            raise RametError("revision_not_found", f"{why} {spec!r} in workspace {name!r}", "see `log`")
         return matches[0]
+
+    def resolve(self, address: str) -> Revision:
+        """The revision that `NAME` or `NAME@REV` stands for."""
+        found = parse_address(address)
+        return self.find(found.name, found.revision)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Entry]:
+        """Be the writer of a workspace for one change of its head; `workspace_busy` while another one is."""
+        self.prove()
+        entry = self.refs.acquire(name, holder_name())
+        try:
+            yield entry
+        finally:
+            self.refs.release(name, entry)
+
+    def tag(
+        self, name: str, tag: str, spec: str | None = None, *, message: str = "", author: str = "", force: bool = False
+    ) -> Tag:
+        """Name a revision so that it can be found and is kept."""
+        self.prove()
+        target = self.find(name, spec)
+        return self.tags.create(name, tag, target.id, message=message, author=author, force=force)
 
     def commit(self, name: str, seen: Entry, revision: Revision, kind: str = "commit") -> Entry:
         """Record a revision whose trees are durable, and move the head to it."""
@@ -157,59 +227,76 @@ class Repository:
         source = self.find(name, spec)
         revision = replace(
             source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
-            time=self.clock(), message=f"fork of {source.name}", diff=None,
+            time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
         )  # fmt: skip
         encoded = revision.encode()
         self.objects.put(f"revisions/{revision.id.hex()}", encoded)
-        self.refs.create(new_name, revision.id)
+        self._begin(new_name, revision.id)
         return revision
 
     def revert(self, name: str, spec: str, message: str = "") -> Revision:
         """A new tip with the content of a past revision. History is never rewritten."""
-        self.prove()
         target = self.find(name, spec)
-        entry = self._living(name)
-        head = self.head(name)
-        assert head is not None
-        revision = replace(
-            target, workspace=name, seq=head.seq + 1, parents=(head.id,), lineage=f"revert:{target.name}",
-            time=self.clock(), message=message or f"revert to {target.name}", diff=None,
-        )  # fmt: skip
-        self.commit(name, entry, revision, "revert")
+        with self.writing(name) as entry:
+            head = self.find(name)
+            revision = replace(
+                target, workspace=name, seq=head.seq + 1, parents=(head.id,), lineage=f"revert:{target.name}",
+                time=self.clock(), message=message or f"revert to {target.name}", diff=None, ops=None,
+            )  # fmt: skip
+            self.commit(name, entry, revision, "revert")
         return revision
 
-    def revert_paths(self, name: str, spec: str, paths: list[str]) -> Revision:
+    def revert_paths(self, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
         """A new tip in which these paths are what they were in a past revision; everything else stays."""
-        self.prove()
-        target, head, entry = self.find(name, spec), self.find(name), self._living(name)
-        writer = self.writer()
-        drafts = Drafts(self.packs.read, writer)
-        mounts = list(head.mounts)
-        for number, mount in enumerate(mounts):
-            top = mount.prefix.rstrip("/")
-            inside = [path[len(top) :] for path in paths if path.startswith(top + "/")]
-            past = next((m.tree for m in target.mounts if m.prefix == mount.prefix), None)
-            if inside and mount.tree is not None:
-                tree: TreeId = mount.tree
-                for path in inside:
-                    tree = graft(drafts, tree, past, path.strip("/").split("/"))
-                mounts[number] = replace(mount, tree=tree)
-        writer.finish()
-        revision = replace(
-            head, seq=head.seq + 1, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}",
-            time=self.clock(), message=f"revert {', '.join(paths)} to {target.name}", diff=None,
-        )  # fmt: skip
-        self.commit(name, entry, revision, "revert")
+        target = self.find(name, spec)
+        with self.writing(name) as entry:
+            head = self.find(name)
+            writer = self.writer()
+            drafts = Drafts(self.packs.read, writer)
+            mounts = list(head.mounts)
+            for number, mount in enumerate(mounts):
+                top = mount.prefix.rstrip("/")
+                inside = [path[len(top) :] for path in paths if path.startswith(top + "/")]
+                past = next((m.tree for m in target.mounts if m.prefix == mount.prefix), None)
+                if inside and mount.tree is not None:
+                    tree: TreeId = mount.tree
+                    for path in inside:
+                        tree = graft(drafts, tree, past, path.strip("/").split("/"))
+                    mounts[number] = replace(mount, tree=tree)
+            writer.finish()
+            revision = replace(
+                head, seq=head.seq + 1, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}",
+                time=self.clock(), message=message or f"revert {', '.join(paths)} to {target.name}", diff=None,
+                ops=None,
+            )  # fmt: skip
+            self.commit(name, entry, revision, "revert")
         return revision
 
     def merge(self, name: str, other: str, message: str = "") -> MergeResult:
-        """Bring the head of another workspace into this one: a revision with two parents, or the conflicts."""
-        self.prove()
-        entry, ours, theirs = self._living(name), self.find(name), self.find(other)
-        base = self.common_ancestor(ours, theirs)
-        if base is not None and base.id == theirs.id:
-            return MergeResult(ours)
-        writer = self.writer()
+        """Bring another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
+        theirs = self.resolve(other)
+        with self.writing(name) as entry:
+            ours = self.find(name)
+            base = self.common_ancestor(ours, theirs)
+            if base is not None and base.id == theirs.id:
+                return MergeResult(ours)
+            writer = self.writer()
+            mounts, conflicts = self._merged(writer, base, ours, theirs)
+            if conflicts:
+                writer.abandon()
+                return MergeResult(None, tuple(conflicts))
+            writer.finish()
+            revision = replace(
+                ours, seq=ours.seq + 1, parents=(ours.id, theirs.id), mounts=tuple(mounts),
+                lineage=f"merge:{theirs.name}", time=self.clock(), message=message or f"merge {theirs.name}",
+                diff=None, ops=None,
+            )  # fmt: skip
+            self.commit(name, entry, revision, "merge")
+        return MergeResult(revision)
+
+    def _merged(
+        self, writer: PackWriter, base: Revision | None, ours: Revision, theirs: Revision
+    ) -> tuple[list[MountState], list[MergeConflict]]:
         mounts: list[MountState] = []
         conflicts: list[MergeConflict] = []
         old = {m.prefix: m.tree for m in base.mounts} if base is not None else {}
@@ -224,30 +311,19 @@ class Repository:
                 tree = merged.tree
             mounts.append(replace(mount, tree=tree))
         mounts.extend(yours.values())
-        if conflicts:
-            writer.abandon()
-            return MergeResult(None, tuple(conflicts))
-        writer.finish()
-        revision = replace(
-            ours, seq=ours.seq + 1, parents=(ours.id, theirs.id), mounts=tuple(mounts), lineage=f"merge:{theirs.name}",
-            time=self.clock(), message=message or f"merge {theirs.name}", diff=None,
-        )  # fmt: skip
-        self.commit(name, entry, revision, "merge")
-        return MergeResult(revision)
+        return mounts, conflicts
 
     def common_ancestor(self, one: Revision, other: Revision) -> Revision | None:
-        """The newest revision that both come from."""
-        mine = self._ancestors(one)
-        for identity, revision in self._ancestors(other).items():
-            if identity in mine:
-                return revision
-        return None
+        """A revision that both come from and from which no other such revision comes."""
+        mine = self.ancestors(one)
+        return next((r for r in newest_first(self.ancestors(other).values()) if r.id in mine), None)
 
-    def _ancestors(self, start: Revision) -> dict[RevisionId, Revision]:
+    def ancestors(self, start: Revision) -> dict[RevisionId, Revision]:
+        """A revision and everything it comes from."""
         found: dict[RevisionId, Revision] = {}
         pending = [start]
         while pending:
-            revision = pending.pop(0)
+            revision = pending.pop()
             if revision.id not in found:
                 found[revision.id] = revision
                 pending.extend(self.read_revision(parent) for parent in revision.parents)
@@ -269,28 +345,16 @@ class Repository:
 
     def read_file(self, revision: Revision, path: str) -> Iterator[bytes]:
         """The content of a file of a revision."""
-        node = self._node(revision, path)
+        node = self.node(revision, path)
         if node.kind != trees.FILE:
             raise RametError("not_found", f"{path} of {revision.name} is not a file", "see its parent directory")
-        for identity in node.chunks:
-            yield self.packs.read(identity)
+        return content(self.packs.read, node)
 
-    def _node(self, revision: Revision, path: str) -> trees.Node:
-        for mount in sorted(revision.mounts, key=lambda m: len(m.prefix), reverse=True):
-            top = mount.prefix.rstrip("/")
-            if mount.tree is not None and path.startswith(top + "/"):
-                here, rest = mount.tree, path[len(top) + 1 :].split("/")
-                for number, part in enumerate(rest):
-                    wanted = part.encode("utf-8", "surrogateescape")
-                    found = next((n for n in trees.decode(self.packs.read(here)) if n.name == wanted), None)
-                    if found is None:
-                        break
-                    if number == len(rest) - 1:
-                        return found
-                    if found.kind != trees.DIR:
-                        break
-                    here = found.tree
-        raise RametError("not_found", f"{path} is not in {revision.name}", "see `diff` or `show` for what there is")
+    def node(self, revision: Revision, path: str) -> trees.Node:
+        found = find_node(self.packs.read, revision, path)
+        if found is None:
+            raise no_such_path(revision, path)
+        return found
 
     def lazy(self, tree: TreeId) -> RAMResource:
         """A tree as a resource that fetches what is looked at and may be changed without changing the store."""
@@ -310,55 +374,10 @@ class Repository:
 
     # ----------------------------------------------------------------------------------------------- verify
 
-    def verify(self) -> Report:
-        """Read everything and check every digest and reference."""
-        report = Report()
-        self.packs.refresh()
-        bad: set[bytes] = set()
-        for name in self.packs.packs():
-            report.packs += 1
-            for identity in self.packs.index(name).ids():
-                report.objects += 1
-                try:
-                    data = self.packs.read(identity)
-                except RametError:
-                    bad.add(identity)
-                    continue
-                if identity not in (chunk_id(data), tree_id(data)):
-                    bad.add(identity)
-        report.damaged = sorted(identity.hex() for identity in bad)
-        for key in self.objects.list("revisions/"):
-            report.revisions += 1
-            identity = RevisionId(bytes.fromhex(key.rpartition("/")[2]))
-            try:
-                revision = self.read_revision(identity)
-                whole = all(self._reachable(mount, bad) for mount in revision.mounts)
-                whole = whole and (revision.kernel is None or self._has(revision.kernel, bad))
-            except (RametError, ValueError, KeyError):
-                report.damaged.append(identity.hex())
-                continue
-            if not whole:
-                report.affected.append(revision.name)
-        return report
-
-    def _has(self, identity: bytes, bad: set[bytes]) -> bool:
-        return identity not in bad and self.packs.find(identity) is not None
-
-    def _reachable(self, mount: MountState, bad: set[bytes]) -> bool:
-        pending = [] if mount.tree is None else [mount.tree]
-        while pending:
-            tree = pending.pop()
-            if not self._has(tree, bad):
-                return False
-            for node in trees.decode(self.packs.read(tree)):
-                if node.kind == trees.DIR:
-                    pending.append(node.tree)
-                elif node.kind == trees.FILE:
-                    payload = node.payload
-                    for at in range(0, len(payload), SIZE):
-                        if not self._has(payload[at : at + SIZE], bad):
-                            return False
-        return True
+    def verify(self, progress: Progress = silent) -> Report:
+        """Read everything and check every digest and reference; the report says which revisions each damage affects."""
+        self._revisions.clear()
+        return verify(self.objects, self.refs, self.tags, progress)
 
 
 def kernel_chunk(writer: PackWriter, data: bytes) -> ChunkId:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ramet.store.ids import RevisionId, TreeId, revision_id
@@ -22,6 +23,13 @@ class MountState:
     redacted_fields: tuple[str, ...] = ()
     needs_override: bool = False
     scratch: bool = False
+    pin: TreeId | None = None
+    """For a resource whose bytes live elsewhere: a tree of the versions that its paths had."""
+
+    @property
+    def trees(self) -> tuple[TreeId, ...]:
+        """Everything of the store that this mount needs."""
+        return tuple(tree for tree in (self.tree, self.pin) if tree is not None)
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,8 @@ class Revision:
     trace_id: str = ""
     phase: str = "Committed"
     diff: Mapping[str, Any] | None = None
+    ops: Mapping[str, Any] | None = None
+    """Which commands of the history led here: `first` and `last` number, and `writers`: the last one per path."""
 
     @property
     def name(self) -> str:
@@ -58,17 +68,18 @@ class Revision:
                     "prefix": mount.prefix, "type": mount.type, "mode": mount.mode,
                     "tree": None if mount.tree is None else mount.tree.hex(), "config": dict(mount.config),
                     "redacted_fields": list(mount.redacted_fields), "needs_override": mount.needs_override,
-                    "scratch": mount.scratch,
+                    "scratch": mount.scratch, **({} if mount.pin is None else {"pin": mount.pin.hex()}),
                 }
                 for mount in self.mounts
             ],
             "kernel": None if self.kernel is None else self.kernel.hex(),
             "author": self.author, "agent": self.agent, "time": self.time, "message": self.message,
             "trace_id": self.trace_id, "phase": self.phase, "diff": self.diff,
+            **({} if self.ops is None else {"ops": self.ops}),
         }  # fmt: skip
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
-    @property
+    @cached_property
     def id(self) -> RevisionId:
         return revision_id(self.encode())
 
@@ -90,12 +101,14 @@ class Revision:
 
 
 def decode(data: bytes) -> Revision:
+    """A revision from its bytes. Keys that may be absent are absent when empty, so encoding again gives the same id."""
     plain = json.loads(data)
     mounts = tuple(
         MountState(
             prefix=m["prefix"], type=m["type"], mode=m["mode"],
             tree=None if m["tree"] is None else TreeId(bytes.fromhex(m["tree"])), config=m["config"],
             redacted_fields=tuple(m["redacted_fields"]), needs_override=m["needs_override"], scratch=m["scratch"],
+            pin=TreeId(bytes.fromhex(m["pin"])) if "pin" in m else None,
         )
         for m in plain["mounts"]
     )  # fmt: skip
@@ -113,4 +126,5 @@ def decode(data: bytes) -> Revision:
         trace_id=plain["trace_id"],
         phase=plain["phase"],
         diff=plain["diff"],
+        ops=plain.get("ops"),
     )

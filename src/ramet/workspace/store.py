@@ -14,6 +14,7 @@ import asyncio
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ramet.backends.disk import DiskResource
@@ -21,12 +22,13 @@ from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import Resource
+from ramet.store.checking import Report
 from ramet.store.commit import Committed, StatCache, commit_directory, commit_ram
 from ramet.store.diff import Difference, summary
 from ramet.store.objects import Objects
 from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
-from ramet.store.repository import MergeResult, Report, Repository, kernel_chunk
+from ramet.store.repository import MergeResult, Repository, kernel_chunk
 from ramet.store.revisions import MountState, Revision
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.saving import save_resource
@@ -260,7 +262,7 @@ class StoredWorkspace(Workspace):
             message=message, trace_id=trace_id,
         )  # fmt: skip
         if diff:
-            revision = Revision(**{**revision.__dict__, "diff": summary(self.repository.diff(base, revision))})
+            revision = replace(revision, diff=summary(self.repository.diff(base, revision)))
         self.lease = self.repository.commit(self.name, self.lease, revision)
         for tree in settled:
             tree.settle()

@@ -1,0 +1,39 @@
+"""How people name things of a store: `NAME`, `NAME@REV`, `NAME@REV:/path`; REV may end in `~2` or `^2`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ramet.core.errors import RametError
+
+_STEP: Final = re.compile(r"([~^])([0-9]*)")
+_STEPS: Final = re.compile(r"(.*?)((?:[~^][0-9]*)*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Address:
+    """A workspace, perhaps one of its revisions, perhaps a path of it."""
+
+    name: str
+    revision: str | None = None
+    path: str | None = None
+
+
+def parse_address(text: str) -> Address:
+    """The parts of an address. A path is absolute, so the first `:/` ends the name."""
+    where, colon, path = text.partition(":")
+    if colon and not path.startswith("/"):
+        raise RametError("invalid_argument", f"{text!r} names no absolute path", "write NAME@REVISION:/path")
+    name, at, revision = where.partition("@")
+    if not name or (at and not revision):
+        raise RametError("invalid_argument", f"{text!r} names no workspace or revision", "write NAME or NAME@REVISION")
+    return Address(name, revision if at else None, path if colon else None)
+
+
+def split_steps(spec: str) -> tuple[str, list[tuple[str, int]]]:
+    """`head~2^2` as `head` and the steps to take from there: `("~", 2)` parents back, `("^", 2)` the second parent."""
+    matched = _STEPS.fullmatch(spec)
+    assert matched is not None
+    return matched[1], [(sign, int(number) if number else 1) for sign, number in _STEP.findall(matched[2])]
