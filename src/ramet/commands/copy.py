@@ -212,11 +212,16 @@ class Copier:
                 pair.source, pair.target, self.proc.path(pair.source), self.proc.path(pair.target), top
             )
         except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            what = "regular file " if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EROFS) else ""
-            self.fail(f"cannot create {what}{quote(pair.target)}: {reason(error)}")
+            self._refused(error, pair.source, pair.target)
             return False
+
+    def _refused(self, error: OSError, source: str, target: str) -> None:
+        if error.errno == errno.EPIPE:
+            raise error
+        if error.errno == errno.EACCES and error.filename == self.proc.path(source):
+            self.fail(f"cannot open {quote(source)} for reading: {reason(error)}")
+        else:
+            self.fail(f"cannot create regular file {quote(target)}: {reason(error)}")
 
     async def _copy(self, source: str, target: str, src: Path, dst: Path, top: bool) -> bool:
         proc, o = self.proc, self.o
@@ -431,9 +436,7 @@ class Copier:
         try:
             return await self._copy(source, target, src, dst, False)
         except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            self.fail(f"cannot create regular file {quote(target)}: {reason(error)}")
+            self._refused(error, source, target)
             return False
 
 

@@ -65,7 +65,10 @@ async def ln(proc: Proc, o: LnOptions, operands: list[str]) -> int:
             good = await _link(proc, o, pair.source, pair.target)
         except OSError as error:
             kind = "symbolic link" if o.symbolic else "hard link"
-            proc.complain(f"failed to create {kind} {quote(pair.target)}: {reason(error)}")
+            # GNU names the source too, except where the target alone explains the refusal.
+            plain = o.symbolic or error.errno in (errno.EEXIST, errno.ENOSPC, errno.EROFS, errno.EDQUOT)
+            source = "" if plain else f" => {quote(pair.source)}"
+            proc.complain(f"failed to create {kind} {quote(pair.target)}{source}: {reason(error)}")
             good = False
         status = status if good else 1
     return status

@@ -12,6 +12,7 @@ from ramet.backends.disk import DiskResource
 from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.session_data import dump, load
+from ramet.workspace.descriptors import dump_descriptors
 from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import Mount, MountForm
 from ramet.workspace.snapshot import Opened
@@ -84,9 +85,10 @@ def adopt_kernel(twin: Workspace, ws: Workspace) -> None:
     for session in ws.list_sessions():
         if session.session_id not in twin.sessions:
             twin.create_session(session.session_id)
-        state = twin.get_session(session.session_id).state
-        load(state, dump(session.state))
-        state.cwd = session.cwd
+        copied = twin.get_session(session.session_id)
+        load(copied.state, dump(session.state))
+        copied.state.cwd = session.cwd
+        copied.reopen = [*session.reopen, *dump_descriptors(session.state)[0]]
 
 
 def copy_resource(resource: Resource) -> Resource:

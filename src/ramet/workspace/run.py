@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
 from ramet.core.streams import IteratorReader, Reader
+from ramet.core.usage import USAGE, Usage
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.workspace.execution import Channels
@@ -72,21 +73,23 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
         started = clock()
         session.fs.start(call.agent_id)
         outcome = _Outcome()
-        refusal = await _unusable(session, call)
-        if refusal:
-            channels.stderr.write(encode(refusal))
-            outcome.exit_code = 1
-            result = _result(call, channels, outcome, clock() - started)
-            ws.history.add(_record(ws, call, result, outcome, started, clock()))
-            return result
+        counting = USAGE.set(outcome.usage)
         try:
-            with _only_for_this_call(session, call):
-                await _with_cancel(_run(call, channels, outcome), call.cancel)
+            if session.reopen:
+                ws.restored.problems.extend(await session.reopen_descriptors())
+            refusal = await _unusable(session, call)
+            if refusal:
+                channels.stderr.write(encode(refusal))
+                outcome.exit_code = 1
+            else:
+                with _only_for_this_call(session, call):
+                    await _with_cancel(_run(call, channels, outcome), call.cancel)
         except (asyncio.CancelledError, Cancelled):
             outcome.cancelled = True
             outcome.exit_code = 130
             raise
         finally:
+            USAGE.reset(counting)
             if isinstance(call.stdin, IteratorReader):
                 await call.stdin.close()
             result = _result(call, channels, outcome, clock() - started)
@@ -123,6 +126,7 @@ class _Outcome:
     timed_out: bool = False
     truncated: bool = False
     cancelled: bool = False
+    usage: Usage = field(default_factory=Usage)
 
 
 async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
@@ -213,6 +217,7 @@ def _result(call: Call, channels: Channels, outcome: _Outcome, duration: float) 
         truncated=outcome.truncated or max(len(channels.captured_out), len(channels.captured_err)) > channels.limit,
         bytes_read=dict(fs.bytes_read),
         bytes_written=dict(fs.bytes_written),
+        cache_hits=outcome.usage.cache_hits,
         duration=duration,
     )
 
@@ -238,4 +243,5 @@ def _record(
         cwd=str(call.session.cwd),
         bytes_read=dict(result.bytes_read),
         bytes_written=dict(result.bytes_written),
+        cache_hits=result.cache_hits,
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ramet.core.errors import RametError
 from ramet.core.paths import Path
 from ramet.shell.interp.session import Session as ShellState
 from ramet.shell.interp.shell import Shell
+from ramet.workspace.descriptors import reopen
 from ramet.workspace.session_fs import SessionFS
 
 DEFAULT_SESSION_ID = "default"
@@ -24,6 +26,8 @@ class Session:
         self.state = state
         self.fs = fs
         self.lock = asyncio.Lock()
+        self.reopen: list[dict[str, Any]] = []
+        """Descriptors that were open when this session was saved; its next call opens them first."""
 
     def __repr__(self) -> str:
         return f"Session({self.session_id!r}, cwd={str(self.cwd)!r})"
@@ -40,6 +44,11 @@ class Session:
     @property
     def last_exit_code(self) -> int:
         return self.state.status
+
+    async def reopen_descriptors(self) -> list[str]:
+        """Open what a restored session had open; texts about what could not be."""
+        saved, self.reopen = self.reopen, []
+        return await reopen(self.state, self.fs, saved)
 
 
 class SessionManager:

@@ -1,10 +1,11 @@
-"""`SessionFS`: the tree as one session sees it. Records every operation once, and asks the policy first."""
+"""`SessionFS`: the tree as one session sees it. Asks the policy, then the modes, and records every operation once."""
 
 from __future__ import annotations
 
 import errno
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
 
 from ramet.core.errors import fail, strerror
 from ramet.core.fs import Open
@@ -15,6 +16,7 @@ from ramet.core.streams import FileStream, closing
 from ramet.vfs.streams import CountedStream
 from ramet.vfs.table import VFS
 from ramet.workspace.history import History, OperationRecord
+from ramet.workspace.permissions import READ, Permissions
 from ramet.workspace.policy import Policy, Request
 from ramet.workspace.secrets import Secrets
 
@@ -30,8 +32,10 @@ class SessionFS(Whole):
         secrets: Secrets,
         policy: Policy | None,
         now: Callable[[], float],
+        uid: int,
     ) -> None:
         self._vfs, self._history, self._secrets, self._policy, self._now = vfs, history, secrets, policy, now
+        self._may = Permissions(vfs, uid)
         self.session_id = session_id
         self.agent_id = ""
         self.bytes_read: defaultdict[str, int] = defaultdict(int)
@@ -91,6 +95,7 @@ class SessionFS(Whole):
 
     async def stat(self, path: Path, follow: bool = False) -> Stat:
         await self._ask("stat", path)
+        await self._may.reach(path)
         return await self._vfs.stat(path, follow)
 
     async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
@@ -98,6 +103,7 @@ class SessionFS(Whole):
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         await self._ask("scan", path)
+        await self._may.check(path, READ)
         async with closing(self._vfs.scan(path)) as entries:
             async for entry in entries:
                 if not self._hides or self._seen(path, [entry]):
@@ -107,6 +113,7 @@ class SessionFS(Whole):
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
         if self._asks:
             await self._ask("scan", path)
+        await self._may.check(path, READ)
         found = self._seen(path, await self._vfs.entries(path))
         self._note("scan", path)
         return found
@@ -114,6 +121,7 @@ class SessionFS(Whole):
     async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
         if self._asks:
             await self._ask("scan", path)
+        await self._may.check(path, READ)
         found = self._seen(path, await self._vfs.kinds(path))
         self._note("scan", path)
         return found
@@ -122,6 +130,7 @@ class SessionFS(Whole):
         if self._asks:
             await self._ask("read", path)
         try:
+            await self._may.check(path, READ)
             data = await self._vfs.read_bytes(path)
         except OSError as error:
             raise self._failed("read", path, error) from None
@@ -132,6 +141,7 @@ class SessionFS(Whole):
         await self._ask("read", path)
         total = 0
         try:
+            await self._may.check(path, READ)
             async with closing(self._vfs.read(path, start, stop)) as blocks:
                 async for block in blocks:
                     total += len(block)
@@ -148,6 +158,7 @@ class SessionFS(Whole):
         counter = _Counter()
         content: Data = data if isinstance(data, bytes) else counter.count(data)
         try:
+            await (self._may.entry(path) if how in (How.CREATE, How.LINK) else self._may.written(path))
             stat = await self._vfs.write(path, content, how, at=at, if_version=if_version)
         except OSError as error:
             raise self._failed("write", path, error) from None
@@ -155,30 +166,40 @@ class SessionFS(Whole):
         return stat
 
     async def mkdir(self, path: Path) -> None:
-        await self._change("mkdir", path, lambda: self._vfs.mkdir(path))
+        await self._change("mkdir", path, lambda: self._vfs.mkdir(path), self._may.entry(path))
 
     async def remove(self, path: Path) -> None:
-        await self._change("remove", path, lambda: self._vfs.remove(path))
+        await self._change("remove", path, lambda: self._vfs.remove(path), self._may.entry(path))
 
     async def rename(self, src: Path, dst: Path) -> None:
         await self._ask("write", dst)
-        await self._change("rename", src, lambda: self._vfs.rename(src, dst))
+        await self._may.entry(dst)
+        await self._change("rename", src, lambda: self._vfs.rename(src, dst), self._may.entry(src))
 
     async def copy(self, src: Path, dst: Path) -> None:
         await self._ask("read", src)
-        await self._change("copy", dst, lambda: self._vfs.copy(src, dst))
+        await self._may.check(src, READ)
+        await self._change("copy", dst, lambda: self._vfs.copy(src, dst), self._may.written(dst))
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
-        await self._change("setattr", path, lambda: self._vfs.setattr(path, attrs))
+        may = self._may.reach(path) if attrs.size is None and attrs != Attrs() else self._may.written(path)
+        await self._change("setattr", path, lambda: self._vfs.setattr(path, attrs), may)
 
     async def link(self, src: Path, dst: Path) -> None:
         await self._ask("read", src)
-        await self._change("link", dst, lambda: self._vfs.link(src, dst))
+        await self._change("link", dst, lambda: self._vfs.link(src, dst), self._may.entry(dst))
 
-    async def _change(self, verb: str, path: Path, act: Callable[[], object]) -> None:
-        await self._ask(verb, path)
+    async def _change(
+        self, verb: str, path: Path, act: Callable[[], Awaitable[None]], may: Coroutine[Any, Any, None]
+    ) -> None:
         try:
-            await act()  # type: ignore[misc]
+            await self._ask(verb, path)
+        except BaseException:
+            may.close()
+            raise
+        try:
+            await may
+            await act()
         except OSError as error:
             raise self._failed(verb, path, error) from None
         self._note(verb, path)
@@ -187,6 +208,10 @@ class SessionFS(Whole):
         verb = "write" if how & Open.WRITE else "open-read"
         await self._ask(verb, path)
         try:
+            if how & Open.READ:
+                await self._may.check(path, READ)
+            if how & Open.WRITE:
+                await self._may.written(path)
             stream = await self._vfs.open(path, how)
         except OSError as error:
             raise self._failed("open", path, error) from None

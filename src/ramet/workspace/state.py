@@ -11,6 +11,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import Resource
 from ramet.layers.cache import Entry
+from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode
 from ramet.workspace.saving import LOADERS, fill_disk, save_resource
@@ -45,9 +46,9 @@ def to_state_dict(ws: Workspace, *, content: bool = True) -> dict[str, Any]:
     left_out: list[str] = []
     mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)] if content else []
     for session in ws.list_sessions():
-        opened = sorted(number for number in session.state.fds if number > 2)
-        if opened and content:
-            left_out.append(f"session {session.session_id}: open descriptors {', '.join(map(str, opened))}")
+        _, lost = dump_descriptors(session.state)
+        if lost and content:
+            left_out.append(f"session {session.session_id}: open descriptors {', '.join(map(str, lost))}")
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -78,6 +79,7 @@ def _session_state(ws: Workspace, session_id: str) -> dict[str, Any]:
         "env": ws.secrets.scrub_env(session.env),
         "last_exit_code": session.last_exit_code,
         "shell": _scrubbed(ws, dump(session.state)),
+        "descriptors": _scrubbed(ws, [*session.reopen, *dump_descriptors(session.state)[0]]),
     }
 
 
@@ -198,6 +200,7 @@ def apply_state_dict(ws: Workspace, opened: Opened, report: RestoreReport) -> No
             report.add(f"session {session_id}: {problem}")
         cwd = plain.get("cwd", "/")
         session.state.cwd = parse(cwd if isinstance(cwd, str) and cwd.startswith("/") else "/")
+        session.reopen = check_descriptors(plain.get("descriptors", []))
         for name, value in ws.secrets.env().items():
             session.state.store.set(name, value)
         redacted = [

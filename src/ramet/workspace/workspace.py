@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path as LocalPath
 from typing import Any, TypeVar
 
 from ramet.backends.ram import RAMResource
@@ -56,6 +57,8 @@ class Settings:
     user: User = field(default_factory=User)
     limits: Limits = DEFAULT_LIMITS
     cache_bytes: int = 256 * MIB
+    cache_dir: str | None = None
+    """A directory where processes share what they have read from remote mounts; None keeps it in memory."""
     max_drain_bytes: int = 8 * MIB
     clock: Callable[[], float] = time.time
 
@@ -92,7 +95,7 @@ class Workspace:
         self.restored = RestoreReport()
         """What `load` could not bring back."""
         self._env = dict(env or {})
-        self.cached_files = FileStore(max_bytes=self.settings.cache_bytes)
+        self.cached_files = _cache(self.settings)
         self._mounts: dict[Path, Mount] = {}
         self._vfs = VFS({})
         self._observer = ObserverResource(self.history)
@@ -169,7 +172,9 @@ class Workspace:
 
     def _make_session(self, session_id: str, env: Mapping[str, str] | None, cwd: Path | None) -> Session:
         settings = self.settings
-        fs = SessionFS(self._vfs, session_id, self.history, self.secrets, self.policy, settings.clock)
+        fs = SessionFS(
+            self._vfs, session_id, self.history, self.secrets, self.policy, settings.clock, settings.user.uid
+        )
         shell = Shell(
             fs=fs,
             commands=self.commands,
@@ -369,6 +374,14 @@ def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
         if path not in mounts and not _exists_now(root, path):
             mounts[path] = Mount(path, RAMResource(), scratch=True)
     return list(mounts.values())
+
+
+def _cache(settings: Settings) -> FileStore:
+    if settings.cache_dir is None:
+        return FileStore(max_bytes=settings.cache_bytes)
+    from ramet.layers.shared_cache import SharedFileStore
+
+    return SharedFileStore(max_bytes=settings.cache_bytes, directory=LocalPath(settings.cache_dir))
 
 
 def _exists_now(resource: Resource, path: Path) -> bool:
