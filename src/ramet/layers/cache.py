@@ -20,6 +20,7 @@ from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
+from ramet.core.usage import served_from_cache
 from ramet.layers.forward import Forward
 
 MIB = 1024 * 1024
@@ -49,11 +50,14 @@ class CacheStats:
 
 @dataclass
 class FileStore:
-    """Contents in memory, least recently used first out. The same four methods may be given on a disk or a Redis."""
+    """Contents in memory, least recently used first out."""
 
     max_bytes: int = 256 * MIB
     entries: OrderedDict[Path, Entry] = field(default_factory=OrderedDict)
     size: int = 0
+
+    def claim(self, prefix: Path, resource: Resource) -> None:
+        """A mount begins to keep its contents here, below `prefix`."""
 
     def get(self, path: Path) -> Entry | None:
         found = self.entries.get(path)
@@ -152,6 +156,7 @@ class Cache(Forward):
         known = self._listing(path)
         if known is not None:
             self.stats.hits += 1
+            served_from_cache(0)
             for entry in tuple(known[0]):
                 yield entry
             return
@@ -175,6 +180,7 @@ class Cache(Forward):
         if entry is not None:
             piece = entry.data if start == 0 and stop is None else entry.data[start:stop]
             self.stats.bytes_from_cache += len(piece)
+            served_from_cache(len(piece))
             if piece:
                 yield piece
             return

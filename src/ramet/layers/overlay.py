@@ -4,6 +4,7 @@ Rules that this file keeps:
 - The lower resource is only read, until `commit()`.
 - `_gone` holds the lower paths that were removed; everything below one is hidden, also when something new is there.
 - `_base` remembers the version of a lower file when it was first changed here; `commit()` never overwrites another.
+- `_linked` leads from the inode of a lower file with several names to the one it was raised by: all change together.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ramet.backends.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, Handle, How, Openable, Resource, extension
+from ramet.core.resource import Cap, Data, Handle, HardLinks, How, Openable, Resource, extension
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
@@ -54,7 +55,7 @@ class Overlay:
 
     caps = (
         Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.MODES | Cap.MTIMES
-        | Cap.TRUNCATE | Cap.DIRS | Cap.LOCAL
+        | Cap.TRUNCATE | Cap.DIRS | Cap.LOCAL | Cap.HARDLINKS
     )  # fmt: skip
 
     def __init__(self, inner: Resource) -> None:
@@ -62,6 +63,7 @@ class Overlay:
         self._upper = RAMResource()
         self._gone: set[Path] = set()
         self._base: dict[Path, str | None] = {}
+        self._linked: dict[int, Path] = {}
 
     def __repr__(self) -> str:
         return f"Overlay({self.inner!r}, {len(self._base) + len(self._gone)} changes)"
@@ -97,8 +99,20 @@ class Overlay:
         if found is None or len(path) == 1:
             if self._hidden(path):
                 raise fail(errno.ENOENT, path)
-            return await self.inner.stat(path)
+            found = await self.inner.stat(path)
+            if self._linked and await self._join(path, found):
+                return self._upper.stat_now(path)
         return found
+
+    async def _join(self, path: Path, below: Stat) -> bool:
+        """Whether `path` is another name of a lower file that was raised; then it is a name of the raised one now."""
+        first = self._linked.get(below.inode) if below.inode is not None and (below.nlink or 1) > 1 else None
+        if first is None or first == path or self._above(first) is None:
+            return False
+        await self._raise_parents(path)
+        self._note(path, below)
+        await self._upper.link(first, path)
+        return True
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         mine = self._above(path)
@@ -109,6 +123,8 @@ class Overlay:
             try:
                 async for name, stat in self.inner.scan(path):
                     if name not in upper and (not self._gone or path / name not in self._gone):
+                        if self._linked and await self._join(path / name, stat):
+                            stat = self._upper.stat_now(path / name)
                         yield name, stat
             except (FileNotFoundError, NotADirectoryError):
                 if mine is None:
@@ -126,6 +142,10 @@ class Overlay:
     async def _read_below(self, path: Path, start: int, stop: int | None) -> AsyncIterator[bytes]:
         if self._hidden(path):
             raise fail(errno.ENOENT, path)
+        if self._linked and await self._join(path, await self.inner.stat(path)):
+            async for block in self._upper.read(path, start, stop):
+                yield block
+            return
         async with closing(self.inner.read(path, start, stop)) as blocks:
             async for block in blocks:
                 yield block
@@ -158,6 +178,8 @@ class Overlay:
             await self._upper.write(path, (stat.target or "").encode("utf-8", "surrogateescape"), How.LINK)
         else:
             await self._upper.write(path, self.inner.read(path) if content else b"")
+            if stat.inode is not None and (stat.nlink or 1) > 1:
+                self._linked[stat.inode] = path
         await ops.keep_attrs(self._upper, path, stat)
 
     def _note(self, path: Path, below: Stat | None) -> None:
@@ -180,7 +202,7 @@ class Overlay:
             if found.kind is not Kind.FILE:
                 raise fail(errno.ELOOP if found.kind is Kind.LINK else errno.EISDIR, path)
         if above is None:
-            if below is not None and how in (How.APPEND, How.PATCH):
+            if below is not None and (how in (How.APPEND, How.PATCH) or (below.nlink or 1) > 1):
                 await self._raise_file(path)
             else:
                 await self._raise_parents(path)
@@ -258,6 +280,17 @@ class Overlay:
         await self._raise_file(path, content=attrs.size != 0)
         await self._upper.setattr(path, attrs)
 
+    async def link(self, src: Path, dst: Path) -> None:
+        stat = await self.stat(src)
+        if stat.kind is Kind.DIR:
+            raise fail(errno.EPERM, src)
+        if self._above(dst) is not None or await self._below(dst) is not None:
+            raise fail(errno.EEXIST, dst)
+        await self._raise_file(src)
+        await self._raise_parents(dst)
+        self._note(dst, None)
+        await self._upper.link(src, dst)
+
     async def close(self) -> None:
         """The lower resource belongs to whoever made the overlay."""
 
@@ -274,6 +307,7 @@ class Overlay:
         """An independent overlay with the same changes over the same lower resource."""
         twin = Overlay(self.inner)
         twin._upper, twin._gone, twin._base = self._upper.fork(), set(self._gone), dict(self._base)
+        twin._linked = dict(self._linked)
         return twin
 
     # ------------------------------------------------------------------------------ what changed, and its end
@@ -284,9 +318,10 @@ class Overlay:
         for path in sorted(self._gone):
             below = await _stat_or_none(self.inner, path)
             if below is not None and not (path.parent != ROOT and self._hidden(path.parent)):
-                replaced = self._above(path)
-                if replaced is None or replaced.kind is not below.kind or below.kind is Kind.DIR:
-                    changes.extend([Change(p, "removed", s.kind) for p, s in await _tree(self.inner, path, below)])
+                for lower, stat in await _tree(self.inner, path, below):
+                    again = self._above(lower)  # made anew as the same kind of thing: that is a modification
+                    if again is None or again.kind is not stat.kind:
+                        changes.append(Change(lower, "removed", stat.kind))
         removed = {change.path for change in changes}
         async for path, stat in ops.walk(self._upper, ROOT):
             if path not in self._base:
@@ -324,9 +359,10 @@ class Overlay:
         changes = await self.diff()
         late: list[Conflict] = []
         applied: list[Change] = []
+        names: dict[int, Path] = {}
         for change in changes:
             try:
-                await self._apply(change)
+                await self._apply(change, names)
                 applied.append(change)
             except OSError as error:
                 if error.errno != errno.ESTALE:
@@ -337,7 +373,8 @@ class Overlay:
         self.abort()
         return CommitReport(tuple(applied))
 
-    async def _apply(self, change: Change) -> None:
+    async def _apply(self, change: Change, names: dict[int, Path]) -> None:
+        """One change to the lower resource; `names` holds the first name of each file that has several."""
         path = change.path
         if change.what == "removed":
             await self.inner.remove(path)
@@ -351,17 +388,35 @@ class Overlay:
                 await self.inner.remove(path)
             await self.inner.write(path, (stat.target or "").encode("utf-8", "surrogateescape"), How.LINK)
             return
+        elif (stat.nlink or 1) > 1 and stat.inode in names and await self._apply_link(change, names[stat.inode]):
+            return
         else:
+            if stat.inode is not None:
+                names[stat.inode] = path
             base = self._base.get(path)
             version = base if Cap.PRECONDITIONS in self.inner.caps and change.what == "modified" else None
             await self.inner.write(path, self._upper.read(path), if_version=_version_of(version))
         await ops.keep_attrs(self.inner, path, stat)
+
+    async def _apply_link(self, change: Change, first: Path) -> bool:
+        """Make `change.path` another name of `first` below; False where the resource has no such names."""
+        power = extension(self.inner, HardLinks) if Cap.HARDLINKS in self.inner.caps else None  # type: ignore[type-abstract]
+        if power is None:
+            return False
+        if change.what == "modified":
+            here, there = await self.inner.stat(change.path), await self.inner.stat(first)
+            if here.inode is not None and here.inode == there.inode:
+                return True  # they were one file before, and writing to the first name changed both
+            await self.inner.remove(change.path)
+        await power.link(first, change.path)
+        return True
 
     def abort(self) -> None:
         """Forget every change."""
         self._upper = RAMResource()
         self._gone.clear()
         self._base.clear()
+        self._linked.clear()
 
 
 def _state(stat: Stat) -> str:

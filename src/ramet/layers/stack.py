@@ -37,12 +37,13 @@ def build(resource: Resource, policy: Policy) -> Resource:
     From the backend outwards: retry (nearest to what fails), limit (bounds what runs at once), emulate (what it makes
     is retried step by step), cache (a hit needs none of the above), trace (what the workspace asked), read-only.
     """
-    caps = resource.caps
+    caps, backend = resource.caps, resource
     if Cap.LOCAL not in caps:
         resource = Limit(Retry(resource, policy.patience), concurrency=policy.limits.fan_out)
     if EMULATED not in caps:
         resource = Emulate(resource)
     if Cap.LOCAL not in caps and policy.cache is not None:
+        policy.cache.claim(policy.prefix, backend)
         resource = Cache(resource, files=policy.cache, prefix=policy.prefix, max_drain_bytes=policy.max_drain_bytes)
     if policy.record is not None:
         resource = Trace(resource, policy.record)

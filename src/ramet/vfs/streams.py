@@ -38,17 +38,17 @@ class CountedStream(FileStream):
 
 
 class LocalStream(CountedStream):
-    __slots__ = ("_append", "_handle", "_how", "_offset")
+    __slots__ = ("_append", "_handle", "_offset", "how")
 
     def __init__(self, handle: Handle, how: Open) -> None:
         super().__init__()
         self._handle = handle
-        self._how = how
+        self.how = how
         self._append = bool(how & Open.APPEND)
         self._offset = 0
 
     def _fill_now(self) -> bytes:
-        if not self._how & Open.READ:
+        if not self.how & Open.READ:
             raise fail(errno.EBADF)
         block = self._handle.block(self._offset)
         self._offset += len(block)
@@ -59,7 +59,7 @@ class LocalStream(CountedStream):
         return self._fill_now()
 
     def write(self, data: bytes) -> None:
-        if not self._how & Open.WRITE:
+        if not self.how & Open.WRITE:
             raise fail(errno.EBADF)
         if self._buffer:
             self.seek(self.tell())
@@ -94,19 +94,19 @@ class RemoteStream(CountedStream):
         "_append",
         "_gathered",
         "_gathered_at",
-        "_how",
         "_offset",
         "_on_dirty",
         "_path",
         "_resource",
         "_source",
+        "how",
     )
 
     def __init__(
         self, resource: Resource, path: Path, how: Open, on_dirty: Callable[[RemoteStream, bool], None]
     ) -> None:
         super().__init__()
-        self._resource, self._path, self._how, self._on_dirty = resource, path, how, on_dirty
+        self._resource, self._path, self.how, self._on_dirty = resource, path, how, on_dirty
         self._append = bool(how & Open.APPEND)
         self._offset = 0
         self._gathered: list[bytes] = []
@@ -118,7 +118,7 @@ class RemoteStream(CountedStream):
         return sum(map(len, self._gathered)) >= GATHER
 
     async def _fill(self) -> bytes:
-        if not self._how & Open.READ:
+        if not self.how & Open.READ:
             raise fail(errno.EBADF)
         await self.flush()
         if self._source is None:
@@ -132,7 +132,7 @@ class RemoteStream(CountedStream):
         return b""
 
     def write(self, data: bytes) -> None:
-        if not self._how & Open.WRITE:
+        if not self.how & Open.WRITE:
             raise fail(errno.EBADF)
         if not data:
             return

@@ -41,6 +41,8 @@ class VFS(Whole):
         """Directories that may exist only because a mount lies below them."""
         self._dirty: dict[RemoteStream, Path] = {}
         self._unlisted: set[Path] = set()
+        self.generation = 0
+        """Moves whenever a mode, a mount or the place of an existing thing changes."""
         for prefix, resource in mounts.items():
             self._mounts[prefix] = resource
         self._index()
@@ -78,6 +80,7 @@ class VFS(Whole):
         return resource
 
     def _index(self) -> None:
+        self.generation += 1
         self._heads = {}
         for prefix in sorted(self._mounts, key=len, reverse=True):
             if prefix != ROOT:
@@ -298,6 +301,7 @@ class VFS(Whole):
 
     async def remove(self, path: Path) -> None:
         self._refuse_point(path, errno.EBUSY)
+        self.generation += 1
         await self._at(path, lambda resource, inner: resource.remove(inner))
 
     async def _at(self, path: Path, act: Callable[[Resource, Path], Awaitable[None]]) -> None:
@@ -325,6 +329,7 @@ class VFS(Whole):
         if src_resource is not dst_resource:
             raise fail(errno.EXDEV, src)
         await self._make_way(dst)
+        self.generation += 1
         try:
             await src_resource.rename(src_inner, dst_inner)
         except OSError as error:
@@ -361,6 +366,8 @@ class VFS(Whole):
     async def setattr(self, path: Path, attrs: Attrs) -> None:
         if self._dirty:
             await self._flush(path)
+        if attrs.mode is not None:
+            self.generation += 1
         resource, inner, _ = self.locate(await self.resolve(path))
         try:
             await resource.setattr(inner, attrs)
