@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,13 +18,14 @@ from ramet.core.errors import RametError
 from ramet.store import trees
 from ramet.store.checkout import checkout
 from ramet.store.chunking import MAXIMUM, MINIMUM, chunks
-from ramet.store.commit import StatCache, commit_directory
+from ramet.store.directory import commit_directory
 from ramet.store.ids import EMPTY_CHUNK, TreeId, chunk_id, tree_id
 from ramet.store.logs import ObjectLog
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Refs, holder_is_gone, holder_name
 from ramet.store.repository import Repository
+from ramet.store.statcache import StatCache
 
 NAMES = st.binary(min_size=1, max_size=6).filter(lambda b: b"/" not in b and b"\0" not in b and b not in (b".", b".."))
 FILES = st.tuples(st.just("file"), st.binary(max_size=200), st.sampled_from([0o644, 0o600, 0o755, 0o444]))
@@ -69,7 +71,7 @@ def commit(objects: Objects, folder: str, cache: StatCache | None = None) -> Tre
     reader = PackReader(objects)
     reader.refresh()
     writer = PackWriter(objects, reader)
-    tree = commit_directory(folder, writer, {} if cache is None else cache)
+    tree = commit_directory(folder, writer, StatCache() if cache is None else cache)
     writer.finish()
     return tree
 
@@ -108,32 +110,40 @@ def test_hard_links_and_leftovers(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a").stat().st_ino == (tmp_path / "out" / "b").stat().st_ino
 
 
-def test_a_commit_reads_only_what_changed(tmp_path: Path) -> None:
+def test_a_commit_reads_only_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for i in range(20):
         (tmp_path / f"f{i}").write_text(f"content {i}")
         os.utime(tmp_path / f"f{i}", ns=(10**18, 10**18))
-    objects = MemoryObjects()
-    cache: StatCache = {}
-    reader = PackReader(objects)
-    writer = PackWriter(objects, reader)
-    later = 4 * 10**18
-    first = commit_directory(str(tmp_path), writer, cache, now=lambda: later)
-    assert len(cache) == 20
-    secret = dict(cache)
-    for path, seen in secret.items():
-        cache[path] = seen._replace(payload=seen.payload[::-1])  # a wrong answer shows that nothing was read
-    changed = commit_directory(str(tmp_path), writer, cache, now=lambda: later)
-    assert changed != first
+    objects, cache, later = MemoryObjects(), StatCache(), 4 * 10**18
+    opened: list[bytes] = []
+    real = os.open
+
+    def counted(path: Any, *arguments: Any, **options: Any) -> int:
+        if "dir_fd" in options:
+            opened.append(path)
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", counted)
+
+    def act() -> TreeId:
+        opened.clear()
+        writer = PackWriter(objects, PackReader(objects))
+        tree = commit_directory(str(tmp_path), writer, cache, now=lambda: later)
+        writer.finish()
+        return tree
+
+    first = act()
+    assert len(cache) == len(opened) == 20
+    assert act() == first and opened == []
     (tmp_path / "f3").write_text("CONTENT 3")
-    commit_directory(str(tmp_path), writer, secret, now=lambda: later)
-    writer.abandon()
+    os.utime(tmp_path / "f3", ns=(10**18, 10**18))
+    assert act() != first and opened == [b"f3"]
 
 
 def test_a_file_changed_within_the_clocks_granularity_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("one")
-    cache: StatCache = {}
+    cache = StatCache()
     first = commit(MemoryObjects(), str(tmp_path), cache)
-    assert cache == {}, "its time is too near to be trusted"
     stamp = (tmp_path / "f").stat()
     (tmp_path / "f").write_text("two")
     os.utime(tmp_path / "f", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))

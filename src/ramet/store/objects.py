@@ -6,6 +6,7 @@ callers; what `put` or `create` returned from survives a crash of this process.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -41,6 +42,9 @@ class Objects(Protocol):
 class MemoryObjects:
     """For tests and throw-away stores."""
 
+    local: str | None = None
+    remote = False
+
     def __init__(self) -> None:
         self._objects: dict[str, bytes] = {}
 
@@ -71,6 +75,9 @@ class DirectoryObjects:
         self._sync = sync
         self._made: set[str] = set()
         os.makedirs(self.root, exist_ok=True)
+        self.local: str | None = f"{self.root}/local"
+        """Where what can be made again at any time is kept: no object, and of no use to another machine."""
+        self.remote = False
 
     def _path(self, key: str) -> str:
         return f"{self.root}/{key}"
@@ -167,9 +174,11 @@ class DirectoryObjects:
 class ObstoreObjects:
     """Anything obstore talks to: S3 and its family, GCS, Azure."""
 
-    def __init__(self, store: Any, prefix: str = "") -> None:
+    def __init__(self, store: Any, prefix: str = "", local: str | None = None) -> None:
         self._store = store
         self._prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
+        self.local = local
+        self.remote = True
 
     def get(self, key: str) -> bytes:
         import obstore
@@ -231,7 +240,14 @@ def open_objects(url: str, **options: Any) -> Objects:
         from obstore.store import from_url
     except ImportError:
         raise missing_extra("s3", f"a store at {url.split('://')[0]}://") from None
-    return ObstoreObjects(from_url(url, **options))
+    cache = options.pop("cache", "") or _cache_folder(url)
+    return ObstoreObjects(from_url(url, **options), local=cache)
+
+
+def _cache_folder(url: str) -> str:
+    """Where the local part of a remote store lives: one folder per store, as users expect caches to be."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return f"{base}/ramet/{hashlib.sha256(url.encode()).hexdigest()[:24]}"
 
 
 def prove_create(objects: Objects) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from blake3 import blake3
 from ramet.core.errors import RametError
 from ramet.store.ids import SIZE
 from ramet.store.objects import Objects
+from ramet.store.shelf import Shelf
 
 try:
     from compression import zstd  # type: ignore[import-not-found,unused-ignore]
@@ -58,10 +59,30 @@ class Index:
             raise RametError("store_corrupt", f"the index of pack {pack} is damaged", "run verify, then repair")
         self.pack = pack
         self._data = data
-        self.count = int.from_bytes(data[8:12], "big")
+        self.count = (len(data) - 12) // RECORD.size
 
     def find(self, key: bytes) -> Place | None:
+        """Ids are digests, so they lie evenly: where one would be is known to within a few records."""
         low, high, data, width = 0, self.count, self._data, RECORD.size
+        number = int.from_bytes(key[:8], "big")
+        bottom, top = 0, 1 << 64
+        for _ in range(4):
+            if high - low < 8:
+                break
+            middle = low + (high - low) * (number - bottom) // (top - bottom)
+            middle = min(max(middle, low), high - 1)
+            at = 12 + middle * width
+            found = data[at : at + SIZE]
+            if found == key:
+                low, high = middle, middle + 1
+                break
+            value = int.from_bytes(found[:8], "big")
+            if found < key:
+                low, bottom = middle + 1, value
+            else:
+                high, top = middle, value + 1
+            if bottom >= top:
+                break
         while low < high:
             middle = (low + high) // 2
             at = 12 + middle * width
@@ -81,25 +102,42 @@ class Index:
 
 
 class PackReader:
-    """All packs of a store: finds objects by id, keeps indexes and the last frames."""
+    """All packs of a store: finds objects by id, keeps indexes and the last frames.
 
-    def __init__(self, objects: Objects) -> None:
+    Any thread may read. Several that need the same frame at once fetch it once.
+    """
+
+    def __init__(self, objects: Objects, keep: int = KEPT_FRAMES) -> None:
         self._objects = objects
         self._indexes: dict[str, Index] = {}
+        self._newest_first: list[Index] = []
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
-        self._kept = 0
+        self._coming: dict[tuple[str, int], Future[bytes]] = {}
+        self._kept, self._keep = 0, keep
         self._lock = threading.Lock()
+        self.local: str | None = getattr(objects, "local", None)
+        self.remote: bool = getattr(objects, "remote", False)
+        """Whether a read may take long, so that an event loop must not wait for it."""
+        self._shelf = Shelf(self.local) if self.remote and self.local is not None else None
 
     def refresh(self) -> None:
         """Learn of packs that others have written."""
+        shelf = self._shelf
         for key in self._objects.list("packs/"):
             if key.endswith(".idx"):
                 name = key[6:-4]
                 if name not in self._indexes:
-                    self._indexes[name] = Index(name, self._objects.get(key))
+                    data = shelf.get(f"{name}.idx") if shelf is not None else None
+                    if data is None:
+                        data = self._objects.get(key)
+                        if shelf is not None:
+                            shelf.put(f"{name}.idx", data)
+                    self.add(name, data)
 
     def add(self, name: str, index: bytes) -> None:
-        self._indexes[name] = Index(name, index)
+        found = Index(name, index)
+        self._indexes[name] = found
+        self._newest_first = [found, *self._newest_first]
 
     def packs(self) -> list[str]:
         return sorted(self._indexes)
@@ -108,48 +146,88 @@ class PackReader:
         return self._indexes[name]
 
     def find(self, key: bytes) -> Place | None:
-        for index in reversed(self._indexes.values()):
+        for index in self._newest_first:
             place = index.find(key)
             if place is not None:
                 return place
         return None
 
+    def place(self, key: bytes) -> Place:
+        """Where an object is; `store_corrupt` when the store has no such object."""
+        found = self.find(key)
+        if found is None:
+            self.refresh()
+            found = self.find(key)
+        if found is None:
+            raise RametError("store_corrupt", f"object {key.hex()} is missing", "run verify to see what it affects")
+        return found
+
     def known(self) -> set[bytes]:
         """Every id of the store, for a commit that asks often."""
         found: set[bytes] = set()
-        for index in self._indexes.values():
+        for index in self._newest_first:
             found.update(index.ids())
         return found
 
     def read(self, key: bytes) -> bytes:
-        place = self.find(key)
-        if place is None:
-            self.refresh()
-            place = self.find(key)
-        if place is None:
-            raise RametError("store_corrupt", f"object {key.hex()} is missing", "run verify to see what it affects")
-        frame = self._frame(place)
+        place = self.place(key)
+        frame = self.frame(place)
         return frame[place.offset : place.offset + place.size]
 
-    def _frame(self, place: Place) -> bytes:
+    def at_hand(self, key: bytes) -> bytes | None:
+        """An object that can be had without waiting for anybody."""
+        place = self.find(key)
+        if place is None:
+            return None
+        frame = self._frames.get((place.pack, place.start))
+        return None if frame is None else frame[place.offset : place.offset + place.size]
+
+    def frame(self, place: Place) -> bytes:
+        """The block that an object is in; kept for a while, fetched once however many ask."""
         key = (place.pack, place.start)
         with self._lock:
             frame = self._frames.get(key)
             if frame is not None:
                 self._frames.move_to_end(key)
                 return frame
+            coming = self._coming.get(key)
+            mine = coming is None
+            if coming is None:
+                coming = self._coming[key] = Future()
+        if not mine:
+            return coming.result()
         try:
-            raw = self._objects.get_range(f"packs/{place.pack}.pack", place.start, place.length)
-            frame = bytes(zstd.decompress(raw))
-        except (KeyError, zstd.ZstdError) as error:
-            raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
+            frame = self.fetch(place)
+        except BaseException as error:
+            with self._lock:
+                del self._coming[key]
+            coming.set_exception(error)
+            raise
         with self._lock:
             self._frames[key] = frame
             self._kept += len(frame)
-            while self._kept > KEPT_FRAMES and len(self._frames) > 1:
+            while self._kept > self._keep and len(self._frames) > 1:
                 _, oldest = self._frames.popitem(last=False)
                 self._kept -= len(oldest)
+            del self._coming[key]
+        coming.set_result(frame)
         return frame
+
+    def fetch(self, place: Place) -> bytes:
+        """The block that an object is in, without keeping it: for those who read everything once."""
+        shelf = self._shelf
+        name = f"{place.pack}-{place.start}.frame"
+        raw = shelf.get(name) if shelf is not None else None
+        try:
+            if raw is None:
+                raw = self._objects.get_range(f"packs/{place.pack}.pack", place.start, place.length)
+                if shelf is not None:
+                    shelf.put(name, raw)
+            return bytes(zstd.decompress(raw))
+        except (KeyError, zstd.ZstdError) as error:
+            if shelf is not None:
+                shelf.drop(name)
+            raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
 
 
 class PackWriter:
@@ -168,8 +246,16 @@ class PackWriter:
         self._records: list[tuple[bytes, int, int, int, int]] = []
         self._size = len(PACK_MAGIC)
         self._pool: ThreadPoolExecutor | None = None
+        self._durable: list[Callable[[], None]] = []
         self.objects_written = 0
         self.bytes_written = 0
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Call this once everything that was added is durable, and never if it is not."""
+        self._durable.append(then)
+
+    def packs(self) -> list[str]:
+        return self._reader.packs()
 
     def add(self, key: bytes, data: bytes) -> None:
         """Keep an object unless the store has it."""
@@ -235,6 +321,8 @@ class PackWriter:
         self._write_pack()
         if self._pool is not None:
             self._pool.shutdown()
+        for then in self._durable:
+            then()
 
     def abandon(self) -> None:
         """Forget what was not written; packs that were are garbage, never a hole."""

@@ -39,7 +39,7 @@ class Node(NamedTuple):
 
 
 _encoder: Final = msgspec.msgpack.Encoder(order="deterministic")
-_decoder: Final = msgspec.msgpack.Decoder(list[tuple[bytes, int, int, int, int, bytes, int, dict[str, bytes]]])
+_decoder: Final = msgspec.msgpack.Decoder(list[Node])
 
 
 def encode(nodes: Iterable[Node]) -> bytes:
@@ -49,7 +49,7 @@ def encode(nodes: Iterable[Node]) -> bytes:
 def decode(data: bytes) -> list[Node]:
     """The entries of a tree; ValueError when the bytes are not one."""
     try:
-        return [Node(*row) for row in _decoder.decode(data)]
+        return _decoder.decode(data)
     except msgspec.DecodeError as error:
         raise ValueError(f"damaged tree: {error}") from None
 

@@ -23,13 +23,15 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.resource import Resource
 from ramet.store.checking import Report
-from ramet.store.commit import Committed, StatCache, commit_directory, commit_ram
+from ramet.store.commit import Committed, commit_ram
 from ramet.store.diff import Difference, summary
+from ramet.store.directory import commit_directory
 from ramet.store.objects import Objects
 from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
 from ramet.store.repository import MergeResult, Repository, kernel_chunk
 from ramet.store.revisions import MountState, Revision
+from ramet.store.statcache import StatCache
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.saving import save_resource
 from ramet.workspace.snapshot import Opened
@@ -296,7 +298,10 @@ class StoredWorkspace(Workspace):
             settled.append(done)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if isinstance(resource, DiskResource):
-            tree = commit_directory(resource.root, writer, self._stats.setdefault(prefix, {}))
+            if prefix not in self._stats:
+                packs = self.repository.packs
+                self._stats[prefix] = StatCache.kept(packs.local, resource.root, packs.packs())
+            tree = commit_directory(resource.root, writer, self._stats[prefix])
             return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)
         plain = save_resource(resource, lambda _: None)
         return MountState(

@@ -1,0 +1,311 @@
+"""Writing a host directory into a store: folders by what their stats say, files by reading those that changed.
+
+Rules that this file keeps:
+- An entry whose time is not safely in the past when it is read is read again next time: a change within the clock's
+  granularity would not show in its stat.
+- Trees are first made as if no file had several names; those that hold such files, and what is above them, are made
+  again once all names are known. Files are numbered in the order in which a walk in name order meets them.
+- Special files (devices, sockets, pipes) have no content to keep and are left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat as modes
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
+
+from ramet.backends.disk import TEMP_PREFIX
+from ramet.store import trees
+from ramet.store.chunking import WHOLE, chunks
+from ramet.store.ids import TreeId, chunk_id, tree_id
+from ramet.store.packs import PackWriter
+from ramet.store.progress import EVERY, Progress, Step
+from ramet.store.statcache import Folder, Row, StatCache, rows_of, stamp
+from ramet.store.trees import DIR, FILE, LINK, Node, hard_group
+
+RACY_NS: Final = 2_000_000_000
+READ: Final = 4 * 1024 * 1024
+NEVER: Final = 0
+"""The inode of a stamp that matches nothing."""
+_TEMPORARY: Final = os.fsencode(TEMP_PREFIX)
+_facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_nlink")
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_XATTRS: Final = frozenset({errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENOENT, errno.ELOOP})
+
+
+def commit_directory(
+    root: str,
+    writer: PackWriter,
+    cache: StatCache,
+    *,
+    excluded: Callable[[str], bool] | None = None,
+    progress: Progress | None = None,
+    now: Callable[[], int] = time.time_ns,
+    dirty: set[bytes] | None = None,
+) -> TreeId:
+    """The tree of a host directory. Files whose stat has not changed are not opened; `cache` is updated in place.
+
+    `dirty` names the folders (`b""` is the root, `b"/a/b"` one below) that may have changed, and those above them, when
+    somebody watched; every other folder is taken from the cache unseen. The cache learns what was written once the
+    writer says that it is durable.
+    """
+    if cache.linked or not cache.trusted:
+        dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
+    walk = _Walk(os.fsencode(root), writer, cache, excluded, progress, now(), dirty)
+    tree = walk.run()
+    writer.when_durable(walk.settle)
+    if progress is not None:
+        progress(Step("commit", walk.files, walk.size, walk.files, walk.size))
+    return tree
+
+
+@dataclass(slots=True)
+class _Scan:
+    """A directory that is being committed."""
+
+    where: bytes
+    rows: list[Row]
+    stamps: bytes
+    known: Folder | None
+    nodes: list[Node] | None
+    """None while nothing shows that the folder has changed."""
+    pending: list[bytes]
+    below: dict[bytes, bytes] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Walk:
+    root: bytes
+    writer: PackWriter
+    cache: StatCache
+    excluded: Callable[[str], bool] | None
+    progress: Progress | None
+    began: int
+    dirty: set[bytes] | None
+    seen: set[bytes] = field(default_factory=set)
+    made: dict[bytes, Folder] = field(default_factory=dict)
+    gone: list[bytes] = field(default_factory=list)
+    names: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
+    """Files with several names anywhere: their paths below the root, by device and inode."""
+    linked: bool = False
+    files: int = 0
+    size: int = 0
+    xattrs: bool = True
+
+    def run(self) -> TreeId:
+        top = self.scan(b"")
+        stack = [top]
+        while True:
+            here = stack[-1]
+            if here.pending:
+                name = here.pending.pop()
+                child = here.where + b"/" + name
+                known = self.untouched(child)
+                if known is not None:
+                    here.below[name] = known
+                    continue
+                stack.append(self.scan(child))
+                continue
+            identity = self.finish(here)
+            stack.pop()
+            if not stack:
+                break
+            stack[-1].below[here.where.rpartition(b"/")[2]] = identity
+        groups = {inode: paths for inode, paths in self.names.items() if len(paths) > 1}
+        return self.regrouped(groups) if groups else TreeId(identity)
+
+    def untouched(self, where: bytes) -> bytes | None:
+        """The tree of a folder that a watcher saw no change in, nor below it."""
+        if self.dirty is None or where in self.dirty:
+            return None
+        known = self.cache.folders.get(where)
+        return None if known is None else known.tree
+
+    def settle(self) -> None:
+        """What was written is durable: from now on the cache may say so."""
+        folders = self.cache.folders
+        if self.dirty is None:
+            lost = folders.keys() - self.seen
+        else:
+            tops = tuple(path + b"/" for path in self.gone)
+            lost = {path for path in folders if path.startswith(tops)} | set(self.gone) if tops else set()
+        for path in lost:
+            folders.pop(path, None)
+        folders.update(self.made)
+        self.cache.linked = self.linked
+        self.cache.trusted = True
+        self.cache.changed = self.cache.changed or bool(lost or self.made)
+        self.cache.save(self.writer.packs())
+
+    # --------------------------------------------------------------------------------------------- one folder
+
+    def scan(self, where: bytes) -> _Scan:
+        """List a folder; when its stamps are not the known ones, also read what changed in it."""
+        fd = os.open(self.root + where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # Names as bytes: what scandir gives for a descriptor is decoded the way fsencode undoes.
+            with os.scandir(fd) as entries:
+                rows = [(os.fsencode(e.name), *_facts(e.stat(follow_symlinks=False))) for e in entries]
+            if any(row[0].startswith(_TEMPORARY) for row in rows):
+                rows = [row for row in rows if not row[0].startswith(_TEMPORARY)]
+            if self.excluded is not None:
+                rows = [row for row in rows if not self.excluded(os.fsdecode(where + b"/" + row[0]))]
+            stamps = stamp(rows)
+            known = self.cache.folders.get(where)
+            pending = [row[0] for row in rows if row[1] & 0o170000 == modes.S_IFDIR]
+            here = _Scan(where, rows, stamps, known, None, pending)
+            if any(row[6] > 1 and row[1] & 0o170000 == modes.S_IFREG for row in rows):
+                self.linked = True
+                device = os.fstat(fd).st_dev
+                for row in rows:
+                    if row[6] > 1 and row[1] & 0o170000 == modes.S_IFREG:
+                        self.names.setdefault((device, row[5]), []).append(where + b"/" + row[0])
+            if known is None or known.stamps != stamps or not self.usable(known):
+                here.nodes = self.changed(here, fd)
+            else:
+                self.count(len(rows) - len(pending), sum(row[2] for row in rows))
+        finally:
+            os.close(fd)
+        self.seen.add(where)
+        return here
+
+    def usable(self, known: Folder) -> bool:
+        """Whether a folder of an earlier process may be taken at its word: its tree must be in the store."""
+        return self.cache.trusted or self.writer.has(known.tree)
+
+    def count(self, files: int, size: int) -> None:
+        before = self.files // EVERY
+        self.files += files
+        self.size += size
+        if self.progress is not None and self.files // EVERY != before:
+            self.progress(Step("commit", self.files, self.size))
+
+    def changed(self, here: _Scan, fd: int) -> list[Node]:
+        """The entries of a folder except its directories, reading those whose stamps are new."""
+        old_rows = rows_of(here.known) if here.known is not None else {}
+        old_nodes = {node.name: node for node in trees.decode(here.known.encoded)} if here.known is not None else {}
+        nodes: list[Node] = []
+        limit = self.began - RACY_NS
+        if self.dirty is not None:
+            now = {row[0] for row in here.rows if row[1] & 0o170000 == modes.S_IFDIR}
+            self.gone += [here.where + b"/" + n.name for n in old_nodes.values() if n.kind == DIR and n.name not in now]
+        for number, row in enumerate(here.rows):
+            name, mode, size, mtime, ctime, _, links = row
+            kind = mode & 0o170000
+            if kind == modes.S_IFREG:
+                old = old_nodes.get(name)
+                self.count(1, size)
+                if old is not None and old_rows.get(name) == row:
+                    nodes.append(old)
+                    continue
+                node = self.file(fd, name, mode & 0o7777, size, mtime)
+                if node is None:
+                    here.rows[number] = (*row[:5], NEVER, links)
+                    continue
+                nodes.append(node)
+                if ctime >= limit or mtime >= limit or node.size != size:
+                    here.rows[number] = (*row[:5], NEVER, links)
+            elif kind == modes.S_IFLNK:
+                target = os.readlink(name, dir_fd=fd)
+                nodes.append(Node(name, LINK, 0o777, mtime, 0, target))
+        here.stamps = stamp(here.rows)
+        return nodes
+
+    def file(self, fd: int, name: bytes, mode: int, size: int, mtime: int) -> Node | None:
+        """Read a file into the store; None when it is gone by now."""
+        try:
+            file = os.open(name, _FLAGS, dir_fd=fd)
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+        try:
+            xattrs = self.attributes(file) if self.xattrs else {}
+            if size <= WHOLE:
+                data = os.read(file, size + 1)
+                if len(data) <= size:
+                    payload: bytes = b""
+                    if data:
+                        payload = chunk_id(data)
+                        self.writer.add(payload, data)
+                    return Node(name, FILE, mode, mtime, len(data), payload, 0, xattrs)
+                size = os.fstat(file).st_size  # it grows while it is read
+                os.lseek(file, 0, os.SEEK_SET)
+            total = 0
+            ids: list[bytes] = []
+            for chunk in chunks(_blocks(file), size):
+                identity = chunk_id(chunk)
+                self.writer.add(identity, chunk)
+                ids.append(identity)
+                total += len(chunk)
+            return Node(name, FILE, mode, mtime, total, b"".join(ids), 0, xattrs)
+        finally:
+            os.close(file)
+
+    def attributes(self, file: int | bytes) -> dict[str, bytes]:
+        """The extended attributes that users set; a filesystem without them is asked once."""
+        try:
+            names = os.listxattr(file)
+            return {name: os.getxattr(file, name) for name in names if name.startswith("user.")} if names else {}
+        except OSError as error:
+            if error.errno == errno.ENOTSUP:
+                self.xattrs = False
+            elif error.errno not in _NO_XATTRS and error.errno != errno.ENODATA:
+                raise
+            return {}
+
+    def finish(self, here: _Scan) -> bytes:
+        """The tree of a folder whose subdirectories are done."""
+        dirs = [row for row in here.rows if row[1] & 0o170000 == modes.S_IFDIR]
+        below = b"".join([here.below[row[0]] for row in dirs])
+        known = here.known
+        if here.nodes is None and known is not None:
+            if known.below == below:
+                return known.tree
+            here.nodes = [node for node in trees.decode(known.encoded) if node.kind != DIR]
+        nodes = here.nodes or []
+        for name, mode, _, mtime, *_ in dirs:
+            xattrs = self.attributes(self.root + here.where + b"/" + name) if self.xattrs else {}
+            nodes.append(Node(name, DIR, mode & 0o7777, mtime, 0, here.below[name], 0, xattrs))
+        encoded = trees.encode(nodes)
+        identity = tree_id(encoded)
+        self.writer.add(identity, encoded)
+        self.made[here.where] = Folder(here.stamps, identity, encoded, below)
+        return identity
+
+    # --------------------------------------------------------------------------------------------- hard links
+
+    def regrouped(self, groups: dict[tuple[int, int], list[bytes]]) -> TreeId:
+        """Make the trees again that hold files with several names, and those above them."""
+        first = {inode: min(path.split(b"/") for path in paths) for inode, paths in groups.items()}
+        numbers = {inode: number for number, inode in enumerate(sorted(first, key=first.__getitem__), 1)}
+        marks: dict[bytes, dict[bytes, int]] = {}
+        for inode, paths in groups.items():
+            for path in paths:
+                folder, _, name = path.rpartition(b"/")
+                marks.setdefault(folder, {})[name] = hard_group(numbers[inode], len(paths))
+        for folder in list(marks):
+            while folder:
+                folder = folder.rpartition(b"/")[0]
+                marks.setdefault(folder, {})
+        made: dict[bytes, bytes] = {}
+        for folder in sorted(marks, key=lambda path: path.count(b"/"), reverse=True):
+            mine = marks[folder]
+            nodes = [
+                node._replace(payload=made.get(folder + b"/" + node.name, node.payload))
+                if node.kind == DIR
+                else node._replace(group=mine.get(node.name, 0))
+                for node in trees.decode((self.made.get(folder) or self.cache.folders[folder]).encoded)
+            ]
+            encoded = trees.encode(nodes)
+            made[folder] = tree_id(encoded)
+            self.writer.add(made[folder], encoded)
+        return TreeId(made[b""])
+
+
+def _blocks(file: int) -> Iterator[bytes]:
+    while block := os.read(file, READ):
+        yield block

@@ -1,0 +1,96 @@
+"""`Shelf`: what a machine keeps of a remote store's packs so that it need not ask twice. Bounded, and never needed.
+
+Every file carries the digest of its content: one that is damaged or half written is as good as none. When the shelf
+grows over its bound, what was used longest ago goes first.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from typing import Final
+
+from blake3 import blake3
+
+BOUND: Final = 4 * 1024 * 1024 * 1024
+_DIGEST: Final = 32
+
+
+class Shelf:
+    """Small files in one folder, by name."""
+
+    def __init__(self, folder: str, bound: int = BOUND) -> None:
+        self._folder, self._bound = f"{folder}/packs", bound
+        self._size: int | None = None
+        self._lock = threading.Lock()
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name[:2]}/{name}"
+
+    def get(self, name: str) -> bytes | None:
+        path = self._path(name)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError:
+            return None
+        body = data[_DIGEST:]
+        if blake3(body).digest() != data[:_DIGEST]:
+            self.drop(name)
+            return None
+        try:
+            os.utime(path)
+        except OSError:
+            return body  # another process made room, or the disk is read-only; the content is good all the same
+        return body
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep it if there is room on the disk; a cache that cannot be written is no error."""
+        path = self._path(name)
+        temporary = f"{path}.tmp-{secrets.token_hex(4)}"
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(temporary, "wb") as file:
+                file.writelines((blake3(data).digest(), data))
+            os.replace(temporary, path)
+        except OSError:
+            return
+        with self._lock:
+            if self._size is None:
+                self._size = sum(size for _, size, _ in self._files())
+            else:
+                self._size += len(data) + _DIGEST
+            if self._size > self._bound:
+                self._make_room()
+
+    def drop(self, name: str) -> None:
+        try:
+            os.unlink(self._path(name))
+        except OSError:
+            return
+
+    def _files(self) -> list[tuple[float, int, str]]:
+        found: list[tuple[float, int, str]] = []
+        for top, _, names in os.walk(self._folder):
+            for name in names:
+                path = f"{top}/{name}"
+                try:
+                    info = os.stat(path)
+                except OSError:
+                    continue
+                found.append((info.st_mtime, info.st_size, path))
+        return found
+
+    def _make_room(self) -> None:
+        files = sorted(self._files())
+        size = sum(entry[1] for entry in files)
+        for _, length, path in files:
+            if size <= self._bound * 3 // 4:
+                break
+            try:
+                os.unlink(path)
+            except OSError:
+                continue
+            size -= length
+        self._size = size
