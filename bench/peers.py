@@ -16,14 +16,16 @@ PACKAGES = {"mirage-ai": "mirage-ai==0.0.7", "bashkit": "bashkit==0.20.1", "just
 _SERVE = """
 import asyncio, json, sys, time
 async def main():
-    run = await start()
+    await start()
     print("ready", flush=True)
     for line in sys.stdin:
         script = json.loads(line)
-        began = time.perf_counter()
         try:
-            await run(script)
-            print(time.perf_counter() - began, flush=True)
+            run = await start()
+            began = time.perf_counter()
+            result = await run(script)
+            spent = time.perf_counter() - began
+            print("failed" if getattr(result, "exit_code", 0) else spent, flush=True)
         except Exception as error:
             print("failed", type(error).__name__, flush=True)
 asyncio.run(main())
@@ -40,13 +42,14 @@ async def start():
     "bashkit": """
 async def start():
     import bashkit
-    shell = bashkit.Bash()
+    shell = bashkit.Bash(max_commands=10**9, max_loop_iterations=10**9, timeout_seconds=600)
     return shell.execute
 """,
     "just-bash": """
 async def start():
     import just_bash
-    shell = just_bash.Bash()
+    from just_bash.types import ExecutionLimits
+    shell = just_bash.Bash(limits=ExecutionLimits(1000, 10**9, 10**9, 10**9, 10**9))
     return shell.exec
 """,
 }

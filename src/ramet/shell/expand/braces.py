@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ramet.shell.expand.errors import Discard
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
@@ -100,13 +101,78 @@ def _grows(param: Param, unit: str) -> bool:
     return not param.braced and (unit.isalnum() or unit == "_") and unit.isascii() and param.name.isidentifier()
 
 
+def count_words(word: Word) -> int:
+    """How many words a word stands for (at most: empty ones vanish), known without making them."""
+    units: list[_Unit] = []
+    for part in word.parts:
+        if isinstance(part, Literal):
+            units.extend(part.text)
+        else:
+            units.append(part)
+    return _count(units)
+
+
+def _count(units: Sequence[_Unit]) -> int:
+    total = 1
+    while (found := _first_brace(units)) is not None:
+        _, end, kind = found
+        total *= len(kind.numbers) if isinstance(kind, _Range) else sum(_count(choice) for choice in kind)
+        units = units[end + 1 :]
+    return total
+
+
+_OPAQUE = re.compile(r"[^A-Za-z0-9_./,{}=:+@%-]|[A-Z]\.\.[a-z]|[a-z]\.\.[A-Z]")
+_BLOCK = 4096
+
+
+def text_blocks(word: Word) -> Iterator[list[str]] | None:
+    """The words of a plain word as texts, many at a time; None when something in it is more than plain text."""
+    if len(word.parts) != 1 or not isinstance(part := word.parts[0], Literal) or _OPAQUE.search(part.text):
+        return None
+    return _blocks(part.text)
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    found = _first_brace(text)
+    if found is None:
+        yield [text]
+        return
+    begin, end, kind = found
+    before, after = text[:begin], text[end + 1 :]
+    for block in _middles(kind):
+        if before:
+            block = [before + one for one in block]
+        if not after:
+            yield block
+        elif _first_brace(after) is None:
+            yield [one + after for one in block]
+        else:
+            for one in block:
+                for tails in _blocks(after):
+                    yield [one + tail for tail in tails]
+
+
+def _middles(kind: _Range | list[Sequence[_Unit]]) -> Iterator[list[str]]:
+    if not isinstance(kind, _Range):
+        for choice in kind:
+            yield from _blocks("".join(choice))  # type: ignore[arg-type]
+        return
+    for at in range(0, len(kind.numbers), _BLOCK):
+        some = kind.numbers[at : at + _BLOCK]
+        if kind.letters:
+            yield list(map(chr, some))
+        else:
+            yield [_padded(number, kind.width) for number in some] if kind.width else list(map(str, some))
+
+
 def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
     """All combinations, the leftmost brace varying slowest."""
     found = _first_brace(units)
     if found is None:
         yield list(units)
         return
-    begin, end, alternatives = found
+    begin, end, kind = found
+    alternatives = kind.shown() if isinstance(kind, _Range) else (one for choice in kind for one in _expand(choice))
     before, after = list(units[:begin]), units[end + 1 :]
     if not after:
         for middle in alternatives:
@@ -122,8 +188,20 @@ def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
             yield before + middle + tail
 
 
-def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, Iterator[list[_Unit]]] | None:
-    """The first brace that expands: where it begins and ends, and what it stands for."""
+class _Range(NamedTuple):
+    """What a sequence stands for."""
+
+    numbers: range
+    width: int
+    letters: bool
+
+    def shown(self) -> Iterator[list[_Unit]]:
+        for number in self.numbers:
+            yield _letter(number) if self.letters else [_padded(number, self.width)]
+
+
+def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, _Range | list[Sequence[_Unit]]] | None:
+    """The first brace that expands: where it begins and ends, and its range or choices."""
     closers = _closers(units)
     for begin, unit in enumerate(units):
         if unit != "{":
@@ -133,7 +211,7 @@ def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, Iterator[list[_Unit]
             continue
         commas = _commas(units, begin, end, closers)
         if commas:
-            return begin, end, _choices(units, [begin, *commas, end])
+            return begin, end, [units[a + 1 : b] for a, b in itertools.pairwise([begin, *commas, end])]
         numbers = _sequence(units[begin + 1 : end])
         if numbers is not None:
             return begin, end, numbers
@@ -165,12 +243,7 @@ def _commas(units: Sequence[_Unit], begin: int, end: int, closers: dict[int, int
     return commas
 
 
-def _choices(units: Sequence[_Unit], marks: list[int]) -> Iterator[list[_Unit]]:
-    for begin, end in itertools.pairwise(marks):
-        yield from _expand(units[begin + 1 : end])
-
-
-def _sequence(units: Sequence[_Unit]) -> Iterator[list[_Unit]] | None:
+def _sequence(units: Sequence[_Unit]) -> _Range | None:
     if len(units) > 60 or not all(isinstance(unit, str) for unit in units):
         return None
     text = "".join(units)  # type: ignore[arg-type]
@@ -182,9 +255,9 @@ def _sequence(units: Sequence[_Unit]) -> Iterator[list[_Unit]] | None:
             digits = number.lstrip("+-")
             if len(digits) > 1 and digits[0] == "0":
                 width = max(len(one) for one in m.group(1, 2))
-        return _range(int(m[1]), int(m[2]), int(m[3] or 0), lambda n: [_padded(n, width)])
+        return _Range(_numbers(int(m[1]), int(m[2]), int(m[3] or 0)), width, False)
     if m := _LETTERS(text):
-        return _range(ord(m[1]), ord(m[2]), int(m[3] or 0), _letter)
+        return _Range(_numbers(ord(m[1]), ord(m[2]), int(m[3] or 0)), 0, True)
     return None
 
 
@@ -198,8 +271,6 @@ def _padded(number: int, width: int) -> str:
     return f"{number:0{width}d}" if width else str(number)
 
 
-def _range(first: int, last: int, step: int, show: Callable[[int], list[_Unit]]) -> Iterator[list[_Unit]]:
+def _numbers(first: int, last: int, step: int) -> range:
     step = abs(step) or 1
-    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    for number in numbers:
-        yield show(number)
+    return range(first, last + 1, step) if first <= last else range(first, last - 1, -step)

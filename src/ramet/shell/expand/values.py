@@ -46,6 +46,15 @@ class Indexed:
             self._sorted = False
         self.items[index] = value
 
+    def extend(self, values: list[str]) -> None:
+        """Put elements after the last one."""
+        top = self.top
+        if len(values) == 1:
+            self.items[top] = values[0]
+        else:
+            self.items.update(enumerate(values, top))
+        self.top = top + len(values)
+
     def unset(self, index: int) -> None:
         self.blank = False
         if self.items.pop(index, None) is not None and index == self.top - 1:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand.braces import expand_braces, has_braces
+from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
 from ramet.shell.expand.fields import PLAIN, Fields
 from ramet.shell.expand.params import (
@@ -433,12 +433,16 @@ _NAME_REST: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
 async def _many_words(host: Any, source: Word, out: list[str]) -> None:
-    limit = host.budget.limits.expansion_words
-    count = 0
-    for word in expand_braces(source):
-        count += 1
-        if count > limit:
-            raise host.budget.exceeded("expansion_words", "brace expansion")
+    if len(out) + count_words(source) > host.budget.limits.expansion_words:
+        raise host.budget.exceeded("expansion_words", "brace expansion")
+    blocks = text_blocks(source)
+    if blocks is not None:
+        for block in blocks:
+            # An empty word that nothing quotes is no word.
+            out += block if all(block) else filter(None, block)
+            await host.budget.breathe()
+        return
+    for count, word in enumerate(expand_braces(source)):
         if not count & 255:
             await host.budget.breathe()
         parts = word.parts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.values import EXPORT, Assoc, Indexed
+from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Word
 from ramet.shell.syntax.printer import assignment_text
@@ -159,7 +159,48 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
         sh.store.flag(name, EXPORT)
 
 
+def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
+    """`name=(words)` without subscripts, as nearly all are."""
+    name, append = node.name, node.append
+    fields = words.words([element.value for element in literal.elements])
+
+    async def evaluate(sh: Session) -> list[str]:
+        found: list[str] = await fields.run(sh) if fields.wait else fields.run(sh)
+        if sh.globbing:
+            found = await sh.shell.globbed(sh, found)
+        if len(found) > sh.budget.limits.expansion_words:
+            raise sh.budget.exceeded("expansion_words")
+        return found
+
+    async def run(sh: Session) -> None:
+        found = await evaluate(sh)
+        store = sh.store
+        old = store.values.get(name)
+        if name in store.attrs or type(old) is Assoc or type(old) is NameRef or type(old) is Dynamic:
+            assign_items(sh, name, [Item(None, False, value) for value in found], append)
+            return
+        array = store.indexed(name) if append else Indexed((), store.token)
+        for start in range(0, len(found), _BLOCK):
+            array.extend(found[start : start + _BLOCK] if len(found) > _BLOCK else found)
+            if start:
+                await sh.budget.breathe()
+        store.values[name] = array
+        if sh.allexport:
+            store.flag(name, EXPORT)
+
+    async def word(sh: Session) -> AssignWord:
+        items = [Item(None, False, value) for value in await evaluate(sh)]
+        return assign_word(name, None, append, "(...)", items)
+
+    return Assign(True, run, word, node)
+
+
+_BLOCK: Final = 16384
+
+
 def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
+    if all(element.subscript is None for element in literal.elements):
+        return _plain_array(node, literal)
     name, append = node.name, node.append
     plans: list[tuple[texts.Text | None, bool, texts.Text | None, words.Words | None]] = []
     for element in literal.elements:

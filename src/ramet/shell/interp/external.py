@@ -10,7 +10,7 @@ from ramet.core import paths
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
-from ramet.core.proc import Exec, Proc
+from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.streams import Reader, Writer
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.session import Killed, Session
@@ -106,6 +106,8 @@ async def _by_path(sh: Session, argv: list[str], name: str) -> int:
         return sh.error(f"{name}: Is a directory", 126)
     if stat.mode is not None and not stat.mode & 0o111:
         return sh.error(f"{name}: Permission denied", 126)
+    if stat.version == PROGRAM:
+        return await _table(sh, name[name.rfind("/") + 1 :], argv)
     return await _script_file(sh, path, name, argv)
 
 

@@ -172,7 +172,7 @@ class Session:
         self.pipes: list[int] | None = []
         self.last_arg = shell.name
         self.getopts: tuple[int, int] = (1, 0)
-        self.random = random.Random(0)
+        self.random: random.Random | None = random.Random(0)
         self.seconds_base = shell.now()
         self.history: list[str] = []
         self.completions: dict[str, str] = {}
@@ -243,7 +243,7 @@ class Session:
         twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
         twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
         twin.getopts = self.getopts
-        twin.random = random.Random(self.random.random())
+        twin.random = None
         twin.seconds_base, twin.history = self.seconds_base, self.history
         twin.completions = self.completions
         twin.pid, twin.top_pid = 0, self.top_pid
@@ -404,6 +404,13 @@ class Session:
     @property
     def pwd(self) -> str:
         return str(self.cwd)
+
+    def dice(self) -> random.Random:
+        """The source of `$RANDOM`; a subshell gets its own when it first asks: making one costs more than a fork."""
+        if self.random is None:
+            assert self.parent is not None
+            self.random = random.Random(self.parent.dice().random())
+        return self.random
 
     def own_pid(self) -> int:
         """`$BASHPID`."""

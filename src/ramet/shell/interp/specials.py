@@ -18,7 +18,7 @@ PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def _seed(sh: Session, value: str) -> None:
-    sh.random.seed(int(value) if value.lstrip("-").isdigit() else 0)
+    sh.dice().seed(int(value) if value.lstrip("-").isdigit() else 0)
 
 
 def _set_seconds(sh: Session, value: str) -> None:
@@ -70,7 +70,7 @@ def _ignored(sh: Session, value: str) -> None:
 
 
 COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None] | None]]] = {
-    "RANDOM": (lambda sh: str(sh.random.getrandbits(15)), _seed),
+    "RANDOM": (lambda sh: str(sh.dice().getrandbits(15)), _seed),
     "SRANDOM": (lambda sh: str(secrets.randbits(32)), _ignored),
     "SECONDS": (lambda sh: str(int(sh.shell.now() - sh.seconds_base)), _set_seconds),
     "EPOCHSECONDS": (lambda sh: str(int(sh.shell.now())), _ignored),

@@ -129,7 +129,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     if old is not None:
         old.release()
     child.fds[1] = Description(capture)
-    if "inherit_errexit" not in sh.shopts and not sh.posix:
+    if child.errexit and "inherit_errexit" not in sh.shopts and not sh.posix:
         child.set_option("errexit", False)
     child.trace_level += 1
     sh.status = sh.substitution_status = await run_shell(child, run)

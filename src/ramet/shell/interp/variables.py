@@ -247,9 +247,15 @@ class Variables:
                 value = self._appended(name, self.get(name) or "", value)
             value = self.transform(name, value)
         elif append:
+            if type(old) is str:
+                if len(old) + len(value) > self.limit:
+                    raise LimitExceeded("string_bytes", self.limit)
+                # Python makes a text longer in place as long as nothing else holds it.
+                self.values[name] = None
+                old += value
+                self.values[name] = old
+                return
             value = (self.get(name) or "") + value
-            if len(value) > self.limit:
-                raise LimitExceeded("string_bytes", self.limit)
         if type(old) is str or old is None:
             self.values[name] = value
         elif type(old) is Indexed:

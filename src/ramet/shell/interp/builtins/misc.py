@@ -34,11 +34,35 @@ def echo(sh: Session, argv: list[str]) -> Result:
             else:
                 decode = letter == "e"
         i += 1
+    if len(argv) > _MANY:
+        return drive(_echo_many(sh, argv, i, newline, decode))
     data = encode(" ".join(argv[i:]))
     if decode and b"\\" in data:
         data, stopped = escapes.echo(data)
         newline = newline and not stopped
     return sh.out(data + b"\n" if newline else data, "echo")
+
+
+_MANY: Final = 16384
+
+
+async def _echo_many(sh: Session, words: list[str], first: int, newline: bool, decode: bool) -> int:
+    """`echo` with very many words, in blocks between which others run."""
+    for start in range(first, len(words), _MANY):
+        data = encode((" " if start > first else "") + " ".join(words[start : start + _MANY]))
+        stopped = False
+        if decode and b"\\" in data:
+            data, stopped = escapes.echo(data)
+        status = sh.out(data, "echo")
+        if status:
+            status = status if isinstance(status, int) else await status
+            if status:
+                return status
+        if stopped:
+            return 0
+        await sh.budget.breathe()
+    status = sh.out(b"\n" if newline else b"", "echo")
+    return status if isinstance(status, int) else await status
 
 
 def evaluate(sh: Session, argv: list[str]) -> Result:

@@ -14,7 +14,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.interp.builtins import escapes
-from ramet.shell.interp.drive import Result
+from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 
@@ -87,6 +87,8 @@ class _Printer:
         self.used = 0
         self.status = 0
         self.size = 0
+        self.stopped = False
+        """The format asked for an end before the arguments were used up."""
         self.out: list[bytes] = []
 
     def next(self) -> str | None:
@@ -298,6 +300,8 @@ def printf(sh: Session, argv: list[str]) -> Result:
         return 2
     parts = _parse(argv[i])
     printer = _Printer(sh, argv[i + 1 :])
+    if len(printer.arguments) > _MANY and target is None:
+        return drive(_print_many(printer, parts))
     try:
         _run(printer, parts)
     except _Bad as bad:
@@ -318,15 +322,46 @@ def printf(sh: Session, argv: list[str]) -> Result:
     return written if not printer.status else printer.status
 
 
-def _run(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> None:
+_MANY: Final = 1024
+
+
+async def _print_many(printer: _Printer, parts: tuple[bytes | Spec, ...]) -> int:
+    """`printf` with very many arguments: written in blocks between which others run."""
+    sh = printer.sh
+    upto = 0
+    while upto < len(printer.arguments):
+        upto = printer.used + _MANY
+        try:
+            _run(printer, parts, upto)
+        except _Bad as bad:
+            printer.status = sh.error(f"printf: {bad}")
+            upto = len(printer.arguments)
+        written = sh.out(b"".join(printer.out), "printf")
+        written = written if isinstance(written, int) else await written
+        if written:
+            return written
+        printer.out.clear()
+        printer.size = 0
+        if printer.stopped:
+            break
+        await sh.budget.breathe()
+    return printer.status
+
+
+def _run(printer: _Printer, parts: tuple[bytes | Spec, ...], upto: int | None = None) -> None:
+    """Applies the format until the arguments are used up, or so many of them."""
+    end = len(printer.arguments) if upto is None else min(upto, len(printer.arguments))
     while True:
         before = printer.used
         for part in parts:
             if isinstance(part, bytes):
                 printer.emit(part)
             elif not printer.convert(part):
+                printer.stopped = True
                 return
-        if printer.used >= len(printer.arguments) or printer.used == before:
+        if printer.used == before:
+            printer.stopped = True
+        if printer.used >= end or printer.used == before:
             return
 
 

@@ -1,0 +1,67 @@
+"""Work that would hold up the event loop, done in a thread while this execution waits.
+
+What runs there is plain Python or short calls into C, so the interpreter lock changes hands every few milliseconds.
+It calls `checkpoint` now and then, which ends it when nobody waits for the answer any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+LARGE: Final = 1 << 18
+"""Characters from which on work on a text is done aside."""
+_LOOK: Final = 0.01
+"""Seconds between two looks at the budget while the work goes on."""
+
+
+class _Abandoned(BaseException):
+    """Nobody waits for this work; never leaves its thread."""
+
+
+class _Here(threading.local):
+    stop: threading.Event | None = None
+
+
+_here = _Here()
+
+
+def checkpoint() -> None:
+    """End work that was abandoned. Costs next to nothing outside of a thread of `aside`."""
+    stop = _here.stop
+    if stop is not None and stop.is_set():
+        raise _Abandoned
+
+
+async def aside(host: Any, work: Callable[[], T]) -> T:
+    """What `work` gives; the limits and the cancellation of the execution hold while it is done."""
+    if host.budget.slice_end == float("inf"):
+        return work()  # someone needs the answer without a pause
+    stop = threading.Event()
+
+    def run() -> T:
+        _here.stop = stop
+        try:
+            return work()
+        finally:
+            _here.stop = None
+
+    doing = asyncio.get_running_loop().run_in_executor(None, run)
+    try:
+        while not (await asyncio.wait((doing,), timeout=_LOOK))[0]:
+            host.budget.check()
+        return doing.result()
+    finally:
+        if not doing.done():
+            stop.set()
+            doing.add_done_callback(_forget)
+
+
+def _forget(doing: asyncio.Future[Any]) -> None:
+    """The end of abandoned work is of no interest, nor is how it ended."""
+    if not doing.cancelled():
+        doing.exception()
