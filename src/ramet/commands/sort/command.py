@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import AsyncIterator, Iterable
-from typing import IO, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.inputs import slurp
-from ramet.commands.sort.keys import Line
+from ramet.commands.sort.keys import KeyOf, Line
 from ramet.commands.sort.options import SortOptions, old_keys
 from ramet.commands.sort.order import Order, make_order
-from ramet.commands.sort.runs import batched, cut_at_line, distinct, merged_sources, run_lines, sorted_lines, spill
+from ramet.commands.sort.runs import PIECE, Runs
+from ramet.commands.sort.sources import merged_sources
+from ramet.commands.sort.tally import Tally
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -89,74 +90,79 @@ async def _line_source(proc: Proc, word: str, end: bytes) -> AsyncIterator[list[
 
 
 async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes) -> int:
+    # The lines being sorted or merged, and what the allocator keeps of them, take the rest of the memory.
+    memory = proc.budget.limits.sort_memory // 8
+    budget = proc.budget
+    runs = Runs(order, end, memory)
+    tally = Tally(order, end, memory) if order.total or o.unique else None
+    try:
+        async for piece in _pieces(proc, names, end):
+            if tally is None:
+                await runs.add(piece, budget)
+            elif not tally.add(piece):
+                for counted in tally.pieces(o.unique):
+                    await runs.add(counted, budget)
+                    await budget.breathe()
+                tally = None
+            await budget.breathe()
+        if tally is None:
+            return await _write_out(proc, o, end, runs.merged(budget), order)
+        if o.unique:
+            for counted in tally.pieces(unique=True):
+                await runs.add(counted, budget)
+            return await _write_out(proc, o, end, runs.merged(budget), order)
+        return await _write_blocks(proc, o, tally.sorted(budget))
+    except _Unreadable:
+        return 2
+    finally:
+        runs.close()
+
+
+class _Unreadable(Exception):
+    """An input could not be opened; the message is out."""
+
+
+async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[bytes]:
+    """All input in pieces that end at a line end, each about as large as is sorted at once."""
     held: list[bytes] = []
     size = 0
-    runs: list[IO[bytes]] = []
-    delim = end.decode()
-    try:
-        for word in names:
-            try:
-                reader = await proc.open(word)
-            except OSError as error:
-                proc.complain(f"cannot read: {shown(word)}: {reason(error)}")
-                return 2
+    for word in names:
+        try:
+            reader = await proc.open(word)
+        except OSError as error:
+            proc.complain(f"cannot read: {shown(word)}: {reason(error)}")
+            raise _Unreadable from None
+        try:
             last = end
-            while block := await reader.read():
+            while block := await reader.read(PIECE):
                 held.append(block)
                 last = block[-1:]
                 size += len(block)
-                # A line costs about twice its bytes while it is being sorted.
-                if size * 2 > proc.budget.limits.sort_memory and end in block:
-                    whole, rest = cut_at_line(held, end)
-                    runs.append(spill(sorted_lines(whole, order, delim, o.unique), delim))
-                    held, size = rest, sum(map(len, rest))
-                await proc.budget.breathe()
+                if size >= PIECE and (cut := block.rfind(end) + 1):
+                    held[-1] = block[:cut]
+                    yield held[0] if len(held) == 1 else b"".join(held)
+                    held = [block[cut:]] if cut < len(block) else []
+                    size = len(block) - cut
             if last != end:
                 held.append(end)
+        finally:
             await proc.close(reader)
-        lines = sorted_lines(held, order, delim, o.unique)
-        held = []
-        if not runs:
-            return await _write_list(proc, o, end, lines)
-        sources: list[Iterable[Line]] = [*(run_lines(run, delim) for run in runs), lines]
-        if order.key is None:
-            merged = heapq.merge(*sources, reverse=order.reverse)
-        else:
-            merged = heapq.merge(*sources, key=order.merge_key())
-        return await _write_out(proc, o, end, batched(merged), order)
-    finally:
-        for run in runs:
-            run.close()
-
-
-async def _write_list(proc: Proc, o: SortOptions, end: bytes, lines: list[Line]) -> int:
-    out = proc.stdout
-    if o.output is not None:
-        try:
-            out = await proc.create(o.output)
-        except OSError as error:
-            proc.complain(f"open failed: {shown(o.output)}: {reason(error)}")
-            return 2
-    delim = end.decode()
-    for at in range(0, len(lines), 20_000):
-        out.write((delim.join(lines[at : at + 20_000]) + delim).encode("latin-1"))
-        if out.full:
-            await out.drain()
-        await proc.budget.breathe()
-    await proc.close(out)
-    return 0
+    if held:
+        yield b"".join(held)
 
 
 async def _write_out(proc: Proc, o: SortOptions, end: bytes, batches: AsyncIterator[list[Line]], order: Order) -> int:
-    key = order.key
+    return await _write_blocks(proc, o, _packed(batches, end, order.key, o.unique))
+
+
+async def _packed(
+    batches: AsyncIterator[list[Line]], end: bytes, key: KeyOf | None, unique: bool
+) -> AsyncIterator[bytes]:
+    """Lists of lines as blocks; with `unique` the first of each run of lines with equal keys."""
     last: Any = object()
-    if o.output is not None:
-        # The output may be one of the inputs: collect first, as sort -o promises.
-        everything = [line async for batch in batches for line in batch]
-        return await _write_list(proc, o, end, distinct(everything, key) if o.unique else everything)
     delim = end.decode()
     async for batch in batches:
-        if o.unique:
+        if unique:
             kept: list[Line] = []
             for line in batch:
                 this = line if key is None else key(line)
@@ -165,9 +171,35 @@ async def _write_out(proc: Proc, o: SortOptions, end: bytes, batches: AsyncItera
                     last = this
             batch = kept
         if batch:
-            await proc.emit((delim.join(batch) + delim).encode("latin-1"))
+            yield (delim.join(batch) + delim).encode("latin-1")
+
+
+async def _write_blocks(proc: Proc, o: SortOptions, blocks: AsyncIterator[bytes]) -> int:
+    if o.output is None:
+        async for block in blocks:
+            await proc.emit(block)
+        return 0
+    if o.merge:
+        # The output may be one of the inputs, which a merge still reads: collect first, as sort -o promises.
+        everything = [block async for block in blocks]
+        blocks = _again(everything)
+    try:
+        out = await proc.create(o.output)
+    except OSError as error:
+        proc.complain(f"open failed: {shown(o.output)}: {reason(error)}")
+        return 2
+    async for block in blocks:
+        out.write(block)
+        if out.full:
+            await out.drain()
         await proc.budget.breathe()
+    await proc.close(out)
     return 0
+
+
+async def _again(blocks: list[bytes]) -> AsyncIterator[bytes]:
+    for block in blocks:
+        yield block
 
 
 async def _check(proc: Proc, o: SortOptions, order: Order, word: str, end: bytes) -> int:

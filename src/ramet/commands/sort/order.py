@@ -14,7 +14,7 @@ from ramet.commands.sort.keys import Key, KeyOf, Line, check_orderings, parse_ke
 from ramet.commands.sort.options import LETTERS, WORDS, SortOptions
 
 
-class _Reversed:
+class Reversed:
     """Compares the other way round; for a reversed key beside ordinary ones."""
 
     __slots__ = ("value",)
@@ -22,11 +22,11 @@ class _Reversed:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __lt__(self, other: _Reversed) -> bool:
+    def __lt__(self, other: Reversed) -> bool:
         return bool(other.value < self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reversed) and bool(self.value == other.value)
+        return isinstance(other, Reversed) and bool(self.value == other.value)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -42,27 +42,30 @@ class Order:
     number: Callable[[list[Line]], list[str]] | None = None
     """Where the one key is a number: the words that hold it, for all lines at once."""
 
-    def sort(self, lines: list[Line], simple: bool = False) -> None:
-        """In place; `simple` says that the text is ASCII without odd spaces."""
+    @property
+    def total(self) -> bool:
+        """Whether lines that compare equal are the same bytes, so that it does not matter which comes first."""
+        return self.key is None or self.last_resort
+
+    def keys(self, lines: list[Line], simple: bool) -> list[Any] | None:
+        """What the lines compare by, None for themselves; `simple` says that they are ASCII without odd spaces."""
         if self.key is None:
+            return None
+        if simple and self.number is not None and (numbers := _plain_numbers(lines, self.number)) is not None:
+            return numbers
+        return list(map(self.key, lines))
+
+    def sort(self, lines: list[Line], keys: list[Any] | None) -> None:
+        """Lines in place by their keys; only lines with equal keys are compared any further."""
+        if keys is None:
             lines.sort(reverse=self.reverse)
             return
-        if simple and self.number is not None and (numbers := _plain_numbers(lines, self.number)) is not None:
-            self._sort_numbers(lines, numbers)
-            return
-        if self.last_resort:
-            lines.sort(reverse=self.last_reverse)
-            # A reversed stable sort keeps equal elements in their order, which is what the first pass made.
-        lines.sort(key=self.key, reverse=self.reverse)
-
-    def _sort_numbers(self, lines: list[Line], numbers: list[int]) -> None:
-        """By number; only lines with equal numbers are compared any further."""
-        following = iter(numbers).__next__
+        following = iter(keys).__next__
         lines.sort(key=lambda _: following(), reverse=self.reverse)
-        if not self.last_resort or len(set(numbers)) == len(numbers):
+        if not self.last_resort:
             return
-        numbers.sort(reverse=self.reverse)
-        same = bytes(map(eq, numbers, islice(numbers, 1, None)))
+        keys.sort(reverse=self.reverse)
+        same = bytes(map(eq, keys, islice(keys, 1, None)))
         at = same.find(1)
         while at >= 0:
             end = same.find(0, at)
@@ -71,14 +74,14 @@ class Order:
             at = same.find(1, stop)
 
     def merge_key(self) -> Callable[[Line], Any]:
-        """One key that orders as both passes of `sort` do."""
+        """One key that orders as `sort` does."""
         key = self.key
         if key is None:
-            return _Reversed if self.reverse else lambda line: line
-        wrap: Callable[[Any], Any] = _Reversed if self.reverse else lambda x: x
+            return Reversed if self.reverse else lambda line: line
+        wrap: Callable[[Any], Any] = Reversed if self.reverse else lambda x: x
         if not self.last_resort:
             return lambda line: wrap(key(line))
-        tail: Callable[[Any], Any] = _Reversed if self.last_reverse else lambda x: x
+        tail: Callable[[Any], Any] = Reversed if self.last_reverse else lambda x: x
         return lambda line: (wrap(key(line)), tail(line))
 
 
@@ -155,7 +158,7 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
         return Order(lambda line: tuple([f(line) for f in functions]), parts[0][1], last_resort, o.reverse)
 
     def mixed_key(line: Line) -> Any:
-        return tuple([_Reversed(f(line)) if r else f(line) for f, r in parts])
+        return tuple([Reversed(f(line)) if r else f(line) for f, r in parts])
 
     return Order(mixed_key, False, last_resort, o.reverse)
 

@@ -1,100 +1,115 @@
-"""Lines sorted in memory, spilled as runs when they are too many, and merged; no run is a file of the workspace."""
+"""The runs of a sort: pieces of input sorted one by one, packed as bytes, in memory and then in temporary files.
+
+A piece is small enough that sorting it does not hold up the event loop. No run is a file of the workspace.
+"""
 
 from __future__ import annotations
 
-import heapq
+import os
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import IO, Any
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from typing import IO
 
-from ramet.commands.sort.keys import KeyOf, Line
-from ramet.commands.sort.order import ODD_SPACES, Order
+from ramet.commands.sort.keys import Line
+from ramet.commands.sort.merging import Chunk, chunk, merge
+from ramet.commands.sort.order import Order
+from ramet.core.limits import Budget
 
+PIECE = 1 << 19
+"""Bytes of input that are sorted at once."""
+_LINES = 8192
+"""Lines that are sorted at once."""
+_CHUNK = 64 * 1024
+"""Bytes of a run that are loaded at once to merge it."""
+_FAN_IN = 256
+"""Runs that are merged at once; with more of them, groups are merged first."""
 
-def cut_at_line(held: list[bytes], end: bytes) -> tuple[list[bytes], list[bytes]]:
-    """Blocks up to the last line end, and what begins the next line; the last block holds a line end."""
-    cut = held[-1].rfind(end) + 1
-    return [*held[:-1], held[-1][:cut]], [held[-1][cut:]]
-
-
-def sorted_lines(held: list[bytes], order: Order, delim: str, unique: bool) -> list[Line]:
-    data = b"".join(held)
-    ascii_only = data.isascii()
-    simple = ascii_only and order.number is not None and not any(space in data for space in ODD_SPACES)
-    lines = data.decode("ascii" if ascii_only else "latin-1").split(delim)
-    del data
-    lines.pop()
-    if unique and order.key is None:
-        # Equal lines are the same line: sorting the distinct ones is the same and less.
-        return sorted(set(lines), reverse=order.reverse)
-    order.sort(lines, simple)
-    return distinct(lines, order.key) if unique else lines
+Read = Callable[[int, int], bytes]
+"""Bytes of a run, by offset and size."""
 
 
-def distinct(lines: list[Line], key: KeyOf | None) -> list[Line]:
-    out: list[Line] = []
-    last: Any = object()
-    for line in lines:
-        this = line if key is None else key(line)
-        if this != last:
-            out.append(line)
-            last = this
-    return out
+class Runs:
+    """Sorted runs that hold at most `memory` bytes in memory."""
+
+    def __init__(self, order: Order, end: bytes, memory: int) -> None:
+        self._order, self._end, self._memory = order, end, memory
+        self._delim = end.decode()
+        self._held = 0
+        self._small: list[Read] = []
+        self._big: list[Read] = []
+        self._files: list[IO[bytes]] = []
+        self._spill: IO[bytes] | None = None
+
+    async def add(self, data: bytes, budget: Budget) -> None:
+        """Some input that ends at a line end."""
+        lines, simple = chunk(data, self._end, self._order)
+        for at in range(0, len(lines), _LINES):
+            await budget.breathe()
+            self._add(lines[at : at + _LINES], simple)
+        if len(self._small) >= _FAN_IN:
+            await self._gather(budget)
+
+    def _add(self, lines: list[Line], simple: bool) -> None:
+        self._order.sort(lines, self._order.keys(lines, simple))
+        data = self._pack(lines)
+        if self._held + len(data) <= self._memory:
+            self._held += len(data)
+            self._small.append(partial(_part, data))
+            return
+        if self._spill is None:
+            self._spill = self._temporary()
+        at = self._spill.tell()
+        self._spill.write(data)
+        self._small.append(partial(_file_part, self._spill.fileno(), at, at + len(data)))
+
+    def _pack(self, lines: list[Line]) -> bytes:
+        return (self._delim.join(lines) + self._delim).encode("latin-1")
+
+    def _temporary(self) -> IO[bytes]:
+        file = tempfile.TemporaryFile(buffering=0)
+        self._files.append(file)
+        return file
+
+    async def _gather(self, budget: Budget) -> None:
+        """Merge the small runs into a big one, which makes room for more."""
+        file = self._temporary()
+        size = 0
+        for lines in merge([self._chunks(run) for run in self._small], self._order):
+            if lines:
+                size += file.write(self._pack(lines))
+            await budget.breathe()
+        self._small, self._held = [], 0
+        self._big.append(partial(_file_part, file.fileno(), 0, size))
+        if self._spill is not None:
+            self._spill.seek(0)
+            self._spill.truncate()
+
+    def _chunks(self, read: Read) -> Iterator[Chunk]:
+        at, size = 0, _CHUNK
+        while data := read(at, size):
+            cut = data.rfind(self._end) + 1
+            if not cut:
+                size *= 2  # a line longer than a chunk
+                continue
+            at += cut
+            yield chunk(data[:cut], self._end, self._order)
+
+    async def merged(self, budget: Budget) -> AsyncIterator[list[Line]]:
+        """All lines in order."""
+        for lines in merge([self._chunks(run) for run in (*self._big, *self._small)], self._order):
+            if lines:
+                yield lines
+            await budget.breathe()
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
 
 
-def spill(lines: list[Line], delim: str) -> IO[bytes]:
-    """A sorted run in an anonymous temporary file of the interpreter, not of the workspace's tree."""
-    run = tempfile.TemporaryFile()
-    for at in range(0, len(lines), 50_000):
-        run.write((delim.join(lines[at : at + 50_000]) + delim).encode("latin-1"))
-    run.seek(0)
-    return run
+def _part(data: bytes, at: int, size: int) -> bytes:
+    return data[at : at + size]
 
 
-def run_lines(run: IO[bytes], delim: str) -> Iterator[Line]:
-    rest = ""
-    while block := run.read(1 << 20):
-        pieces = (rest + block.decode("latin-1")).split(delim)
-        rest = pieces.pop()
-        yield from pieces
-
-
-async def batched(lines: Iterable[Line]) -> AsyncIterator[list[Line]]:
-    batch: list[Line] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) >= 10_000:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-async def merged_sources(sources: list[AsyncIterator[list[Line]]], order: Order) -> AsyncIterator[list[Line]]:
-    key = order.merge_key()
-    heap: list[tuple[Any, int, Line]] = []
-    batches: list[list[Line]] = [[] for _ in sources]
-    spots = [0] * len(sources)
-
-    async def advance(i: int) -> None:
-        if spots[i] >= len(batches[i]):
-            batches[i] = await anext(sources[i], [])
-            spots[i] = 0
-            if not batches[i]:
-                return
-        line = batches[i][spots[i]]
-        spots[i] += 1
-        heapq.heappush(heap, (key(line), i, line))
-
-    for i in range(len(sources)):
-        await advance(i)
-    out: list[Line] = []
-    while heap:
-        _, i, line = heapq.heappop(heap)
-        out.append(line)
-        await advance(i)
-        if len(out) >= 4096:
-            yield out
-            out = []
-    if out:
-        yield out
+def _file_part(fd: int, start: int, stop: int, at: int, size: int) -> bytes:
+    return os.pread(fd, min(size, stop - start - at), start + at)

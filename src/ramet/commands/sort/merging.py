@@ -1,0 +1,141 @@
+"""Sorted runs merged into one, a slice of every run at a time: the list sort of C does the merging, never a heap.
+
+A slice ends within every chunk that is loaded, so everything that belongs into it is in memory.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+from ramet.commands.sort.keys import Line
+from ramet.commands.sort.order import ODD_SPACES, Order, Reversed
+
+_SLICE = 16_384
+"""Lines of a slice, about; with keys a quarter of it, for a key takes longer to compare."""
+
+Chunk = tuple[list[Line], bool]
+"""Some lines in order, and whether they are ASCII without odd spaces."""
+
+
+def chunk(data: bytes, end: bytes, order: Order) -> Chunk:
+    """The lines of a piece of input, which all have their delimiter."""
+    simple = order.number is not None and data.isascii() and not any(space in data for space in ODD_SPACES)
+    lines = data.decode("latin-1").split(end.decode())
+    lines.pop()
+    return lines, simple
+
+
+class _Head:
+    """What is loaded of one run."""
+
+    __slots__ = ("at", "keys", "last", "lines", "run")
+
+    def __init__(self, run: Iterator[Chunk]) -> None:
+        self.run = run
+        self.lines: list[Line] = []
+        self.keys: list[Any] | None = None
+        self.at = 0
+        self.last = 0
+        """The line behind which the next slice ends at the latest."""
+
+    def load(self, order: Order) -> bool:
+        """The next chunk; False at the end of the run."""
+        for lines, simple in self.run:
+            if lines:
+                self.lines, self.at, self.keys = lines, 0, order.keys(lines, simple)
+                return True
+        return False
+
+
+def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
+    """The lines of all runs in order, in lists of a few thousand; equal ones in the order of the runs.
+
+    Some lists are empty: they are there for the caller to let others have a turn.
+    """
+    size = _SLICE if order.key is None else _SLICE // 4
+    heads: list[_Head] = []
+    for run in runs:
+        head = _Head(run)
+        if head.load(order):
+            heads.append(head)
+        yield []
+    while len(heads) > 1:
+        lines: list[Line] = []
+        keys: list[Any] = []
+        share = max(size // len(heads), 16)
+        for head in heads:
+            head.last = min(head.at + share, len(head.lines)) - 1
+        cuts = _plain_cuts(heads, order.reverse) if order.key is None else _keyed_cuts(heads, order)
+        for head, cut in zip(heads, cuts, strict=True):
+            if head.at < cut:
+                lines += head.lines[head.at : cut]
+                if head.keys is not None:
+                    keys += head.keys[head.at : cut]
+                head.at = cut
+        order.sort(lines, None if order.key is None else keys)
+        yield lines
+        left: list[_Head] = []
+        for head in heads:
+            if head.at < len(head.lines):
+                left.append(head)
+            elif head.load(order):
+                left.append(head)
+                yield []
+        heads = left
+    for head in heads:
+        yield head.lines[head.at :]
+        yield from (lines for lines, _ in head.run)
+
+
+def _plain_cuts(heads: list[_Head], reverse: bool) -> list[int]:
+    """How far each loaded chunk goes into the slice, where lines compare as they are."""
+    lasts = [head.lines[head.last] for head in heads]
+    if reverse:
+        pivot = Reversed(max(lasts))
+        return [bisect_right(head.lines, pivot, head.at, key=Reversed) for head in heads]
+    first = min(lasts)
+    return [bisect_right(head.lines, first, head.at) for head in heads]
+
+
+def _keyed_cuts(heads: list[_Head], order: Order) -> list[int]:
+    """The same where keys decide, then the lines, and else the order of the runs."""
+    first = 0
+    for index in range(1, len(heads)):
+        if _ends_before(heads[index], heads[first], order):
+            first = index
+    end = heads[first]
+    pivot, line = _keys(end)[end.last], end.lines[end.last]
+    cuts: list[int] = []
+    for index, head in enumerate(heads):
+        low, high = _equal(_keys(head), pivot, head.at, len(head.lines), order.reverse)
+        if order.last_resort:
+            low = _equal(head.lines, line, low, high, order.last_reverse)[1]
+        cuts.append(high if not order.last_resort and index <= first else low)
+    return cuts
+
+
+def _keys(head: _Head) -> list[Any]:
+    assert head.keys is not None
+    return head.keys
+
+
+def _ends_before(one: _Head, other: _Head, order: Order) -> bool:
+    a, b = _keys(one)[one.last], _keys(other)[other.last]
+    if a != b:
+        return bool(b < a if order.reverse else a < b)
+    if not order.last_resort:
+        return False
+    this, that = one.lines[one.last], other.lines[other.last]
+    return this > that if order.last_reverse else this < that
+
+
+def _equal(values: list[Any], value: Any, low: int, high: int, reverse: bool) -> tuple[int, int]:
+    """Where `value` stands among sorted values."""
+    if reverse:
+        wrapped = Reversed(value)
+        low = bisect_left(values, wrapped, low, high, key=Reversed)
+        return low, bisect_right(values, wrapped, low, high, key=Reversed)
+    low = bisect_left(values, value, low, high)
+    return low, bisect_right(values, value, low, high)
