@@ -87,10 +87,10 @@ def test_checkout_of_a_commit_is_the_tree(tree: dict[bytes, object], tmp_path_fa
     assert commit(in_memory, str(base / "in")) == identity, "the same tree has the same id in every store"
     reader = PackReader(on_disk)
     reader.refresh()
-    receipt = checkout(reader.read, identity, str(base / "out"))
+    receipt = checkout(reader, identity, str(base / "out"))
     assert described(os.fsencode(base / "out")) == described(os.fsencode(base / "in"))
     assert not receipt.problems
-    again = checkout(reader.read, identity, str(base / "out"))
+    again = checkout(reader, identity, str(base / "out"))
     assert again.written == again.removed == 0
     assert commit(on_disk, str(base / "out")) == identity
 
@@ -105,7 +105,7 @@ def test_hard_links_and_leftovers(tmp_path: Path) -> None:
     (tmp_path / "out" / "a").mkdir()
     reader = PackReader(objects)
     reader.refresh()
-    checkout(reader.read, tree, str(tmp_path / "out"))
+    checkout(reader, tree, str(tmp_path / "out"))
     assert sorted(os.listdir(tmp_path / "out")) == ["a", "b"]
     assert (tmp_path / "out" / "a").stat().st_ino == (tmp_path / "out" / "b").stat().st_ino
 

@@ -1,18 +1,43 @@
-"""A tree of the store as a real directory: what is there stays, what must not be there goes, all of it is verified."""
+"""A tree of the store as a real directory: what is there stays, what must not be there goes, all of it is verified.
+
+Rules that this file keeps:
+- Files are written in the order in which the packs hold them, a bounded number at a time, so that a block is fetched
+  and decompressed once; the next blocks are made ready beside the writing.
+- Every chunk is compared with its digest before it is called written. A file that is there is left alone when its size
+  and time say that it is the one; with `verify=True` its content is read as well.
+- The time of a file is set last. What a killed checkout leaves half written has a wrong time, and no later checkout
+  takes it for good.
+- With hard links or reflinks, files come from a cache of whole files. A hard-linked file shares its inode with the
+  cache: writing into it in place changes the cache's copy too, whose time then gives it away, and it is made again.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat as modes
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
+from ramet.core.errors import RametError
 from ramet.store import trees
-from ramet.store.ids import ChunkId, TreeId, chunk_id
-from ramet.store.trees import DIR, LINK, Node
+from ramet.store.chunking import chunks
+from ramet.store.filecache import FileCache, umask
+from ramet.store.ids import SIZE, TreeId, chunk_id
+from ramet.store.packs import PackReader, Place
+from ramet.store.progress import EVERY, Progress, Step
+from ramet.store.trees import DIR, FILE, Node
 
-Read = Callable[[bytes], bytes]
+How = Literal["copy", "hardlink", "reflink"]
+BATCH: Final = 20_000
+"""Files that are known before they are written, so that they can be written in the packs' order."""
+AHEAD: Final = 8
+"""Blocks that are made ready while others are written."""
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass
@@ -24,109 +49,317 @@ class Receipt:
     kept: int = 0
     removed: int = 0
     bytes_written: int = 0
+    linked: int = 0
     problems: list[str] = field(default_factory=list)
+    """Paths whose content is not what the tree says, because the store is damaged."""
 
 
-def checkout(read: Read, tree: TreeId, target: str) -> Receipt:
-    """Make `target` equal to the tree: files, modes, times, links, hard links, empty directories."""
+def checkout(
+    packs: PackReader,
+    tree: TreeId,
+    target: str,
+    *,
+    how: How = "copy",
+    verify: bool = False,
+    progress: Progress | None = None,
+) -> Receipt:
+    """Make `target` equal to the tree: files, modes, times, links, hard links, extended attributes, empty directories.
+
+    `how="hardlink"` and `"reflink"` take whole files from the store's local cache, which they fill on the way.
+    """
+    cache = None
+    if how != "copy":
+        if packs.local is None:
+            raise RametError("invalid_argument", "this store has no local cache to link from", 'use how="copy"')
+        cache = FileCache(packs.local, how == "reflink")
     receipt = Receipt(tree)
-    os.makedirs(target, exist_ok=True)
-    _Checkout(read, receipt).directory(tree, target)
+    top = os.fsencode(target)
+    os.makedirs(top, exist_ok=True)
+    work = _Checkout(packs, receipt, cache, verify, progress)
+    try:
+        work.run(tree, top)
+    finally:
+        work.pool.shutdown(cancel_futures=True)
+    if progress is not None:
+        files = receipt.written + receipt.kept
+        progress(Step("checkout", files, receipt.bytes_written, files, receipt.bytes_written))
     return receipt
 
 
-@dataclass
-class _Checkout:
-    read: Read
-    receipt: Receipt
-    first: dict[int, str] = field(default_factory=dict)
+class _Job(NamedTuple):
+    """A file of one chunk that has to be written."""
 
-    def directory(self, tree: TreeId, folder: str) -> None:
-        nodes = trees.decode(self.read(tree))
-        wanted = {os.fsdecode(node.name): node for node in nodes}
-        present: dict[str, os.stat_result] = {}
+    place: Place
+    path: bytes
+    node: Node
+
+
+@dataclass(slots=True)
+class _Checkout:
+    packs: PackReader
+    receipt: Receipt
+    cache: FileCache | None
+    verify: bool
+    progress: Progress | None
+    pool: ThreadPoolExecutor = field(init=False)
+    jobs: list[_Job] = field(default_factory=list)
+    first: dict[int, bytes] = field(default_factory=dict)
+    again: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Further names of files: made when all files are."""
+    umask: int = field(default_factory=umask)
+    told: int = 0
+
+    def __post_init__(self) -> None:
+        workers = AHEAD if self.packs.remote else 1
+        self.pool = ThreadPoolExecutor(workers, thread_name_prefix="ramet-checkout")
+
+    def run(self, tree: TreeId, top: bytes) -> None:
+        """Directories first get their entries, files their content in batches, and last the times of directories."""
+        stack: list[tuple[TreeId, bytes]] = [(tree, top)]
+        done: list[tuple[bytes, int, int, dict[str, bytes]]] = []
+        while stack:
+            identity, folder = stack.pop()
+            for node in self.directory(identity, folder):
+                path = folder + b"/" + node.name
+                stack.append((node.tree, path))
+                done.append((path, node.mode, node.mtime_ns, node.xattrs))
+            if len(self.jobs) >= BATCH:
+                self.flush()
+        self.flush()
+        for source, path in self.again:
+            os.link(source, path)
+            self.receipt.written += 1
+        for path, mode, mtime_ns, xattrs in reversed(done):
+            _set_xattrs(path, xattrs)
+            os.utime(path, ns=(mtime_ns, mtime_ns))
+            os.chmod(path, mode)
+
+    # ----------------------------------------------------------------------------------------------- planning
+
+    def directory(self, tree: TreeId, folder: bytes) -> Iterator[Node]:
+        """Take a directory to what the tree says except for the content of its files; gives its subdirectories."""
+        nodes = trees.decode(self.packs.read(tree))
+        present: dict[bytes, os.stat_result] = {}
         with os.scandir(folder) as entries:
-            for entry in entries:
+            there = list(entries)
+        if there:
+            wanted = {node.name for node in nodes}
+            for entry in there:
                 if entry.name in wanted:
                     present[entry.name] = entry.stat(follow_symlinks=False)
                 else:
-                    self.remove(entry.path)
-        for name, node in wanted.items():
-            self.entry(node, f"{folder}/{name}", present.get(name))
-        for name, node in wanted.items():
-            if node.kind == DIR:
-                path = f"{folder}/{name}"
-                os.chmod(path, node.mode)
-                os.utime(path, ns=(node.mtime_ns, node.mtime_ns))
+                    self.remove(entry.path, entry.is_dir(follow_symlinks=False))
+        for node in nodes:
+            found = present.get(node.name) if present else None
+            if node.kind == FILE:
+                if (
+                    found is not None
+                    and found.st_mtime_ns == node.mtime_ns
+                    and found.st_size == node.size
+                    and found.st_mode == modes.S_IFREG | node.mode
+                    and not node.group
+                    and not node.xattrs
+                    and (found.st_nlink == 1 or self.cache is not None)
+                    and not self.verify
+                ):
+                    self.receipt.kept += 1
+                    continue
+                self.file(node, folder + b"/" + node.name, found)
+            elif node.kind == DIR:
+                path = folder + b"/" + node.name
+                if found is not None and not modes.S_ISDIR(found.st_mode):
+                    self.remove(path, False)
+                    found = None
+                if found is None:
+                    os.mkdir(path, 0o700)
+                elif found.st_mode & 0o700 != 0o700:
+                    os.chmod(path, 0o700)
+                yield node
+            else:
+                self.link(node, folder + b"/" + node.name, found)
 
-    def entry(self, node: Node, path: str, found: os.stat_result | None) -> None:
-        if node.kind == DIR:
-            if found is not None and not modes.S_ISDIR(found.st_mode):
-                self.remove(path)
-                found = None
-            if found is None:
-                os.mkdir(path, 0o700)
-            elif found.st_mode & 0o700 != 0o700:
-                os.chmod(path, 0o700)
-            self.directory(node.tree, path)
-        elif node.kind == LINK:
-            target = os.fsdecode(node.payload)
-            if found is not None and modes.S_ISLNK(found.st_mode) and os.readlink(path) == target:
+    def link(self, node: Node, path: bytes, found: os.stat_result | None) -> None:
+        if found is not None:
+            if modes.S_ISLNK(found.st_mode) and os.readlink(path) == node.payload:
+                if found.st_mtime_ns != node.mtime_ns:
+                    os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
                 self.receipt.kept += 1
                 return
-            if found is not None:
-                self.remove(path)
-            os.symlink(target, path)
-            os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
-            self.receipt.written += 1
-        else:
-            self.file(node, path, found)
-
-    def file(self, node: Node, path: str, found: os.stat_result | None) -> None:
-        group = trees.split_group(node.group)[0]
-        if group and group in self.first:
-            if found is not None:
-                self.remove(path)
-            os.link(self.first[group], path)
-            self.receipt.written += 1
-            return
-        if group:
-            self.first[group] = path
-        if (
-            found is not None
-            and modes.S_ISREG(found.st_mode)
-            and (found.st_size, found.st_mtime_ns) == (node.size, node.mtime_ns)
-            and found.st_nlink == 1
-        ):
-            if found.st_mode & 0o7777 != node.mode:
-                os.chmod(path, node.mode)
-            self.receipt.kept += 1
-            return
-        if found is not None:
-            self.remove(path)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            for identity in node.chunks:
-                data = self.verified(identity, path)
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(fd, view) :]
-                self.receipt.bytes_written += len(data)
-            os.fchmod(fd, node.mode)
-            os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
-        finally:
-            os.close(fd)
+            self.remove(path, modes.S_ISDIR(found.st_mode))
+        os.symlink(node.payload, path)
+        os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
         self.receipt.written += 1
 
-    def verified(self, identity: ChunkId, path: str) -> bytes:
-        data = self.read(identity)
-        if chunk_id(data) != identity:
-            self.receipt.problems.append(path)
-        return data
+    def file(self, node: Node, path: bytes, found: os.stat_result | None) -> None:
+        group = trees.split_group(node.group)[0]
+        if group:
+            other = self.first.setdefault(group, path)
+            if other is not path:
+                if found is not None and self.same_file(other, found):
+                    self.receipt.kept += 1
+                    return
+                if found is not None:
+                    self.remove(path, modes.S_ISDIR(found.st_mode))
+                self.again.append((other, path))
+                return
+        if found is not None:
+            if self.is_there(node, path, found):
+                if found.st_mode & 0o7777 != node.mode:
+                    os.chmod(path, node.mode)
+                self.receipt.kept += 1
+                return
+            self.remove(path, modes.S_ISDIR(found.st_mode))
+        if self.cache is not None and not group and not node.xattrs and self.cache.give(node, path):
+            self.receipt.written += 1
+            self.receipt.linked += 1
+            return
+        if len(node.payload) == SIZE:
+            self.jobs.append(_Job(self.packs.place(node.payload), path, node))
+        else:
+            self.stream(node, path)
 
-    def remove(self, path: str) -> None:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
+    def same_file(self, other: bytes, found: os.stat_result) -> bool:
+        """Whether a name already is another name of a file that is there and stays."""
+        try:
+            return os.path.samestat(os.lstat(other), found)
+        except FileNotFoundError:
+            return False
+
+    def is_there(self, node: Node, path: bytes, found: os.stat_result) -> bool:
+        """Whether a file that is there is the one, mode apart."""
+        if not modes.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (node.size, node.mtime_ns):
+            return False
+        if found.st_nlink != max(1, trees.split_group(node.group)[1]) and self.cache is None:
+            return False
+        if self.cache is not None and found.st_nlink > 1 and found.st_mode & 0o7777 != node.mode:
+            return False  # a change of mode would reach every other checkout
+        if node.xattrs and _xattrs(path) != node.xattrs:
+            return False
+        return not self.verify or _content_is(node, path)
+
+    # ------------------------------------------------------------------------------------------------ writing
+
+    def flush(self) -> None:
+        """Write the files that are waiting, block by block as the packs hold them."""
+        jobs, self.jobs = sorted(self.jobs), []
+        blocks: list[tuple[Place, list[_Job]]] = []
+        last: tuple[str, int] | None = None
+        for job in jobs:
+            if (job.place.pack, job.place.start) != last:
+                last = (job.place.pack, job.place.start)
+                blocks.append((job.place, []))
+            blocks[-1][1].append(job)
+        frames = self.ready([place for place, _ in blocks])
+        for (_, block), frame in zip(blocks, frames, strict=True):
+            for job in block:
+                self.write(job, frame)
+
+    def ready(self, places: list[Place]) -> Iterator[bytes]:
+        """What each place's block holds, in order, the next ones being made ready meanwhile."""
+        waiting: deque[Future[bytes]] = deque()
+        at = 0
+        for _ in places:
+            while at < len(places) and len(waiting) < AHEAD:
+                waiting.append(self.pool.submit(self.packs.fetch, places[at]))
+                at += 1
+            yield waiting.popleft().result()
+
+    def write(self, job: _Job, frame: bytes) -> None:
+        place, path, node = job
+        data = frame[place.offset : place.offset + place.size]
+        whole = chunk_id(data) == node.payload
+        mode = node.mode
+        plain = not mode & self.umask and not mode & 0o7000 and not node.xattrs
+        fd = os.open(path, _CREATE, mode if plain else 0o600)
+        try:
+            _write(fd, data)
+            if not plain:
+                _set_xattrs(fd, node.xattrs)
+                os.fchmod(fd, mode)
+            if whole:
+                os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
+        finally:
+            os.close(fd)
+        self.done(node, path, whole)
+
+    def stream(self, node: Node, path: bytes) -> None:
+        """Write a file of many chunks (or of none), never holding more than the next few."""
+        ids = node.chunks
+        places = [self.packs.place(identity) for identity in ids]
+        whole = True
+        fd = os.open(path, _CREATE, 0o600)
+        try:
+            for identity, place, frame in zip(ids, places, self.ready(places), strict=True):
+                data = frame if place.size == len(frame) else frame[place.offset : place.offset + place.size]
+                whole = whole and chunk_id(data) == identity
+                _write(fd, data)
+            _set_xattrs(fd, node.xattrs)
+            os.fchmod(fd, node.mode)
+            if whole:
+                os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
+        finally:
+            os.close(fd)
+        self.done(node, path, whole)
+
+    def done(self, node: Node, path: bytes, whole: bool = True) -> None:
+        """Count a file. One that is not what the tree says keeps a wrong time, so that nobody takes it for good."""
+        if not whole:
+            self.receipt.problems.append(os.fsdecode(path))
+        elif self.cache is not None and not node.group and not node.xattrs:
+            self.cache.take(node, path)
+        self.receipt.written += 1
+        self.receipt.bytes_written += node.size
+        if self.progress is not None and self.receipt.written - self.told >= EVERY:
+            self.told = self.receipt.written
+            self.progress(Step("checkout", self.receipt.written + self.receipt.kept, self.receipt.bytes_written))
+
+    def remove(self, path: bytes, directory: bool) -> None:
+        if directory:
+            _remove_tree(path)
         else:
             os.unlink(path)
         self.receipt.removed += 1
+
+
+def _content_is(node: Node, path: bytes) -> bool:
+    """Whether a file's content is what the tree says."""
+    with open(path, "rb") as file:
+        blocks = iter(lambda: file.read(4 << 20), b"")
+        ids = [chunk_id(chunk) for chunk in chunks(blocks, node.size)] if node.size else []
+    return b"".join(ids) == node.payload
+
+
+def _write(fd: int, data: bytes) -> None:
+    """Write all of it: the system may take a part only."""
+    done = os.write(fd, data)
+    while done < len(data):
+        done += os.write(fd, memoryview(data)[done:])
+
+
+def _xattrs(path: bytes) -> dict[str, bytes]:
+    try:
+        names = os.listxattr(path, follow_symlinks=False)
+        return {name: os.getxattr(path, name) for name in names if name.startswith("user.")}
+    except OSError:
+        return {}
+
+
+def _set_xattrs(file: int | bytes, xattrs: dict[str, bytes]) -> None:
+    """Set extended attributes; a filesystem that has none loses them, as `cp` does."""
+    for name, value in xattrs.items():
+        try:
+            os.setxattr(file, name, value)
+        except OSError as error:
+            if error.errno != errno.ENOTSUP:
+                raise
+
+
+def _remove_tree(path: bytes) -> None:
+    try:
+        shutil.rmtree(path)
+    except PermissionError:
+        for top, names, _ in os.walk(path):
+            for name in names:
+                if not os.path.islink(top + b"/" + name):
+                    os.chmod(top + b"/" + name, 0o700)
+        shutil.rmtree(path)

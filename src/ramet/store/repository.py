@@ -229,10 +229,14 @@ class Repository:
             source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
             time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
         )  # fmt: skip
-        encoded = revision.encode()
-        self.objects.put(f"revisions/{revision.id.hex()}", encoded)
-        self._begin(new_name, revision.id)
+        self.begin(new_name, revision)
         return revision
+
+    def begin(self, name: str, revision: Revision) -> None:
+        """A new workspace whose first revision, with durable trees, is this one."""
+        self.prove()
+        self.objects.put(f"revisions/{revision.id.hex()}", revision.encode())
+        self._begin(name, revision.id)
 
     def revert(self, name: str, spec: str, message: str = "") -> Revision:
         """A new tip with the content of a past revision. History is never rewritten."""
@@ -360,11 +364,11 @@ class Repository:
         """A tree as a resource that fetches what is looked at and may be changed without changing the store."""
         return LazyTree(self.packs.read, self).resource(tree)
 
-    def checkout(self, revision: Revision, prefix: str, target: str) -> Receipt:
-        """One mount of a revision as a real directory."""
+    def checkout(self, revision: Revision, prefix: str, target: str, **options: Any) -> Receipt:
+        """One mount of a revision as a real directory; the options are those of `ramet.store.checkout.checkout`."""
         for mount in revision.mounts:
             if mount.prefix == prefix and mount.tree is not None:
-                return checkout(self.packs.read, mount.tree, target)
+                return checkout(self.packs, mount.tree, target, **options)
         raise RametError("not_found", f"{revision.name} has no tree at {prefix}", "see its mounts")
 
     def writer(self) -> PackWriter:

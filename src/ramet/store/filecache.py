@@ -1,0 +1,124 @@
+"""Whole files of a store on this machine's disk, for checkouts that link or clone instead of writing.
+
+A file is named by its content, mode and time, which a hard link shares. It can be made again at any time, and one whose
+size, mode or time is not what its name says was changed through a link and is thrown away.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat as modes
+from typing import Final
+
+from blake3 import blake3
+
+from ramet.store.ids import SIZE
+from ramet.store.trees import Node
+
+_CLONE: Final = 0x40049409
+"""FICLONE: share the blocks of another file until one side writes."""
+_NO_CLONE: Final = frozenset({errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM})
+_PIECE: Final = 16 * 1024 * 1024
+
+
+def umask() -> int:
+    """The process's mask, read without changing it where the system allows that."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"Umask:"):
+                    return int(line.split()[1], 8)
+    except OSError:
+        pass
+    return 0o777  # unknown: no mode is taken for granted, every file gets its own explicitly
+
+
+class FileCache:
+    """Files under `<local>/files`. With `clone` they are copied by sharing blocks, else they are hard-linked."""
+
+    def __init__(self, local: str, clone: bool) -> None:
+        self._folder = os.fsencode(f"{local}/files")
+        self._clone = clone
+        self._made: set[bytes] = set()
+
+    def _path(self, node: Node) -> bytes:
+        payload = node.payload if len(node.payload) == SIZE else blake3(node.payload).digest()
+        name = payload.hex()
+        return b"%s/%s/%s-%o-%d" % (self._folder, name[:2].encode(), name.encode(), node.mode, node.mtime_ns)
+
+    def give(self, node: Node, path: bytes) -> bool:
+        """Make `path` this file if it is here; False when it has to be written."""
+        if not node.payload:
+            return False
+        source = self._path(node)
+        if self._clone:
+            return self._cloned(source, path, node)
+        try:
+            os.link(source, path)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.EMLINK, errno.EXDEV, errno.EPERM):
+                return False
+            raise
+        if _is(os.lstat(path), node):
+            return True
+        os.unlink(path)
+        os.unlink(source)
+        return False
+
+    def take(self, node: Node, path: bytes) -> None:
+        """Keep a file that was just written; where that is not possible, the next checkout writes it again."""
+        if not node.payload:
+            return
+        target = self._path(node)
+        folder = target[: target.rindex(b"/")]
+        if folder not in self._made:
+            os.makedirs(folder, exist_ok=True)
+            self._made.add(folder)
+        if self._clone:
+            temporary = target + b".tmp-%d" % os.getpid()
+            self._cloned(path, temporary, node)
+            os.replace(temporary, target)
+            return
+        try:
+            os.link(path, target)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.EMLINK, errno.EXDEV, errno.EPERM):
+                raise
+
+    def _cloned(self, source: bytes, path: bytes, node: Node) -> bool:
+        try:
+            reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return False
+        try:
+            if not _is(os.fstat(reading), node):
+                return False
+            writing = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                _clone(reading, writing, node.size)
+                os.fchmod(writing, node.mode)
+                os.utime(writing, ns=(node.mtime_ns, node.mtime_ns))
+            finally:
+                os.close(writing)
+        finally:
+            os.close(reading)
+        return True
+
+
+def _is(found: os.stat_result, node: Node) -> bool:
+    return (found.st_mode, found.st_size, found.st_mtime_ns) == (modes.S_IFREG | node.mode, node.size, node.mtime_ns)
+
+
+def _clone(reading: int, writing: int, size: int) -> None:
+    """Share the blocks where the filesystem can, copy inside the kernel where it cannot."""
+    try:
+        fcntl.ioctl(writing, _CLONE, reading)
+        return
+    except OSError as error:
+        if error.errno not in _NO_CLONE:
+            raise
+    at = 0
+    while at < size:
+        at += os.sendfile(writing, reading, at, min(_PIECE, size - at)) or size
