@@ -275,7 +275,7 @@ class WhichOptions:
 
 
 async def which(proc: Proc, o: WhichOptions, operands: list[str]) -> int:
-    """Commands live in /usr/bin by name; files of the tree that PATH names come first."""
+    """The first place along PATH: a file of the tree, or /bin and /usr/bin for the commands of the table."""
     from ramet.commands.table import MODULES
 
     listed = proc.services.get("commands")
@@ -290,10 +290,9 @@ async def which(proc: Proc, o: WhichOptions, operands: list[str]) -> int:
         else:
             for directory in proc.env.get("PATH", "").split(":"):
                 stat = await lookup(proc, proc.path(f"{directory or '.'}/{word}"), follow=True)
-                if stat is not None and stat.is_file and (stat.mode or 0) & 0o111:
+                runs = stat is not None and stat.is_file and (stat.mode or 0) & 0o111
+                if runs or (word in known and directory in ("/bin", "/usr/bin")):
                     found.append(f"{directory or '.'}/{word}")
-            if word in known:
-                found.append(f"/usr/bin/{word}")
         if not found:
             status = 1
         elif not o.silent:

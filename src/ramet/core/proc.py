@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from ramet.core import paths
 from ramet.core.errors import fail
@@ -17,6 +17,9 @@ from ramet.core.fs import FileSystem, Open
 from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.streams import Reader, Writer
+
+PROGRAM: Final = "program"
+"""The version of a file that stands for a command of the table; running the file runs the command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,16 @@ class VFS(Whole):
 
     def mount(self, prefix: Path, resource: Resource, *, listed: bool = True) -> None:
         """Mount at `prefix`; unlisted, it is reached by its path but does not show in the listing of its parent."""
-        if prefix in self._mounts:
-            raise fail(errno.EBUSY, prefix)
-        self._mounts[prefix] = resource
+        self.mount_all({prefix: resource}, listed=listed)
+
+    def mount_all(self, mounts: Mapping[Path, Resource], *, listed: bool = True) -> None:
+        """Mount several at once."""
+        for prefix in mounts:
+            if prefix in self._mounts:
+                raise fail(errno.EBUSY, prefix)
+        self._mounts.update(mounts)
         if not listed:
-            self._unlisted.add(prefix)
+            self._unlisted.update(mounts)
         self._index()
 
     def replace(self, prefix: Path, resource: Resource) -> None:

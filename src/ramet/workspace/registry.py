@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
 from ramet.commands.table import COMMANDS
 from ramet.core.paths import Path, encode
@@ -45,7 +46,9 @@ class CommandRegistry(Mapping[str, Exec]):
     def __getitem__(self, name: str) -> Exec:
         found = self._own.get(name)
         if found is None:
-            found = self._base[name]
+            found = self._base.get(name)
+        if found is None:
+            found = self._own[name] = as_exec(_plugins()[name].load())
         if name in self._overrides:
             return _Dispatch(found, self._overrides[name])
         return found
@@ -58,7 +61,7 @@ class CommandRegistry(Mapping[str, Exec]):
         return len(set(self._own) | set(self._base))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._own or name in self._base
+        return name in self._own or name in self._base or name in _plugins()
 
     def add(self, name: str, command: UserCommand, *, mount: Path | None = None, suffix: str | None = None) -> None:
         run = as_exec(command)
@@ -67,10 +70,14 @@ class CommandRegistry(Mapping[str, Exec]):
         else:
             self._overrides.setdefault(name, []).append(Override(run, mount, suffix))
 
-    def load_plugins(self) -> None:
-        """Commands that installed packages offer through the entry point group `ramet.commands`."""
-        for entry in entry_points(group="ramet.commands"):
-            self.add(entry.name, entry.load())
+
+@cache
+def _plugins() -> dict[str, EntryPoint]:
+    """Commands that installed packages offer through the entry point group `ramet.commands`.
+
+    Looked up when a name is neither ours nor the user's, and imported when it is run.
+    """
+    return {entry.name: entry for entry in entry_points(group="ramet.commands")}
 
 
 class _Dispatch:

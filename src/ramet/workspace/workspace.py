@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as LocalPath
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
 from ramet.shell.interp.shell import Shell
+from ramet.shell.interp.specials import PATH
 from ramet.vfs.dev import DevResource
 from ramet.vfs.table import VFS
 from ramet.workspace.copying import adopt_kernel, copy_workspace, load_workspace
@@ -34,6 +35,7 @@ from ramet.workspace.execution import Execution
 from ramet.workspace.history import History, ObserverResource
 from ramet.workspace.mounts import Mount, MountForm, MountMode, as_mode, as_mounts, parse_prefix
 from ramet.workspace.policy import Policy, Request
+from ramet.workspace.programs import ProgramsResource
 from ramet.workspace.registry import CommandRegistry, UserCommand
 from ramet.workspace.run import Call, check_arguments, estimate_call, run_call
 from ramet.workspace.secrets import Secrets
@@ -48,6 +50,7 @@ C = TypeVar("C", bound=UserCommand)
 MIB = 1 << 20
 OBSERVER = parse("/.sessions")
 DEV = parse("/dev")
+BIN = (parse("/bin"), parse("/usr/bin"))
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,12 @@ class Workspace:
         self._env = dict(env or {})
         self.cached_files = _cache(self.settings)
         self._mounts: dict[Path, Mount] = {}
-        self._vfs = VFS({})
         self._observer = ObserverResource(self.history)
-        for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user):
-            self._add(mount)
-        self._vfs.mount(DEV, DevResource(), listed=False)
-        self._vfs.mount(OBSERVER, self._observer, listed=False)
+        given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
+        self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()})
+        self._mounts.update(given)
+        programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
+        self._vfs.mount_all({DEV: DevResource(), OBSERVER: self._observer, **programs}, listed=False)
         self.sessions = SessionManager(self._make_session)
         self.sessions.create(DEFAULT_SESSION_ID)
 
@@ -154,7 +157,11 @@ class Workspace:
         return self._mounts.pop(path).resource
 
     def _add(self, mount: Mount) -> None:
-        stack = build(
+        self._vfs.mount(mount.prefix, self._stack(mount))
+        self._mounts[mount.prefix] = mount
+
+    def _stack(self, mount: Mount) -> Resource:
+        return build(
             mount.resource,
             StackPolicy(
                 writable=mount.mode is MountMode.WRITE,
@@ -165,8 +172,12 @@ class Workspace:
                 patience=mount.patience,
             ),
         )
-        self._vfs.mount(mount.prefix, stack)
-        self._mounts[mount.prefix] = mount
+
+    def _free(self, places: Iterable[Path]) -> list[Path]:
+        """Those of `places` where no mount and nothing in the root is in the way."""
+        root = self._mounts[ROOT].resource
+        taken = [prefix for prefix in self._mounts if prefix != ROOT]
+        return [path for path in places if _absent_now(root, path) and not any(map(path.under, taken))]
 
     # -------------------------------------------------------------------------------------------- sessions
 
@@ -186,7 +197,8 @@ class Workspace:
             else None,
             services={"history": self.history, "workspace": self, "policy": self.policy},
         )
-        given = {"HOME": settings.user.home, "USER": settings.user.name, "LOGNAME": settings.user.name, **self._env}
+        user = settings.user
+        given = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "PATH": PATH, **self._env}
         given.update(self.secrets.env())
         given.update(env or {})
         state = shell.session(env=given, cwd=cwd or ROOT)
@@ -371,7 +383,7 @@ def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
     root = mounts[ROOT].resource
     for text in ("/tmp", user.home):
         path = parse(text)
-        if path not in mounts and not _exists_now(root, path):
+        if path not in mounts and (_absent_now(root, path) or not hasattr(root, "stat_now")):
             mounts[path] = Mount(path, RAMResource(), scratch=True)
     return list(mounts.values())
 
@@ -384,15 +396,16 @@ def _cache(settings: Settings) -> FileStore:
     return SharedFileStore(max_bytes=settings.cache_bytes, directory=LocalPath(settings.cache_dir))
 
 
-def _exists_now(resource: Resource, path: Path) -> bool:
+def _absent_now(resource: Resource, path: Path) -> bool:
+    """Whether nothing is at `path`; a resource that cannot say so at once has to be asked by whoever uses it."""
     look = getattr(resource, "stat_now", None)
     if look is None:
         return False
     try:
         look(path)
     except OSError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _as_reader(stdin: Stdin) -> Reader | None:
