@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ramet import RAMResource, Workspace
-from ramet.workspace.provision import Range
+from ramet.workspace.estimate import Range
 
 SETUP = "mkdir -p /d/sub; for i in 1 2 3; do printf '%0100d\\n' $i > /d/$i; done; seq 500 > /d/sub/n; f() { cat /d/1; }"
 
@@ -46,6 +46,10 @@ READ_ONLY = [
     "while read x; do echo $x; done < /d/sub/n", "cat $(ls /d/1)", "for f in /d/*; do head -1 $f; done",
     "case x in y) cat /d/1;; x) cat /d/2;; esac", "sort /d/sub/n | uniq -c | sort -rn | head -3", "cat /no/such",
     "for i in 1 2 3; do cat /d/$i; break; done", "wc -l < /d/sub/n", "tail -1 /d/sub/n", "(cat /d/1; cat /d/2)",
+    "eval 'cat /d/1'", "bash -c 'cat /d/1; cat /d/2'", "command cat /d/1", "env A=1 cat /d/1", "timeout 5 cat /d/1",
+    "g() { cat /d/2; }; g; g", "exit 3; cat /d/1", "diff -r /d /d/sub", "find /d -maxdepth 1", "find /d -exec cat {} +",
+    "awk '{while ((getline l < \"/d/1\") > 0) print l}' /d/2", "sed 'r /d/1' /d/2", "find /d -type f | xargs cat",
+    "set -e; false; cat /d/1", "cat /d/1 | tr a b | wc", "f | head -c 1", "cat $x /d/1",
 ]  # fmt: skip
 
 
@@ -85,5 +89,25 @@ def test_a_syntax_error_is_a_result() -> None:
     async def act() -> None:
         result = await Workspace().execute("if", provision=True)
         assert result.exit_code == 2 and "syntax error" in result.error_text
+
+    asyncio.run(act())
+
+
+CHANGES = {
+    "rm -rf /d": 6, "rm /d/1; cat /d/2": 1, "cp /d/1 /h": 2, "cp -r /d /h": 12, "mv /d/1 /h": 2, "mkdir -p /n/m": 2,
+    "touch /a /b": 2, "cat /d/1 > /h; cat /h": 1, "seq 9 | tee /x /y": 2, "ln -s /d/1 /l; cat /l": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_changes_are_bounded_too(command: str) -> None:
+    async def act() -> None:
+        ws = Workspace()
+        await ws.execute(SETUP)
+        estimate = (await ws.execute(command, provision=True)).estimate
+        assert estimate is not None and estimate.writes.high is not None
+        assert estimate.writes.high == CHANGES[command]
+        result = await ws.execute(command)
+        assert result.exit_code == 0 and sum(result.bytes_read.values()) in estimate.bytes_read
 
     asyncio.run(act())

@@ -6,8 +6,8 @@ a run could tell: a loop on a condition, the output of a substitution, a command
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ramet.core import paths
@@ -19,7 +19,9 @@ from ramet.shell.expand import globbing
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.fields import GlobWord
 from ramet.shell.syntax import nodes, parse
+from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.printer import to_text
+from ramet.workspace.estimate import UNKNOWN, Estimate, Range, anything
 from ramet.workspace.session import Session
 
 if TYPE_CHECKING:
@@ -27,73 +29,6 @@ if TYPE_CHECKING:
 
 MAX_FILES: Final = 100_000
 """Files that an estimate looks at before it says `unknown`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """At least `low`, at most `high`; None is unbounded."""
-
-    low: int = 0
-    high: int | None = 0
-
-    def __add__(self, other: Range) -> Range:
-        high = None if self.high is None or other.high is None else self.high + other.high
-        return Range(self.low + other.low, high)
-
-    def times(self, count: Range) -> Range:
-        if self.high == 0:
-            return Range()
-        high = None if self.high is None or count.high is None else self.high * count.high
-        return Range(self.low * count.low, high)
-
-    def maybe(self) -> Range:
-        """The same, if it happens at all."""
-        return Range(0, self.high)
-
-    @property
-    def exact(self) -> bool:
-        return self.low == self.high
-
-    def __contains__(self, value: int) -> bool:
-        return self.low <= value and (self.high is None or value <= self.high)
-
-    def __str__(self) -> str:
-        return str(self.low) if self.exact else f"{self.low}..{'?' if self.high is None else self.high}"
-
-
-UNKNOWN: Final = Range(0, None)
-_FIGURES: Final = ("reads", "writes", "listings", "bytes_read", "network_bytes", "cache_bytes", "cache_hits")
-
-
-@dataclass
-class Estimate:
-    """What a run would do: files read and written, directories listed, and bytes by where they come from."""
-
-    reads: Range = field(default_factory=Range)
-    writes: Range = field(default_factory=Range)
-    listings: Range = field(default_factory=Range)
-    bytes_read: Range = field(default_factory=Range)
-    network_bytes: Range = field(default_factory=Range)
-    cache_bytes: Range = field(default_factory=Range)
-    cache_hits: Range = field(default_factory=Range)
-    mounts: set[str] = field(default_factory=set)
-
-    @property
-    def exact(self) -> bool:
-        return all(getattr(self, name).exact for name in _FIGURES)
-
-    def __add__(self, other: Estimate) -> Estimate:
-        figures = {name: getattr(self, name) + getattr(other, name) for name in _FIGURES}
-        return Estimate(**figures, mounts=self.mounts | other.mounts)
-
-    def times(self, count: Range) -> Estimate:
-        return Estimate(**{name: getattr(self, name).times(count) for name in _FIGURES}, mounts=self.mounts)
-
-    def maybe(self) -> Estimate:
-        return Estimate(**{name: getattr(self, name).maybe() for name in _FIGURES}, mounts=self.mounts)
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {getattr(self, name)}" for name in _FIGURES)
 
 
 def _names(text: str) -> frozenset[str]:
@@ -112,13 +47,19 @@ PATIENT: Final = (READS_ALL - {"sed", "awk", "diff", "comm", "join"}) | {"tr", "
 """Commands that read their standard input to its end."""
 PATTERN_FIRST: Final = _names("grep egrep fgrep rg sed awk jq")
 """Commands whose first operand is a program, not a file."""
+PROGRAMS: Final = _names("awk sed sort split csplit")
+"""Readers whose arguments may make them write, too."""
 LISTS: Final = _names("ls dir vdir")
 WALKS: Final = _names("find tree du")
-CHANGES: Final = _names("cp mv rm mkdir rmdir touch ln chmod chown truncate tee install dd tar unzip gzip")
+CHANGES: Final = _names("mkdir rmdir touch ln chmod chown truncate tee")
+"""Commands that change every name they are given, and read nothing."""
+MOVES: Final = _names("cp mv rm")
+WRAPPERS: Final = _names("builtin command env nice nohup time timeout")
+"""Commands that run another one, which follows their options."""
 FREE: Final = _names("""
-    : [ alias basename bg break builtin cd command continue date declare dirname dirs disown echo enable env eval exit
+    : [ alias basename bg break cd continue date declare dirname dirs disown echo enable exit
     export expr factor false fg getopts hash hostname id jobs kill let local nproc numfmt popd printenv printf pushd pwd
-    read readonly return seq set shift shopt sleep test time tr trap true type typeset ulimit umask uname unalias unset
+    read readonly return seq set shift shopt sleep test tr true type typeset ulimit umask uname unalias unset
     wait whoami yes
 """)
 """Commands that touch no file of their own."""
@@ -135,13 +76,21 @@ class _Walk:
         self.known: dict[str, str | None] = {}
         """Variables that the text itself binds; None is bound to something unknown."""
         self.depth = 0
+        self.functions: dict[str, object] = {}
+        """Bodies of functions that the text itself defines."""
+        self.walked = 0
+        """Names that the last walk met."""
+        self.changed: set[Path] = set()
+        """What the text has changed by now: its size is anybody's guess."""
 
     # ---------------------------------------------------------------------------------------------- the tree
 
     async def script(self, script: nodes.Script) -> Estimate:
-        total = Estimate()
+        total, certain = Estimate(), True
         for statement in script.statements:
-            total += await self.node(statement.node)
+            estimate = await self.node(statement.node)
+            total += estimate if certain else estimate.maybe()
+            certain = certain and not _may_end(statement.node)
         return total
 
     async def node(self, node: object) -> Estimate:
@@ -170,6 +119,8 @@ class _Walk:
             return bodies.maybe() + await self.redirects(node.redirects)
         if isinstance(node, nodes.Coproc):
             return await self.node(node.body)
+        if isinstance(node, nodes.Function):
+            self.functions[node.name] = node.body
         return Estimate()  # definitions, arithmetic and tests touch no file's content
 
     async def pipeline(self, node: nodes.Pipeline) -> Estimate:
@@ -231,47 +182,117 @@ class _Walk:
             total += await self.substitutions(word)
         words = await self.words(given)
         if words is None:
-            return total + Estimate(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
+            return total + self.with_unknown_words(_first_word(node))
         return total + await self.command(words) if words else total
+
+    def with_unknown_words(self, name: str) -> Estimate:
+        """What a command of that name can do, whatever its words turn out to be."""
+        if name in FREE or name == "cd":
+            return Estimate()
+        if name in LISTS or name in WALKS - {"find"}:
+            return Estimate(listings=UNKNOWN)
+        if name in (READS_ALL | READS_SOME) - PROGRAMS:
+            return Estimate(UNKNOWN, Range(), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
+        return anything()
 
     async def command(self, words: Sequence[str]) -> Estimate:
         name = words[0].rsplit("/", 1)[-1]
-        function = self.session.state.functions.get(name)
-        if function is not None:
-            self.depth += 1
-            try:
-                return await self.node(function.node.body) if self.depth < 20 else _anything()
-            finally:
-                self.depth -= 1
+        if name in self.functions or name in self.session.state.functions:
+            return await self.call(name)
         flags = [word for word in words[1:] if word.startswith("-") and word != "-"]
         operands = [word for word in words[1:] if not word.startswith("-") or word == "-"]
+        if name in WRAPPERS:
+            return await self.wrapped(name, words[1:])
+        if name == "eval" or (name in ("sh", "bash") and words[1:2] == ["-c"]):
+            return await self.inner(" ".join(words[1:]) if name == "eval" else "".join(words[2:3]))
         if name == "cd":
             if operands:
                 self.cwd = paths.parse(operands[0], self.cwd)
             return Estimate()
-        if name in PATTERN_FIRST and not any(flag.startswith(("-e", "-f")) for flag in flags):
-            operands = operands[1:]
-        short = [flag for flag in flags if not flag.startswith("--")]
-        recursive = name == "rg" or (name in ("grep", "egrep", "fgrep") and any("r" in f or "R" in f for f in short))
-        if name in WALKS or (name in LISTS and any("R" in flag for flag in flags)):
-            return await self.walk(_paths_only(operands) or ["."], content=None)
-        if recursive:
-            return await self.walk(operands or ["."], content=False)
-        if name in LISTS:
-            return await self.listing(operands or ["."])
-        if name in READS_ALL or name in READS_SOME:
-            stops = name in ("sed", "awk") and any("q" in word or "exit" in word for word in words)
-            sized = name == "wc" and "-c" in flags  # the size alone needs no reading
-            whole = name in READS_ALL and not stops and not sized
-            return await self.read(operands, whole)
         if name in FREE:
             return Estimate()
         if name in CHANGES:
-            return Estimate(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, self.touched(operands))
-        return _anything()
+            names = operands[1:] if name in ("chmod", "chown") else operands
+            return self.changing(names, deep=any("R" in flag for flag in flags))
+        if name in MOVES:
+            return await self.moving(name, operands)
+        if name in READS_ALL or name in READS_SOME or name in LISTS or name in WALKS:
+            return await self.looking(name, words, flags, operands)
+        return anything(self.touched(operands))
+
+    async def call(self, name: str) -> Estimate:
+        body = self.functions.get(name)
+        if body is None:
+            body = self.session.state.functions[name].node.body
+        self.depth += 1
+        try:
+            return (await self.node(body)) if self.depth < 20 else anything()
+        finally:
+            self.depth -= 1
+
+    async def wrapped(self, name: str, words: Sequence[str]) -> Estimate:
+        rest = list(words)
+        while rest and (rest[0].startswith("-") or (name == "env" and "=" in rest[0])):
+            if rest.pop(0) in ("-u", "-n", "-k", "-s", "-S", "-C"):
+                return anything()
+        if name == "timeout":
+            rest = rest[1:]
+        return (await self.command(rest)).maybe() if rest else Estimate()
+
+    async def inner(self, text: str) -> Estimate:
+        self.depth += 1
+        try:
+            return await self.script(parse(text)) if self.depth < 20 else anything()
+        except SyntaxFailure:
+            return Estimate()
+        finally:
+            self.depth -= 1
+
+    def changing(self, operands: Sequence[str], deep: bool) -> Estimate:
+        self.changed.update(paths.parse(word, self.cwd) for word in operands)
+        # `mkdir -p` may make every directory on the way.
+        many = UNKNOWN if deep else Range(0, sum(len(paths.parse(word, self.cwd).parts) for word in operands))
+        return Estimate(writes=many, listings=UNKNOWN if deep else Range(), mounts=self.touched(operands))
+
+    async def moving(self, name: str, operands: Sequence[str]) -> Estimate:
+        """Copies and removals: every file below may be read and written; a backend may do it without moving bytes."""
+        sources = operands if name == "rm" else operands[:-1]
+        found = await self.walk(sources, content=True)
+        names = Range(0, None if found.listings.high is None else self.walked)
+        self.changed.update(paths.parse(word, self.cwd) for word in operands)
+        if name == "rm":
+            return Estimate(writes=names, listings=found.listings.maybe(), mounts=found.mounts)
+        bounded = found.maybe()
+        bounded.writes = names.times(Range(0, 2))
+        bounded.mounts = found.mounts | self.touched(operands)
+        return bounded
+
+    async def looking(self, name: str, words: Sequence[str], flags: Sequence[str], operands: list[str]) -> Estimate:
+        """Commands that list and read, as long as their arguments do not make them do more."""
+        program = operands[0] if operands and name in PATTERN_FIRST else ""
+        if name in PATTERN_FIRST and not any(flag.startswith(("-e", "-f")) for flag in flags):
+            operands = operands[1:]
+        if _does_more(name, flags, words, program):
+            self.changed.update(paths.parse(word, self.cwd) for word in operands)
+            return anything(self.touched(operands))
+        short = [flag for flag in flags if not flag.startswith("--")]
+        deep = any("r" in flag or "R" in flag for flag in short)
+        if name in WALKS or (name in LISTS and any("R" in flag for flag in flags)):
+            walked = await self.walk(_paths_only(operands) or ["."], content=None)
+            return walked.maybe() if _SHALLOW.intersection(word.split("=")[0] for word in words) else walked
+        if name == "rg" or (name in ("grep", "egrep", "fgrep", "diff") and deep):
+            return await self.walk(operands or ["."], content=False)
+        if name in LISTS:
+            return await self.listing(operands or ["."])
+        stops = name in ("sed", "awk") and any("q" in word or "exit" in word for word in words)
+        sized = name == "wc" and "-c" in flags  # the size alone needs no reading
+        return await self.read(operands, name in READS_ALL and not stops and not sized)
 
     def touched(self, operands: Iterable[str]) -> set[str]:
         return {str(self.ws.fs.mount_of(paths.parse(word, self.cwd))) for word in operands if word and word != "-"}
+
+    def was_changed(self, path: Path) -> bool:
+        return any(path.under(changed) for changed in self.changed)
 
     async def read(self, operands: Iterable[str], whole: bool) -> Estimate:
         total = Estimate()
@@ -279,6 +300,10 @@ class _Walk:
             if word == "-" or word.startswith("/dev/"):
                 continue
             path = paths.parse(word, self.cwd)
+            if self.was_changed(path):
+                unknown = Estimate(Range(0, 1), Range(), Range(), UNKNOWN, UNKNOWN, UNKNOWN, Range(0, 1))
+                total += Estimate(**{**unknown.__dict__, "mounts": self.touched([word])})
+                continue
             try:
                 stat = await self.ws.fs.stat(path, follow=True)
             except OSError:
@@ -318,8 +343,11 @@ class _Walk:
         """Every directory below; with `content` also the files (True: to their end, False: perhaps not)."""
         total, seen = Estimate(), 0
         pending = [paths.parse(word, self.cwd) for word in operands]
+        self.walked = len(pending)
         while pending:
             here = pending.pop()
+            if self.was_changed(here) or any(changed.under(here) for changed in self.changed):
+                return total + anything()
             try:
                 stat = await self.ws.fs.stat(here, follow=True)
                 if stat.kind is not Kind.DIR:
@@ -329,8 +357,9 @@ class _Walk:
                 total += Estimate(listings=Range(1, 1), mounts={str(self.ws.fs.mount_of(here))})
                 async for name, below in self.ws.fs.scan(here):
                     seen += 1
+                    self.walked += 1
                     if seen > MAX_FILES:
-                        return total + _anything()
+                        return total + anything()
                     if below.kind is Kind.DIR:
                         pending.append(here / name)
                     elif content is not None and below.kind is Kind.FILE:
@@ -347,11 +376,12 @@ class _Walk:
                 continue
             target = self.text(redirect.target)
             if target is None:
-                total += _anything()
+                total += anything()
             elif redirect.op == "<":
                 total += await self.read([target], whole=False)
             elif not target.startswith("/dev/"):
                 total += Estimate(writes=Range(1, 1), mounts=self.touched([target]))
+                self.changed.add(paths.parse(target, self.cwd))
         return total
 
     # ----------------------------------------------------------------------------------------------- words
@@ -363,7 +393,7 @@ class _Walk:
         while pending:
             part = pending.pop()
             if isinstance(part, nodes.CommandSub):
-                total += await self.script(part.body) if part.body is not None else _anything()
+                total += await self.script(part.body) if part.body is not None else anything()
             elif isinstance(part, nodes.ProcessSub):
                 total += await self.script(part.body)
             elif isinstance(part, nodes.DoubleQuoted):
@@ -436,10 +466,6 @@ def _glob(text: str) -> GlobWord:
     return word
 
 
-def _anything() -> Estimate:
-    return Estimate(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
-
-
 def _is_glob(word: nodes.Word) -> bool:
     return any(isinstance(part, nodes.Literal) and any(c in part.text for c in "*?[") for part in word.parts)
 
@@ -458,3 +484,26 @@ def _paths_only(operands: Sequence[str]) -> list[str]:
             break
         found.append(word)
     return found
+
+
+_SHALLOW: Final = _names("-maxdepth -mindepth -prune -quit -L -d --max-depth -s")
+"""Arguments with which a walk may see less than everything."""
+_ACTS: Final = _names("-exec -execdir -ok -okdir -delete -fprint -fprintf -fls -fprint0")
+
+
+def _does_more(name: str, flags: Sequence[str], words: Sequence[str], program: str) -> bool:
+    """Whether the arguments make a reader write, or run or read something that they do not name as an operand."""
+    if name == "find":
+        return not _ACTS.isdisjoint(words)
+    if name == "sed":
+        in_place = any(flag.startswith(("-i", "--in-place")) or (flag[1:2] != "-" and "i" in flag) for flag in flags)
+        return in_place or re.search(r"(^|[\s;{}\d$/])[rRwWe](\s|$)", program) is not None
+    if name == "awk":
+        return re.search(r"getline|system|[|>]", program) is not None or "-f" in flags
+    return name in PROGRAMS and (name != "sort" or any(flag.startswith(("-o", "--output")) for flag in flags))
+
+
+def _may_end(node: object) -> bool:
+    """Whether nothing after this statement may run (as far as its text shows)."""
+    text = to_text(node)
+    return re.search(r"\b(exit|return|exec|kill|set -[a-zA-Z]*e|set -o errexit)\b", text) is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ramet.core.paths import decode
 
 if TYPE_CHECKING:
-    from ramet.workspace.provision import Estimate
+    from ramet.workspace.estimate import Estimate
 
 
 class CommandFailed(Exception):
