@@ -126,7 +126,7 @@ class DiskResource:
         try:
             mode = os.fstat(source).st_mode & 0o7777
             with _Parent(self._fd, dst, errno.EISDIR) as (parent, name), _Temporary(parent, name, mode) as temp:
-                _copy_range(source, temp.fd)
+                copy_content(source, temp.fd)
                 self._settle(temp.fd)
                 temp.rename()
         finally:
@@ -468,7 +468,7 @@ def _pwrite_all(fd: int, data: bytes, offset: int) -> int:
     return done
 
 
-def _copy_range(source: int, target: int) -> None:
+def copy_content(source: int, target: int) -> None:
     """Bytes from file to file inside the kernel (a reflink where the file system has them)."""
     size = os.fstat(source).st_size
     done = 0

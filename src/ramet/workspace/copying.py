@@ -6,9 +6,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from ramet.backends.disk import DiskResource
+from ramet.backends.disk import DiskResource, copy_content
 from ramet.core.errors import RametError
 from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.session_data import dump, load
@@ -27,6 +28,9 @@ from ramet.workspace.state import (
 
 if TYPE_CHECKING:
     from ramet.workspace.workspace import Settings, Workspace
+
+COPIERS = 4
+"""Threads that copy the files of a disk mount."""
 
 
 def load_workspace(
@@ -101,28 +105,47 @@ def copy_resource(resource: Resource) -> Resource:
 
 
 def _copy_disk(disk: DiskResource) -> DiskResource:
-    """The same tree in a fresh directory beside nothing of anybody: links stay links, times and modes stay."""
+    """The same tree in a fresh directory beside nothing of anybody."""
     target = tempfile.mkdtemp(prefix="ramet-")
-    os.rmdir(target)
-    shutil.copytree(disk.root, target, symlinks=True, copy_function=_copy_file, ignore=_special_files)
+    copy_tree(str(disk.root), target)
     return DiskResource(target)
 
 
-def _copy_file(source: str, target: str) -> str:
-    """One file by copy_file_range, which shares the blocks on file systems that can."""
+def copy_tree(source: str, target: str) -> None:
+    """Everything below `source` into the empty directory `target`: links stay links (both kinds), modes and times stay.
+
+    Directories are made first, then files are copied by several threads, then what copying disturbed is set right.
+    FIFOs, sockets and devices cannot be copied.
+    """
+    directories, first_names = [(source, target)], dict[tuple[int, int], str]()
+    with ThreadPoolExecutor(COPIERS) as pool:
+        copies: list[Future[None]] = []
+        aliases: list[tuple[str, str]] = []
+        for old, new in directories:  # grows while it is walked
+            for entry in os.scandir(old):
+                place = os.path.join(new, entry.name)
+                stat = entry.stat(follow_symlinks=False)
+                if entry.is_symlink():
+                    os.symlink(os.readlink(entry.path), place)
+                    os.utime(place, ns=(stat.st_atime_ns, stat.st_mtime_ns), follow_symlinks=False)
+                elif entry.is_dir():
+                    os.mkdir(place)
+                    directories.append((entry.path, place))
+                elif entry.is_file():
+                    first = first_names.setdefault((stat.st_dev, stat.st_ino), place) if stat.st_nlink > 1 else place
+                    if first == place:
+                        copies.append(pool.submit(_copy_file, entry.path, place))
+                    else:
+                        aliases.append((first, place))
+        for copied in copies:
+            copied.result()
+    for first, place in aliases:
+        os.link(first, place)
+    for old, new in reversed(directories):
+        shutil.copystat(old, new)
+
+
+def _copy_file(source: str, target: str) -> None:
     with open(source, "rb", buffering=0) as src, open(target, "xb", buffering=0) as dst:
-        left = os.fstat(src.fileno()).st_size
-        while left > 0 and (moved := os.copy_file_range(src.fileno(), dst.fileno(), left)):
-            left -= moved
+        copy_content(src.fileno(), dst.fileno())
     shutil.copystat(source, target, follow_symlinks=False)
-    return target
-
-
-def _special_files(folder: str, names: list[str]) -> list[str]:
-    """What cannot be copied: FIFOs, sockets, devices."""
-    special: list[str] = []
-    for name in names:
-        path = os.path.join(folder, name)
-        if not (os.path.islink(path) or os.path.isfile(path) or os.path.isdir(path)):
-            special.append(name)
-    return special

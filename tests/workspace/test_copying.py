@@ -1,0 +1,28 @@
+"""A copied disk mount is the same tree, and another one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path as LocalPath
+
+from ramet import DiskResource, Workspace
+
+
+def test_a_copied_disk_keeps_links_modes_and_times(tmp_path: LocalPath) -> None:
+    async def act() -> None:
+        ws = Workspace({"/d": DiskResource(tmp_path)})
+        await ws.execute(
+            "cd /d; mkdir -p a/b; seq 300000 > a/big; ln a/big a/b/same; ln -s ../big a/b/soft; echo x > s"
+        )
+        await ws.execute("cd /d; chmod 640 s; touch -d @1000000000.5 s a a/b; ln -s nowhere dangling; chmod 500 a/b")
+        os.mkfifo(tmp_path / "fifo")
+        look = "cd /d; find . ! -name fifo -printf '%p %y %m %n %T@ %l %s\\n' | sort; md5sum a/b/soft; [ a/big -ef a/b/same ]"
+        before = await ws.execute(look)
+        twin = ws.copy()
+        after = await twin.execute(look)
+        assert (after.text, after.exit_code) == (before.text, 0)
+        await twin.execute("cd /d; echo changed > a/big")
+        assert (await ws.execute("head -1 /d/a/b/same")).text == "1\n"
+
+    asyncio.run(act())
