@@ -2,7 +2,7 @@
 
 Rules that this file keeps:
 - Files are written in the order in which the packs hold them, a bounded number at a time, so that a block is fetched
-  and decompressed once; the next blocks are made ready beside the writing.
+  and decompressed once; of large files and remote stores the next blocks are made ready beside the writing.
 - Every chunk is compared with its digest before it is called written. A file that is there is left alone when its size
   and time say that it is the one; with `verify=True` its content is read as well.
 - The time of a file is set last. What a killed checkout leaves half written has a wrong time, and no later checkout
@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from ramet.core.errors import RametError
 from ramet.store import trees
@@ -33,7 +33,7 @@ from ramet.store.progress import EVERY, Progress, Step
 from ramet.store.trees import DIR, FILE, Node
 
 How = Literal["copy", "hardlink", "reflink"]
-BATCH: Final = 20_000
+BATCH: Final = 50_000
 """Files that are known before they are written, so that they can be written in the packs' order."""
 AHEAD: Final = 8
 """Blocks that are made ready while others are written."""
@@ -86,14 +86,6 @@ def checkout(
     return receipt
 
 
-class _Job(NamedTuple):
-    """A file of one chunk that has to be written."""
-
-    place: Place
-    path: bytes
-    node: Node
-
-
 @dataclass(slots=True)
 class _Checkout:
     packs: PackReader
@@ -102,7 +94,8 @@ class _Checkout:
     verify: bool
     progress: Progress | None
     pool: ThreadPoolExecutor = field(init=False)
-    jobs: list[_Job] = field(default_factory=list)
+    jobs: list[tuple[bytes, Node]] = field(default_factory=list)
+    """Files of one chunk that have to be written."""
     first: dict[int, bytes] = field(default_factory=dict)
     again: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Further names of files: made when all files are."""
@@ -214,7 +207,7 @@ class _Checkout:
             self.receipt.linked += 1
             return
         if len(node.payload) == SIZE:
-            self.jobs.append(_Job(self.packs.place(node.payload), path, node))
+            self.jobs.append((path, node))
         else:
             self.stream(node, path)
 
@@ -241,18 +234,33 @@ class _Checkout:
 
     def flush(self) -> None:
         """Write the files that are waiting, block by block as the packs hold them."""
-        jobs, self.jobs = sorted(self.jobs), []
-        blocks: list[tuple[Place, list[_Job]]] = []
-        last: tuple[str, int] | None = None
-        for job in jobs:
-            if (job.place.pack, job.place.start) != last:
-                last = (job.place.pack, job.place.start)
-                blocks.append((job.place, []))
-            blocks[-1][1].append(job)
-        frames = self.ready([place for place, _ in blocks])
-        for (_, block), frame in zip(blocks, frames, strict=True):
-            for job in block:
-                self.write(job, frame)
+        jobs, self.jobs = self.jobs, []
+        places = self.packs.places({node.payload for _, node in jobs})
+        order = sorted([(*places[node.payload], number) for number, (_, node) in enumerate(jobs)])
+        blocks = [Place(*place) for place in dict.fromkeys((row[0], row[1], row[2], 0, 0) for row in order)]
+        # A thread beside small files costs more than it saves: every system call hands the interpreter over.
+        frames = self.ready(blocks) if self.packs.remote else map(self.packs.fetch, blocks)
+        last, frame, mask = -1, b"", self.umask | 0o7000
+        for _, start, _, offset, size, number in order:
+            if start != last:
+                last, frame = start, next(frames)
+            path, node = jobs[number]
+            data = frame[offset : offset + size]
+            whole = chunk_id(data) == node.payload
+            mode = node.mode
+            plain = not mode & mask and not node.xattrs
+            fd = os.open(path, _CREATE, mode if plain else 0o600)
+            try:
+                if os.write(fd, data) != size:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fsdecode(path))
+                if not plain:
+                    _set_xattrs(fd, node.xattrs)
+                    os.fchmod(fd, mode)
+                if whole:
+                    os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
+            finally:
+                os.close(fd)
+            self.done(node, path, whole)
 
     def ready(self, places: list[Place]) -> Iterator[bytes]:
         """What each place's block holds, in order, the next ones being made ready meanwhile."""
@@ -264,28 +272,11 @@ class _Checkout:
                 at += 1
             yield waiting.popleft().result()
 
-    def write(self, job: _Job, frame: bytes) -> None:
-        place, path, node = job
-        data = frame[place.offset : place.offset + place.size]
-        whole = chunk_id(data) == node.payload
-        mode = node.mode
-        plain = not mode & self.umask and not mode & 0o7000 and not node.xattrs
-        fd = os.open(path, _CREATE, mode if plain else 0o600)
-        try:
-            _write(fd, data)
-            if not plain:
-                _set_xattrs(fd, node.xattrs)
-                os.fchmod(fd, mode)
-            if whole:
-                os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
-        finally:
-            os.close(fd)
-        self.done(node, path, whole)
-
     def stream(self, node: Node, path: bytes) -> None:
         """Write a file of many chunks (or of none), never holding more than the next few."""
         ids = node.chunks
-        places = [self.packs.place(identity) for identity in ids]
+        known = self.packs.places(set(ids))
+        places = [known[identity] for identity in ids]
         whole = True
         fd = os.open(path, _CREATE, 0o600)
         try:

@@ -91,7 +91,7 @@ def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Pr
                 )
         encoded = encode(nodes)
         identity = tree_id(encoded)
-        writer.add(identity, encoded)
+        writer.add_tree(identity, encoded)
         trees[node] = identity
         if keep:
             done.memos.append((node, Memo(store, identity)))

@@ -272,7 +272,7 @@ class _Walk:
             nodes.append(Node(name, DIR, mode & 0o7777, mtime, 0, here.below[name], 0, xattrs))
         encoded = trees.encode(nodes)
         identity = tree_id(encoded)
-        self.writer.add(identity, encoded)
+        self.writer.add_tree(identity, encoded)
         self.made[here.where] = Folder(here.stamps, identity, encoded, below)
         return identity
 
@@ -302,7 +302,7 @@ class _Walk:
             ]
             encoded = trees.encode(nodes)
             made[folder] = tree_id(encoded)
-            self.writer.add(made[folder], encoded)
+            self.writer.add_tree(made[folder], encoded)
         return TreeId(made[b""])
 
 

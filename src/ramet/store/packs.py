@@ -96,6 +96,11 @@ class Index:
                 return Place(self.pack, start, length, offset, size)
         return None
 
+    def table(self) -> dict[bytes, tuple[int, int, int, int]]:
+        """Everything at once, for whoever asks for much of it: start, length, offset and size by id."""
+        records = RECORD.iter_unpack(memoryview(self._data)[12:])
+        return {key: (start, length, offset, size) for key, start, length, offset, size in records}
+
     def ids(self) -> Iterator[bytes]:
         for at in range(12, len(self._data), RECORD.size):
             yield self._data[at : at + SIZE]
@@ -160,6 +165,27 @@ class PackReader:
             found = self.find(key)
         if found is None:
             raise RametError("store_corrupt", f"object {key.hex()} is missing", "run verify to see what it affects")
+        return found
+
+    def places(self, keys: set[bytes]) -> dict[bytes, Place]:
+        """Where many objects are; asking for many at once costs a fraction of asking for each."""
+        found: dict[bytes, Place] = {}
+        left = keys
+        for index in self._newest_first:
+            if not left:
+                break
+            if len(left) * 16 > index.count:
+                table = index.table()
+                mine = left & table.keys()
+                found.update((key, Place(index.pack, *table[key])) for key in mine)
+            else:
+                places = ((key, index.find(key)) for key in left)
+                here = {key: place for key, place in places if place is not None}
+                found.update(here)
+                mine = set(here)
+            left = left - mine
+        for key in left:
+            found[key] = self.place(key)
         return found
 
     def known(self) -> set[bytes]:
@@ -230,6 +256,17 @@ class PackReader:
             raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
 
 
+class _Block:
+    """Objects that will be compressed together."""
+
+    __slots__ = ("ids", "parts", "size")
+
+    def __init__(self) -> None:
+        self.ids: list[tuple[bytes, int, int]] = []
+        self.parts: list[bytes] = []
+        self.size = 0
+
+
 class PackWriter:
     """Collects objects into blocks, compresses them beside the caller, writes packs; `finish()` makes all durable."""
 
@@ -238,9 +275,7 @@ class PackWriter:
         self._mine: set[bytes] = set()
         self._known: set[bytes] | None = None
         self._asked = 0
-        self._block: list[bytes] = []
-        self._block_ids: list[tuple[bytes, int, int]] = []
-        self._block_size = 0
+        self._chunks, self._trees = _Block(), _Block()
         self._pending: list[tuple[Future[bytes], list[tuple[bytes, int, int]]]] = []
         self._frames: list[bytes] = []
         self._records: list[tuple[bytes, int, int, int, int]] = []
@@ -258,15 +293,22 @@ class PackWriter:
         return self._reader.packs()
 
     def add(self, key: bytes, data: bytes) -> None:
-        """Keep an object unless the store has it."""
-        if self.has(key):
-            return
+        """Keep a chunk unless the store has it."""
+        if not self.has(key):
+            self._add(self._chunks, key, data)
+
+    def add_tree(self, key: bytes, data: bytes) -> None:
+        """Keep a tree unless the store has it. Trees have blocks of their own: whoever walks reads little else."""
+        if not self.has(key):
+            self._add(self._trees, key, data)
+
+    def _add(self, block: _Block, key: bytes, data: bytes) -> None:
         self._mine.add(key)
-        if self._block_size and self._block_size + len(data) > BLOCK:
-            self._close_block()
-        self._block_ids.append((key, self._block_size, len(data)))
-        self._block.append(data)
-        self._block_size += len(data)
+        if block.size and block.size + len(data) > BLOCK:
+            self._close(block)
+        block.ids.append((key, block.size, len(data)))
+        block.parts.append(data)
+        block.size += len(data)
         self.objects_written += 1
 
     def has(self, key: bytes) -> bool:
@@ -279,14 +321,15 @@ class PackWriter:
             self._known = self._reader.known()
         return self._reader.find(key) is not None
 
-    def _close_block(self) -> None:
-        if not self._block_ids:
+    def _close(self, block: _Block) -> None:
+        """Have a block compressed and begin it anew."""
+        if not block.ids:
             return
-        data = self._block[0] if len(self._block) == 1 else b"".join(self._block)
+        data = block.parts[0] if len(block.parts) == 1 else b"".join(block.parts)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
-        self._pending.append((self._pool.submit(zstd.compress, data, LEVEL), self._block_ids))
-        self._block, self._block_ids, self._block_size = [], [], 0
+        self._pending.append((self._pool.submit(zstd.compress, data, LEVEL), block.ids))
+        block.ids, block.parts, block.size = [], [], 0
         if len(self._pending) > 16:
             self._collect(8)
 
@@ -316,7 +359,8 @@ class PackWriter:
         self._frames, self._records, self._size = [], [], len(PACK_MAGIC)
 
     def finish(self) -> None:
-        self._close_block()
+        self._close(self._chunks)
+        self._close(self._trees)
         self._collect()
         self._write_pack()
         if self._pool is not None:
