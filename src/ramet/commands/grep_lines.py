@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ramet.patterns import Matcher, after_char
+from ramet.patterns.selecting import numbered, select
 
 Span = tuple[int, int]
 
@@ -74,6 +75,15 @@ class Plan:
     def plain(self) -> bool:
         """Whether selected lines are printed just as they are."""
         return not (self.only_matching or self.line_number or self.byte_offset or self.initial_tab or self.colours)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether a number, or a file's name, is all that stands before a selected line."""
+        return not (self.only_matching or self.byte_offset or self.initial_tab or self.colours)
+
+
+def _complete(block: bytes) -> bytes:
+    return block if block.endswith(b"\n") else block + b"\n"
 
 
 def word_spans(matcher: Matcher, line: bytes, utf8: bool) -> Iterator[Span]:
@@ -300,9 +310,16 @@ class Search:
         check = plan.binary != "text" and plan.utf8 and not _valid(block)
         limit = plan.max_count
         simple = plan.plain and not check
-        if simple and limit is None and not plan.invert:
-            self._copy_lines(block)
-            return
+        if limit is None and not check and plan.select is not None and plan.delim == b"\n":
+            if simple and self.name is None:
+                data, count = select(plan.select, _complete(block), plan.invert)
+                self.selected += count
+                if data:
+                    out.append(data)
+                return
+            if plan.numbered:
+                self._feed_numbered(plan.select, _complete(block))
+                return
         head = self.name_head(b":") if simple else b""
         last = 0
         for start, stop in self._hits(block):
@@ -326,18 +343,18 @@ class Search:
             self._number += block.count(plan.delim, last)
         self._offset += len(block)
 
-    def _copy_lines(self, block: bytes) -> None:
-        """The commonest case, in as few steps per line as there are."""
-        head, out = self.name_head(b":"), self.out
-        count = 0
-        for start, stop in self._hits(block):
-            count += 1
-            if head:
-                out.append(head)
-            out.append(block[start : stop + 1])
-        self.selected += count
-        if count and stop == len(block):
-            out.append(self.plan.delim)
+    def _feed_numbered(self, matcher: Matcher, block: bytes) -> None:
+        """Lines behind their numbers or their file's name and nothing else."""
+        plan, head = self.plan, self.name_head(b":")
+        lines = numbered(matcher, block, plan.invert, self._number + 1)
+        if plan.line_number:
+            form = head.replace(b"%", b"%%") + b"%d:%b\n"
+            shown = [form % pair for pair in lines]
+            self._number += block.count(b"\n")
+        else:
+            shown = [head + line + b"\n" for _, line in lines]
+        self.selected += len(shown)
+        self.out += shown
 
     def _feed_context(self, block: bytes) -> None:
         """With context: `edge` is where unprinted lines begin, `_adjacent` whether a printed one ends right there."""

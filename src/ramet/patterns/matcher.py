@@ -32,10 +32,27 @@ _SPARSE = 2048
 """Bytes per matching line from which on a search per line is cheaper than cutting the block at every match."""
 
 
+_SAMPLE = 16 * 1024
+_OFTEN = 5
+"""Matching lines in so many bytes from which on `re`, which is cheap per match, beats what is cheap per byte."""
+
+
 class Matcher:
     """A compiled pattern. Positions are byte offsets; context before `pos` counts for anchors and word boundaries."""
 
-    __slots__ = ("_ascii", "_bulk", "_dense", "_wide", "folded", "groups", "literal", "same", "warnings")
+    __slots__ = (
+        "_ascii",
+        "_bulk",
+        "_dense",
+        "_to_line_end",
+        "_unending",
+        "_wide",
+        "folded",
+        "groups",
+        "literal",
+        "same",
+        "warnings",
+    )
 
     def __init__(self, groups: int, literal: bytes | None, warnings: tuple[str, ...], same: bool) -> None:
         self.groups = groups
@@ -48,6 +65,8 @@ class Matcher:
         self._wide: MatchEngine | None = None
         self._bulk: MatchEngine | None = None
         self._dense = False
+        self._to_line_end: re.Pattern[bytes] | None = None
+        self._unending = False
         self.folded: bytes | None = None
         """The same in lower case, if it is a plain search for ASCII that ignores case."""
 
@@ -57,6 +76,10 @@ class Matcher:
     def variant(self, lines: Lines) -> Matcher:
         """The same pattern with another view of newlines."""
         return self
+
+    def over_lines(self) -> Matcher | None:
+        """The same pattern for blocks of many lines; None when it may match a newline or is slow on long data."""
+        return None
 
     def engine(self, data: bytes) -> MatchEngine:
         """The engine for this data; looping callers fetch it once per block."""
@@ -107,27 +130,47 @@ class Matcher:
 
     def lines(self, block: bytes, start: int = 0, stop: int | None = None) -> Iterator[Span]:
         """The lines of a block (without newline) that hold a match; for patterns compiled with `Lines.BLOCK`."""
-        search, find, rfind = self._for_lines(block).search, block.find, block.rfind
         pos, end = start, len(block) if stop is None else stop
+        dense = self._dense_pattern(block, start, end)
+        rfind = block.rfind
+        if dense is not None:
+            for found in dense.finditer(block, start, end):
+                low, high = found.span()
+                yield rfind(b"\n", pos, low) + 1 or pos, high
+                pos = high + 1
+            return
+        search, find = self.bulk(block).search, block.find
         while pos < end:
-            found = search(block, pos)
-            if found is None or found[0] >= end:
+            hit = search(block, pos)
+            if hit is None or hit[0] >= end:
                 # An empty match behind the last newline is no line.
-                if found is not None and found[0] == end == len(block) and not block.endswith(b"\n"):
+                if hit is not None and hit[0] == end == len(block) and not block.endswith(b"\n"):
                     yield rfind(b"\n", pos, end) + 1 or pos, end
                 return
-            first = rfind(b"\n", pos, found[0]) + 1 or pos
-            last = find(b"\n", found[1], end)
+            first = rfind(b"\n", pos, hit[0]) + 1 or pos
+            last = find(b"\n", hit[1], end)
             if last < 0:
                 last = end
             yield first, last
             pos = last + 1
 
-    def _for_lines(self, block: bytes) -> MatchEngine:
-        """A plain search costs less per call where every other line matches, the bulk engine less per byte."""
-        if self.literal and block.count(self.literal, 0, 8 * _SPARSE) > 4:
-            return self.engine(block)
-        return self.bulk(block)
+    def _dense_pattern(self, block: bytes, start: int, end: int) -> re.Pattern[bytes] | None:
+        """The pattern with the rest of its line, where lines match so often that a search for each costs too much."""
+        if self._to_line_end is None and not self._unending:
+            self._to_line_end = self._make_to_line_end()
+            self._unending = self._to_line_end is None
+        pattern = self._to_line_end
+        if pattern is None or end - start < _SAMPLE or not (self.same or block.isascii()):
+            return None
+        return pattern if len(pattern.findall(block, start, start + _SAMPLE)) >= _OFTEN else None
+
+    def _make_to_line_end(self) -> re.Pattern[bytes] | None:
+        if self.literal:
+            return None if b"\n" in self.literal else re.compile(re.escape(self.literal) + b".*")
+        engine = self.engine(b"")
+        if isinstance(engine, ReEngine) and not engine.nullable:
+            return re.compile(b"(?:" + engine.pattern.pattern + b").*", engine.pattern.flags)
+        return None
 
     def count_lines(self, block: bytes, start: int = 0, stop: int | None = None) -> int:
         """How many lines of a block hold a match."""
@@ -213,6 +256,11 @@ class _PosixMatcher(Matcher):
     def variant(self, lines: Lines) -> Matcher:
         return _PosixMatcher(self._parsed, lines, self._icase, self._coding is Coding.UTF8, self._seconds)
 
+    def over_lines(self) -> Matcher | None:
+        if self._parsed.back_references or _has_newline(self._parsed.tree):
+            return None
+        return self.variant(Lines.BLOCK)
+
     def _make_bulk(self, ascii_only: bool) -> MatchEngine | None:
         if self.literal == b"" or self._parsed.back_references:
             return None
@@ -246,6 +294,16 @@ def _bodies(node: Node) -> dict[int, Node]:
             found[current.number] = current.body
         todo.extend(tree.children(current))
     return found
+
+
+def _has_newline(node: Node) -> bool:
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, tree.Char) and current.char == "\n":
+            return True
+        todo.extend(tree.children(current))
+    return False
 
 
 def _widen(node: Node, bodies: dict[int, Node]) -> Node:

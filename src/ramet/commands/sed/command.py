@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import errno
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
 from ramet.commands.inputs import is_utf8, slurp
-from ramet.commands.sed import substitute
+from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.script import Flavour, Instruction, Kind, ScriptError, Source, parse
 from ramet.core.errors import reason
@@ -18,7 +17,7 @@ from ramet.core.proc import Proc
 from ramet.core.stat import Attrs
 from ramet.core.stat import Kind as FileKind
 from ramet.core.streams import Reader, copy, line_blocks
-from ramet.patterns import Lines, MatchTimeout
+from ramet.patterns import MatchTimeout
 
 
 def _length(text: str) -> int:
@@ -107,7 +106,9 @@ class _Run:
 
     async def all(self) -> int:
         await self.open_outputs()
-        change = None if self.in_place else self.block_change()
+        change = None
+        if not (self.in_place or self.o.null_data):
+            change = block_change(self.program, self.quiet, several=len(self.words) > 1)
         try:
             if change is not None:
                 await self.by_block(change)
@@ -200,58 +201,22 @@ class _Run:
 
     # ------------------------------------------------------------------ whole blocks
 
-    def block_change(self) -> Callable[[bytes], bytes] | None:
-        """One function for whole blocks, when the script is nothing but substitutions of every line."""
-        if self.quiet or self.o.null_data or not self.program:
-            return None
-        changes: list[Callable[[bytes], bytes]] = []
-        for item in self.program:
-            substitution = item.substitution
-            if item.name != "s" or item.first is not None or item.negated or substitution is None:
-                return None
-            matcher = substitution.matcher
-            if matcher is None or any(b"\n" in piece.text for piece in substitution.pieces):
-                return None
-            change = substitute.block_change(substitution, matcher, matcher.variant(Lines.BLOCK))
-            if change is None:
-                return None
-            changes.append(change)
-        if len(changes) == 1:
-            return changes[0]
-        return lambda block: functools.reduce(lambda data, change: change(data), changes, block)
-
-    async def by_block(self, change: Callable[[bytes], bytes]) -> None:
+    async def by_block(self, change: BlockChange) -> None:
         proc, missing = self.proc, False
+        drops = self.program[0].name != "s"
         while await self.next_file():
             assert self.reader is not None
             try:
                 async for block in line_blocks(self.reader):
-                    changed = change(block) if block.isascii() else self.change_lines(block)
-                    await proc.emit(b"\n" + changed if missing else changed)
+                    changed = change(block)
+                    if changed or not drops:
+                        await proc.emit(b"\n" + changed if missing else changed)
+                        missing = not (changed if drops else block).endswith(b"\n")
                     await proc.budget.breathe()
-                    missing = not block.endswith(b"\n")
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
                 self.fail(f"read error on {self.word}: {reason(error)}", 4)
-
-    def change_lines(self, block: bytes) -> bytes:
-        """A block with characters beyond ASCII, line by line."""
-        changes = [
-            substitute.make(item.substitution, item.substitution.matcher)
-            for item in self.program
-            if item.substitution is not None and item.substitution.matcher is not None
-        ]
-        lines = block.split(b"\n")
-        for index, line in enumerate(lines):
-            if not line and index == len(lines) - 1:
-                break
-            for change in changes:
-                changed = change(line)
-                if changed is not None:
-                    line = changed
-            lines[index] = line
-        return b"\n".join(lines)
 
     # ------------------------------------------------------------------ cycles
 

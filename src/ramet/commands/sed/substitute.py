@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from ramet.commands.sed.script import Piece, Substitution
@@ -156,27 +155,3 @@ def _with_case(pieces: tuple[Piece, ...], line: bytes, spans: list[Span]) -> byt
             text, once = head + text[1:], ""
         out.append(text)
     return "".join(out).encode("utf-8", "surrogateescape")
-
-
-def block_change(substitution: Substitution, matcher: Matcher, source: Matcher) -> Callable[[bytes], bytes] | None:
-    """A function over whole blocks of lines, when the substitution can be done without looking at each line.
-
-    `source` is the same pattern compiled for blocks, where no match crosses a newline.
-    """
-    if substitution.number != 1 or substitution.show or substitution.file is not None:
-        return None
-    constant = constant_of(substitution.pieces)
-    if substitution.every and constant is not None and matcher.literal and b"\n" not in matcher.literal:
-        old = matcher.literal
-        return lambda block: block.replace(old, constant)
-    engine = source.engine(b"")
-    if not isinstance(engine, ReEngine) or engine.nullable or has_case(substitution.pieces):
-        return None
-    template = template_of(substitution.pieces)
-    if substitution.every:
-        return lambda block: engine.pattern.sub(template, block)
-    # One more group around all, one behind for the rest of the line: the first match of a line then takes the line.
-    pattern = re.compile(b"(" + engine.pattern.pattern + b")(.*)", engine.pattern.flags)
-    moved = tuple(piece._replace(group=piece.group + 1) if piece.group >= 0 else piece for piece in substitution.pieces)
-    template = template_of(moved) + b"\\g<%d>" % pattern.groups
-    return lambda block: pattern.sub(template, block)

@@ -1,0 +1,122 @@
+"""Scripts that need no cycle per line: substitutions of every line, and lines kept or dropped by a pattern.
+
+A script that is nothing else becomes one function over whole blocks of lines.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+from ramet.commands.sed import substitute
+from ramet.commands.sed.script import Instruction, Kind, Substitution
+from ramet.patterns import Lines, Matcher
+from ramet.patterns.engines import ReEngine
+from ramet.patterns.selecting import select
+
+BlockChange = Callable[[bytes], bytes]
+"""From some lines to what becomes of them; only the last line of the input may lack its newline."""
+
+
+def block_change(program: list[Instruction], quiet: bool, several: bool) -> BlockChange | None:
+    """One function for whole blocks; None when the script needs a cycle for each line."""
+    if not program:
+        return None
+    if several and len({item.name for item in program}) > 1:
+        # Whether an unfinished last line was emptied or dropped decides how the next file begins.
+        return None
+    if quiet:
+        return _selection(program[0], "p") if len(program) == 1 else None
+    changes: list[BlockChange] = []
+    for item in program:
+        change = _substitution(item) if item.name == "s" else _selection(item, "d")
+        if change is None:
+            return None
+        changes.append(change)
+    if len(changes) == 1:
+        return changes[0]
+    return lambda block: functools.reduce(lambda data, change: change(data), changes, block)
+
+
+# ---------------------------------------------------------------------------------------------- lines kept or dropped
+
+
+def _selection(item: Instruction, name: str) -> BlockChange | None:
+    """`/x/d` of all lines, or `/x/p` of lines that are not printed anyway."""
+    first = item.first
+    if item.name != name or item.second is not None or first is None or first.kind is not Kind.REGEX:
+        return None
+    matcher = first.matcher
+    source = None if matcher is None else matcher.over_lines()
+    if matcher is None or source is None:
+        return None
+    invert = item.negated == (name == "p")
+
+    def change(block: bytes) -> bytes:
+        cut = block.rfind(b"\n") + 1
+        kept = select(source, block[:cut], invert)[0] if cut else b""
+        last = block[cut:]
+        return kept + last if last and matcher.test(last) != invert else kept
+
+    return change
+
+
+# ------------------------------------------------------------------------------------------------------ substitutions
+
+
+def _substitution(item: Instruction) -> BlockChange | None:
+    substitution = item.substitution
+    if item.first is not None or item.negated or substitution is None:
+        return None
+    matcher = substitution.matcher
+    if matcher is None or any(b"\n" in piece.text for piece in substitution.pieces):
+        return None
+    quick = _quick(substitution, matcher)
+    if quick is None:
+        return None
+    plain = bool(matcher.literal)
+    slow = substitute.make(substitution, matcher)
+    return lambda block: quick(block) if plain or block.isascii() else _by_line(slow, block)
+
+
+def _by_line(change: substitute.Change, block: bytes) -> bytes:
+    """A block with characters beyond ASCII, which take another engine."""
+    lines = block.split(b"\n")
+    last = len(lines) - (0 if lines[-1] else 1)
+    for index in range(last):
+        changed = change(lines[index])
+        if changed is not None:
+            lines[index] = changed
+    return b"\n".join(lines)
+
+
+def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
+    if substitution.number != 1 or substitution.show or substitution.file is not None:
+        return None
+    constant = substitute.constant_of(substitution.pieces)
+    if constant is not None and matcher.literal and b"\n" not in matcher.literal:
+        return _literal(matcher.literal, constant, substitution.every)
+    engine = matcher.variant(Lines.BLOCK).engine(b"")
+    if not isinstance(engine, ReEngine) or engine.nullable or substitute.has_case(substitution.pieces):
+        return None
+    template = substitute.template_of(substitution.pieces)
+    if substitution.every:
+        return lambda block: engine.pattern.sub(template, block)
+    # One more group around all, one behind for the rest of the line: the first match of a line then takes the line.
+    pattern = re.compile(b"(" + engine.pattern.pattern + b")(.*)", engine.pattern.flags)
+    moved = tuple(piece._replace(group=piece.group + 1) if piece.group >= 0 else piece for piece in substitution.pieces)
+    template = substitute.template_of(moved) + b"\\g<%d>" % pattern.groups
+    return lambda block: pattern.sub(template, block)
+
+
+def _literal(old: bytes, new: bytes, every: bool) -> BlockChange:
+    if every:
+        return lambda block: block.replace(old, new)
+
+    def change(block: bytes) -> bytes:
+        if old not in block:
+            return block
+        return b"\n".join([line.replace(old, new, 1) for line in block.split(b"\n")])
+
+    return change
