@@ -16,7 +16,7 @@ from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
 from ramet.store.objects import Objects
-from ramet.store.packs import Index, PackReader, Place
+from ramet.store.packs import PACK_MAGIC, Index, PackReader, Place
 from ramet.store.refs import Refs
 from ramet.store.refs import decode as decode_entry
 from ramet.store.revisions import Revision, decode
@@ -149,6 +149,21 @@ def decompressed(frame: bytes) -> bytes:
         return bytes(zstd.decompress(frame)) if frame else b""
     except zstd.ZstdError:
         return b""
+
+
+def frames(pack: bytes) -> Iterator[tuple[int, bytes]]:
+    """The blocks of a pack one after the other, without its index; a damaged one ends what can be found so."""
+    at = len(PACK_MAGIC)
+    while at < len(pack):
+        reader = zstd.ZstdDecompressor()
+        try:
+            block = reader.decompress(pack[at:])
+        except zstd.ZstdError:
+            return
+        if not reader.eof:
+            return
+        yield at, bytes(block)
+        at = len(pack) - len(reader.unused_data)
 
 
 def whole_first(objects: Objects, scan: Scan) -> PackReader:

@@ -30,6 +30,7 @@ from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
 from ramet.store.objects import DirectoryObjects, Objects, open_objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Entry, Refs, holder_name
+from ramet.store.repair import Repaired, repair
 from ramet.store.revisions import MountState, Revision, decode
 from ramet.store.tags import Tag, Tags
 from ramet.store.walking import content, find_node, no_such_path
@@ -180,7 +181,11 @@ class Repository:
         matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
         if not matches and HEX.fullmatch(spec):
             matches = [r for r in history if r.id.hex().startswith(spec)]
-            if not matches and len(spec) >= 6 and any(self.objects.list(f"revisions/{spec}")):
+            if (
+                not matches
+                and len(spec) >= 6
+                and any(key.startswith(f"revisions/{spec}") for key in self.objects.list("revisions/"))
+            ):
                 raise RametError(
                     "revision_workspace_mismatch", f"revision {spec!r} is not in the history of {name!r}",
                     "name the workspace that it belongs to",
@@ -338,8 +343,8 @@ class Repository:
     def diff(self, before: Revision | None, after: Revision, *, renames: bool = True) -> list[Difference]:
         """What changed between two revisions, of whatever workspaces, with paths as a workspace sees them."""
         found: list[Difference] = []
-        old = {mount.prefix: mount.tree for mount in before.mounts} if before is not None else {}
-        new = {mount.prefix: mount.tree for mount in after.mounts}
+        old = {mount.prefix: mount.tree or mount.pin for mount in before.mounts} if before is not None else {}
+        new = {mount.prefix: mount.tree or mount.pin for mount in after.mounts}
         for prefix in sorted({*old, *new}):
             for difference in compare(self.packs.read, old.get(prefix), new.get(prefix), renames):
                 top = "" if prefix == "/" else prefix
@@ -382,6 +387,15 @@ class Repository:
         """Read everything and check every digest and reference; the report says which revisions each damage affects."""
         self._revisions.clear()
         return verify(self.objects, self.refs, self.tags, progress)
+
+    def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
+        """Bring back what can be had from other copies, and say what is lost; only with `drop`, forget that."""
+        self.prove()
+        done = repair(self, drop, progress)
+        self.packs = PackReader(self.objects)
+        self.packs.refresh()
+        self._revisions.clear()
+        return done
 
 
 def kernel_chunk(writer: PackWriter, data: bytes) -> ChunkId:

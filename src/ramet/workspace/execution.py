@@ -55,6 +55,16 @@ class Execution(Coroutine[Any, Any, IOResult]):
         self._coroutine: Coroutine[Any, Any, IOResult] | None = None
         self.result: IOResult | None = None
 
+    def followed_by(self, act: Callable[[IOResult], Coroutine[Any, Any, None]]) -> Execution:
+        """The same call, which ends when `act` has ended; an error of `act` is an error of the call."""
+
+        async def run(channels: Channels) -> IOResult:
+            result = await self._run(channels)
+            await act(result)
+            return result
+
+        return Execution(run, self._channels.limit)
+
     def _started(self) -> Coroutine[Any, Any, IOResult]:
         if self._coroutine is None:
             self._coroutine = self._run(self._channels)

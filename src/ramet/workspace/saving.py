@@ -150,7 +150,7 @@ def _save_disk(disk: DiskResource, missing: Missing) -> Plain:
                 folders.append((path[1:], mode, mtime_ns))
             elif stat.kind is Kind.LINK:
                 links[path] = stat.target or ""
-                if not _leads_out(path, stat.target or ""):
+                if not leads_out(path, stat.target or ""):
                     shown_links.append((path[1:], stat.target or "", mtime_ns))
                 continue
             elif stat.kind is Kind.FILE:
@@ -181,7 +181,7 @@ def _disk_blocks(disk: DiskResource, path: Path, size: int) -> Callable[[], Iter
     return blocks
 
 
-def _leads_out(path: Path, target: str) -> bool:
+def leads_out(path: Path, target: str) -> bool:
     """Whether whoever extracts the tar could be led outside of it by this link."""
     if target.startswith("/"):
         return True

@@ -23,6 +23,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any, BinaryIO, Final, cast
 
@@ -115,20 +116,28 @@ def _place_mount(place: Callable[[Any, str], Any], bundle: Bundle, number: int, 
 
 def write_tar(target: Target, bundle: Bundle, compress: str | None = None) -> None:
     """Write the bundle to a path (all or nothing) or to a binary stream."""
-    if isinstance(target, str | os.PathLike):
-        _write_path(os.fspath(target), bundle, compress)
-    else:
-        _write_stream(target, bundle, compress)
+    with open_target(target, compress) as sink:
+        _write_bundle(sink, bundle)
 
 
-def _write_path(path: str, bundle: Bundle, compress: str | None) -> None:
+@contextmanager
+def open_target(target: Target, compress: str | None = None) -> Iterator[IO[bytes]]:
+    """A stream to write an archive to. A path gets its new content when the block ends, or keeps what it had."""
+    if not isinstance(target, str | os.PathLike):
+        sink, finish = _compressed(target, compress)
+        yield sink
+        finish()
+        return
+    path = os.fspath(target)
     folder, name = os.path.split(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "no directory to write the snapshot to", path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(temporary, "xb", buffering=0) as file:
-            _write_stream(file, bundle, compress)
+            sink, finish = _compressed(file, compress)
+            yield sink
+            finish()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
@@ -144,8 +153,7 @@ def _write_path(path: str, bundle: Bundle, compress: str | None) -> None:
         os.close(handle)
 
 
-def _write_stream(stream: IO[bytes], bundle: Bundle, compress: str | None) -> None:
-    sink, finish = _compressed(stream, compress)
+def _write_bundle(sink: IO[bytes], bundle: Bundle) -> None:
     tar = TarWriter(sink)
     manifest = json.dumps(bundle.manifest, ensure_ascii=True, separators=(",", ":")).encode()
     tar.file(MANIFEST, len(manifest), iter((manifest,)))
@@ -161,7 +169,6 @@ def _write_stream(stream: IO[bytes], bundle: Bundle, compress: str | None) -> No
     listing = json.dumps(sums, ensure_ascii=True, separators=(",", ":")).encode()
     tar.file(CHECKSUMS, len(listing), iter((listing,)))
     tar.close()
-    finish()
 
 
 def _hashed(blocks: Iterator[bytes], hasher: Any) -> Iterator[bytes]:

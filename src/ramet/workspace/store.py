@@ -13,14 +13,15 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
+from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.checking import Report
 from ramet.store.commit import Committed, commit_ram
@@ -29,15 +30,29 @@ from ramet.store.directory import commit_directory
 from ramet.store.objects import Objects
 from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
-from ramet.store.repository import MergeResult, Repository, kernel_chunk
+from ramet.store.repair import Repaired
+from ramet.store.repository import Repository, kernel_chunk
 from ramet.store.revisions import MountState, Revision
 from ramet.store.statcache import StatCache
+from ramet.workspace.autocommit import CommitPolicy, commit_policy
+from ramet.workspace.execution import Execution
+from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
+from ramet.workspace.pinning import Pins, check_policies, pin
+from ramet.workspace.reference import StoredWorkspaceRef
+from ramet.workspace.result import IOResult
 from ramet.workspace.saving import save_resource
-from ramet.workspace.snapshot import Opened
+from ramet.workspace.session import DEFAULT_AGENT_ID
+from ramet.workspace.snapshot import Opened, Target
 from ramet.workspace.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.tar import TarIndex
 from ramet.workspace.workspace import Settings, Workspace
+
+if TYPE_CHECKING:
+    from ramet.workspace.importing import Imported
+
+WRITERS: Final = 200
+WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 
 
 class Store:
@@ -58,14 +73,29 @@ class Store:
         self.repository.rm(name)
 
     def __getitem__(self, name: str) -> StoredWorkspaceRef:
-        self.repository.refs.last(name)
+        self.repository.refs.living(name)
         return StoredWorkspaceRef(self.repository, name)
 
     def __contains__(self, name: object) -> bool:
         return name in self.ls()
 
-    def verify(self) -> Report:
-        return self.repository.verify()
+    def find(self, address: str) -> Revision:
+        """The revision that `NAME` or `NAME@REV` stands for."""
+        return self.repository.resolve(address)
+
+    def import_archive(self, name: str, source: Target, **options: Any) -> Imported:
+        """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""
+        from ramet.workspace.importing import import_archive
+
+        return import_archive(self.repository, name, source, **options)
+
+    def verify(self, progress: Progress = silent) -> Report:
+        """Read everything and check every digest and reference; the report says which revisions are affected."""
+        return self.repository.verify(progress)
+
+    def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
+        """Bring back what can be had from other copies. Only with `drop`, forget what is lost."""
+        return self.repository.repair(drop=drop, progress=progress)
 
     def open(
         self,
@@ -78,61 +108,23 @@ class Store:
         secrets: Mapping[str, str] | None = None,
         settings: Settings | None = None,
         wait: float = 0.0,
+        commit: str = "close",
+        every: float | None = None,
+        pins: Mapping[str, str] | None = None,
     ) -> Opening:
         """A live workspace on the head (or on a past revision, read-only). Use it with `async with`.
 
         `mounts` adds mounts that the workspace does not have yet; `resources` stands in for those that were saved
         without credentials. `wait` is how many seconds to wait while another writer holds the workspace.
+
+        `commit` says when revisions are made: on `close`, after each `command` (or each `every` commands), on a
+        `timer` of `every` seconds, or `never` by itself. `pins` says what a revision records of a mount whose bytes
+        live elsewhere: its `config`, or the `versions` of all its paths as well.
         """
         options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
-        options.update(secrets=secrets, settings=settings)
+        options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
+        check_policies(options["pins"])
         return Opening(self.repository, name, revision, readonly or revision is not None, wait, options)
-
-
-class StoredWorkspaceRef:
-    """A workspace of a store, without opening it: its history and what can be done with it."""
-
-    def __init__(self, repository: Repository, name: str) -> None:
-        self._repository, self.name = repository, name
-
-    def __repr__(self) -> str:
-        return f"<stored workspace {self.name}>"
-
-    @property
-    def head(self) -> Revision | None:
-        return self._repository.head(self.name)
-
-    def log(self) -> list[Revision]:
-        """Newest first."""
-        return self._repository.log(self.name)
-
-    def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
-        """The content of a file of a revision."""
-        return self._repository.read_file(self._repository.find(self.name, revision), str(parse(path)))
-
-    def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
-        """What a revision changed: against its parent, or against any other one."""
-        found = self._repository.find(self.name, revision)
-        if against is not None:
-            return self._repository.diff(self._repository.find(self.name, against), found)
-        before = self._repository.read_revision(found.parents[0]) if found.parents else None
-        return self._repository.diff(before, found)
-
-    def fork(self, revision: str | None, new_name: str) -> Revision:
-        return self._repository.fork(self.name, revision, new_name)
-
-    def revert(self, revision: str, message: str = "", paths: list[str] | None = None) -> Revision:
-        """A new tip with the content of a past revision: all of it, or only these paths."""
-        if paths:
-            return self._repository.revert_paths(self.name, revision, [str(parse(path)) for path in paths])
-        return self._repository.revert(self.name, revision, message)
-
-    def merge(self, other: str, message: str = "") -> MergeResult:
-        """Bring another workspace's head into this one. Conflicts come back as data and change nothing."""
-        return self._repository.merge(self.name, other, message)
-
-    def checkout(self, target: str, revision: str | None = None, prefix: str = "/") -> Any:
-        return self._repository.checkout(self._repository.find(self.name, revision), prefix, target)
 
 
 class Opening:
@@ -165,7 +157,7 @@ class Opening:
             if lease is not None:
                 self._repository.refs.release(self._name, lease)
             raise
-        self._ws.keep_lease()
+        self._ws.keep_going()
         return self._ws
 
     async def _acquire(self) -> Entry:
@@ -203,8 +195,10 @@ class StoredWorkspace(Workspace):
         *,
         resources: Mapping[str, Resource],
         mounts: Mapping[str, MountForm],
-        secrets: Mapping[str, str] | None,
-        settings: Settings | None,
+        secrets: Mapping[str, str] | None = None,
+        settings: Settings | None = None,
+        policy: CommitPolicy | None = None,
+        pins: Mapping[str, str] | None = None,
     ) -> StoredWorkspace:
         forms: dict[str, MountForm] = dict(mounts)
         missing = []
@@ -225,12 +219,23 @@ class StoredWorkspace(Workspace):
         ws = cls(forms, secrets=secrets, settings=settings)
         ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
         ws._stats = {}
-        ws._keeper = None
+        ws._tasks = []
+        ws._commits, ws._pins = policy or CommitPolicy(), pins or {}
         ws._kernel_of(base)
+        ws._position = ws.history.next_number
+        ws._committing = asyncio.Lock()
         return ws
 
     _stats: dict[str, StatCache]
-    _keeper: asyncio.Task[None] | None
+    _tasks: list[asyncio.Task[None]]
+    _commits: CommitPolicy
+    _pins: Mapping[str, str]
+    _position: int
+    """The number of the first command that no revision has yet."""
+    _committing: asyncio.Lock
+    _commands = 0
+    _failure: BaseException | None = None
+    """What went wrong in the background: the next call raises it."""
 
     def _kernel_of(self, base: Revision | None) -> None:
         if base is None or base.kernel is None:
@@ -242,46 +247,90 @@ class StoredWorkspace(Workspace):
 
     # ---------------------------------------------------------------------------------------------- commit
 
+    def execute(self, command: str, *arguments: Any, **options: Any) -> Execution:
+        """As `Workspace.execute`; with `commit="command"` the call ends when what it changed is durable."""
+        self._raise_failure()
+        execution = super().execute(command, *arguments, **options)
+        estimated = options.get("provision") or (len(arguments) > 2 and arguments[2])
+        if self._commits.when != "command" or self.lease is None or estimated:
+            return execution
+
+        async def commit(_: IOResult) -> None:
+            self._commands += 1
+            if self._commands >= self._commits.every:
+                await self.commit(self.secrets.scrub_text(command.strip().partition("\n")[0][:72]))
+
+        return execution.followed_by(commit)
+
     async def commit(
         self, message: str = "", *, author: str = "", agent: str = "", trace_id: str = "", diff: bool = True
     ) -> Revision:
         """Everything into one revision. Unchanged content and sessions commit to the revision that is there."""
-        if self.lease is None:
-            raise RametError("permission_denied", "this workspace was opened read-only", "open it without a revision")
-        await self.sync()
-        kernel = self._kernel_state()
-        forks = {
-            str(m.prefix): m.resource.fork() for m in self.mounts(scratch=True) if isinstance(m.resource, RAMResource)
-        }
-        states, chunk, settled = await asyncio.to_thread(self._write, forks, kernel)
-        base = self.base
-        if base is not None and base.content == tuple((s.prefix, s.tree) for s in states) and base.kernel == chunk:
-            return base
-        revision = Revision(
-            workspace=self.name, seq=1 if base is None else base.seq + 1, parents=() if base is None else (base.id,),
-            lineage="root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}",
-            mounts=tuple(states), kernel=chunk, author=author, agent=agent, time=self.settings.clock(),
-            message=message, trace_id=trace_id,
-        )  # fmt: skip
-        if diff:
-            revision = replace(revision, diff=summary(self.repository.diff(base, revision)))
-        self.lease = self.repository.commit(self.name, self.lease, revision)
-        for tree in settled:
-            tree.settle()
-        self.base = revision
-        return revision
+        self._raise_failure()
+        async with self._committing:
+            if self.lease is None:
+                raise RametError(
+                    "permission_denied", "this workspace was opened read-only", "open it without a revision"
+                )
+            self._commands = 0
+            await self.sync()
+            kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
+            forks = {
+                str(m.prefix): m.resource.fork()
+                for m in self.mounts(scratch=True)
+                if isinstance(m.resource, RAMResource)
+            }
+            pinned = {
+                str(m.prefix): await pin(m.resource)
+                for m in self.mounts(scratch=True)
+                if self._pins.get(str(m.prefix)) == "versions"
+            }
+            states, chunk, settled = await asyncio.to_thread(self._write, forks, pinned, kernel)
+            base = self.base
+            if base is not None and base.mounts == tuple(states) and base.kernel == chunk:
+                return base
+            revision = Revision(
+                workspace=self.name, seq=1 if base is None else base.seq + 1,
+                parents=() if base is None else (base.id,),
+                lineage="root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}",
+                mounts=tuple(states), kernel=chunk, author=author, agent=agent or _agent_of(records),
+                time=self.settings.clock(), message=message, trace_id=trace_id,
+            )  # fmt: skip
+            changes = self.repository.diff(base, revision) if diff or records else []
+            revision = replace(
+                revision,
+                diff=summary(changes) if diff else None,
+                ops=operations_of(records, self.history.operations(), changes),
+            )
+            self.lease = self.repository.commit(self.name, self.lease, revision)
+            for tree in settled:
+                tree.settle()
+            self.base, self._position = revision, position
+            return revision
+
+    def _new_records(self) -> list[ExecutionRecord]:
+        return [record for record in self.history if record.number >= self._position]
 
     def _kernel_state(self) -> bytes:
         state = to_state_dict(self, content=False)
+        state["cache"]["manifest"] = [
+            {"path": str(path), "fingerprint": entry.fingerprint, "bytes": len(entry.data)}
+            for path, entry in sorted(self.cached_files.entries.items())
+        ]
         return json.dumps(state, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
 
-    def _write(self, forks: Mapping[str, RAMResource], kernel: bytes) -> tuple[list[MountState], Any, list[Committed]]:
+    def _write(
+        self, forks: Mapping[str, RAMResource], pinned: Mapping[str, Pins], kernel: bytes
+    ) -> tuple[list[MountState], Any, list[Committed]]:
         """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
         writer: PackWriter = self.repository.writer()
         settled: list[Committed] = []
         states: list[MountState] = []
         try:
-            states.extend(self._mount_state(mount, forks, writer, settled) for mount in self.mounts(scratch=True))
+            for mount in self.mounts(scratch=True):
+                state = self._mount_state(mount, forks, writer, settled)
+                pins = pinned.get(state.prefix)
+                states.append(state if pins is None else replace(state, pin=pins.write(writer)))
             chunk = kernel_chunk(writer, kernel)
             writer.finish()
         except BaseException:
@@ -311,10 +360,24 @@ class StoredWorkspace(Workspace):
 
     # ----------------------------------------------------------------------------------------------- lease
 
-    def keep_lease(self) -> None:
-        """Renew the lease while the workspace is open."""
+    def keep_going(self) -> None:
+        """Renew the lease while the workspace is open, and commit on the timer if there is one."""
         if self.lease is not None:
-            self._keeper = asyncio.create_task(self._renewing(asyncio.sleep))
+            self._tasks.append(asyncio.create_task(self._watched(self._renewing(asyncio.sleep))))
+            if self._commits.when == "timer":
+                self._tasks.append(asyncio.create_task(self._watched(self._ticking(asyncio.sleep))))
+
+    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+        """Background work whose failure the next call raises: nobody awaits it, and it must not go unheard."""
+        try:
+            await work
+        except (RametError, OSError, ValueError) as error:
+            self._failure = error
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
 
     async def _renewing(self, sleep: Callable[[float], Any]) -> None:
         while True:
@@ -322,18 +385,52 @@ class StoredWorkspace(Workspace):
             if self.lease is not None:
                 self.lease = self.repository.refs.renew(self.name, self.lease)
 
+    async def _ticking(self, sleep: Callable[[float], Any]) -> None:
+        while True:
+            await sleep(self._commits.every)
+            await self.commit("on a timer")
+
     async def finish(self) -> None:
         """Commit what is not committed, let the lease go, close. Doing it twice is fine."""
         if self.closed:
             return
         try:
-            if self.lease is not None:
+            if self.lease is not None and self._commits.on_close:
                 await self.commit("on close")
+            self._raise_failure()
         finally:
-            if self._keeper is not None:
-                self._keeper.cancel()
-                await asyncio.gather(self._keeper, return_exceptions=True)
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
             if self.lease is not None:
                 self.repository.refs.release(self.name, self.lease)
                 self.lease = None
             await self.close()
+
+
+def _agent_of(records: list[ExecutionRecord]) -> str:
+    """Who ran the commands, when it was one and it has a name."""
+    agents = {record.agent_id for record in records}
+    return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
+
+
+def operations_of(
+    records: list[ExecutionRecord], operations: list[OperationRecord], changes: list[Difference]
+) -> dict[str, Any] | None:
+    """Which commands led to a revision, and for each changed path the last one that wrote it; bounded like the diff."""
+    if not records:
+        return None
+    began = records[0].started_at
+    wanted = [change.path for change in changes if change.what in ("added", "modified")][:WRITERS]
+    last = dict.fromkeys(wanted, 0)
+    for operation in reversed(operations):
+        if operation.at < began:
+            break
+        if operation.path not in last or operation.verb not in WRITING or operation.error:
+            continue
+        for record in records:
+            mine = record.session_id == operation.session_id
+            if mine and record.started_at <= operation.at <= record.ended_at:
+                last[operation.path] = max(last[operation.path], record.number)
+    writers = {path: number for path, number in last.items() if number}
+    return {"first": records[0].number, "last": records[-1].number, "writers": writers}

@@ -1,7 +1,7 @@
 """A lean tar writer and reader: streaming, bounded, raw-byte names, nothing executed and nothing extracted.
 
 The standard library's tarfile is an order of magnitude slower on many small members, and this is the hot path of a
-snapshot. Only regular files, directories and symbolic links are written; the reader accepts any tar and gives its
+snapshot. Regular files, directories, symbolic and hard links are written; the reader accepts any tar and gives its
 regular members by name.
 """
 
@@ -53,6 +53,19 @@ class TarWriter:
 
     def link(self, name: str, target: str, *, mtime_ns: int = 0) -> None:
         self._header(encode(name), 0, b"2", 0o777, mtime_ns, encode(target))
+
+    def hard_link(self, name: str, first: str, *, mode: int = 0o644, mtime_ns: int = 0) -> None:
+        """Another name of a regular member that was written before."""
+        self._header(encode(name), 0, b"1", mode, mtime_ns, encode(first))
+
+    def exact_time(self, mtime_ns: int) -> None:
+        """Say the time of the next member to the nanosecond, which its own header cannot."""
+        sign = b"-" if mtime_ns < 0 else b""
+        record = b" mtime=%b%d.%09d\n" % (sign, *divmod(abs(mtime_ns), 1_000_000_000))
+        length = len(record) + len(str(len(record) + 2))
+        data = b"%d%b" % (length, record)
+        self._put(_header(b"././@PaxHeader", len(data), b"x", 0o644, 0, b""))
+        self._put(data + bytes(-len(data) % BLOCK))
 
     def close(self) -> None:
         self._put(ZEROS[: 2 * BLOCK])

@@ -1,0 +1,293 @@
+"""Archives into a store: a snapshot tar with everything it holds, or any tar as files. Each becomes one revision.
+
+Nothing of an archive is believed: names are checked, links are kept as links and never followed, and what cannot be
+kept (devices, pipes) is told. Trees are durable before a head moves, so a broken archive changes nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, Final
+
+from ramet.core.errors import RametError
+from ramet.core.progress import Progress, silent
+from ramet.store.building import Builder
+from ramet.store.ids import TreeId
+from ramet.store.repository import Repository, kernel_chunk
+from ramet.store.revisions import MountState, Revision
+from ramet.workspace.migrate import is_foreign, migrated
+from ramet.workspace.mounts import parse_prefix
+from ramet.workspace.snapshot import MANIFEST, Opened, Target, read_tar
+from ramet.workspace.state import RestoreReport, apply_state_dict, check_version
+from ramet.workspace.tar import TarIndex
+from ramet.workspace.workspace import Workspace
+
+BLOCK: Final = 1 << 20
+KERNEL: Final = ("format", "version", "sessions", "max_drain_bytes", "dirty_inodes", "history", "jobs", "left_out")
+
+
+@dataclass
+class Imported:
+    """The revision that an archive became, and what of it could not be kept."""
+
+    revision: Revision
+    files: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Parts:
+    """What an archive holds, durable in the store."""
+
+    mounts: tuple[MountState, ...]
+    kernel: Any
+    files: int
+    left_out: list[str]
+    only: str | None = None
+    """The one mount that is replaced; None for all of them."""
+
+
+def import_archive(
+    repository: Repository,
+    name: str,
+    source: Target,
+    *,
+    prefix: str = "/",
+    message: str = "",
+    author: str = "",
+    kind: str | None = None,
+    progress: Progress = silent,
+) -> Imported:
+    """A tar as a revision of a workspace, which is created if it does not exist.
+
+    A snapshot replaces everything; any other tar replaces the mount at `prefix`. `kind` is `snapshot` or `tar`;
+    left out, an archive that begins with a manifest is a snapshot.
+    """
+    repository.prove()
+    try:
+        if kind is None:
+            kind, source = _kind_of(source)
+        if kind == "snapshot":
+            parts = _from_snapshot(repository, source, progress)
+        elif kind == "tar":
+            parts = _from_tar(repository, source, str(parse_prefix(prefix)), progress)
+        else:
+            raise RametError("invalid_argument", f"unknown kind of archive {kind!r}", "use snapshot or tar")
+    except (ValueError, EOFError, tarfile.TarError) as error:
+        raise RametError("snapshot_invalid", f"the archive cannot be imported: {error}", "make it again") from None
+    revision = _recorded(repository, name, parts, kind, message, author)
+    return Imported(revision, parts.files, parts.left_out)
+
+
+def _kind_of(source: Target) -> tuple[str, Target]:
+    """Whether an archive begins like a snapshot. A stream must be able to go back for that."""
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as file:
+            return _look(file), source
+    if not source.seekable():
+        raise RametError("invalid_argument", "a stream does not say what it is", "say kind='snapshot' or kind='tar'")
+    found = _look(source)
+    source.seek(0)
+    return found, source
+
+
+def _look(file: IO[bytes]) -> str:
+    with tarfile.open(fileobj=file, mode="r|*") as tar:
+        first = tar.next()
+    return "snapshot" if first is not None and first.name == MANIFEST else "tar"
+
+
+def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, message: str, author: str) -> Revision:
+    made = Revision(
+        workspace=name, seq=1, parents=(), lineage=f"import:{kind}", mounts=parts.mounts, kernel=parts.kernel,
+        author=author, time=repository.clock(), message=message or f"import of a {kind}",
+    )  # fmt: skip
+    if name not in repository.ls():
+        repository.begin(name, made)
+        return made
+    with repository.writing(name) as entry:
+        head = repository.head(name)
+        if head is not None:
+            made = replace(made, seq=head.seq + 1, parents=(head.id,))
+            if parts.only is not None:
+                new = {mount.prefix: mount for mount in parts.mounts}
+                kept = [replace(m, tree=new.pop(m.prefix).tree) if m.prefix in new else m for m in head.mounts]
+                made = replace(made, mounts=(*kept, *new.values()), kernel=head.kernel)
+        repository.commit(name, entry, made, "import")
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------- plain tars
+
+
+def _from_tar(repository: Repository, source: Target, prefix: str, progress: Progress) -> _Parts:
+    writer = repository.writer()
+    left_out: list[str] = []
+    owned = isinstance(source, str | os.PathLike)
+    file = open(source, "rb") if isinstance(source, str | os.PathLike) else source
+    try:
+        builder = Builder(writer)
+        with tarfile.open(fileobj=file, mode="r|*", encoding="utf-8", errors="surrogateescape") as tar:
+            files = _members(tar, builder, left_out, progress)
+        tree = builder.tree()
+        writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise
+    finally:
+        if owned:
+            file.close()
+    return _Parts((MountState(prefix, "ram", tree=tree),), None, files, left_out, prefix)
+
+
+def _members(tar: tarfile.TarFile, builder: Builder, left_out: list[str], progress: Progress) -> int:
+    files = 0
+    while (member := tar.next()) is not None:
+        tar.members = []  # type: ignore[attr-defined]  # the reader would keep every header
+        path = _clean(member.name)
+        if not path:
+            continue
+        mode, mtime_ns = member.mode & 0o7777, _time(member)
+        if member.isreg():
+            data = tar.extractfile(member)
+            assert data is not None
+            builder.file(path, _blocks(data), member.size, mode, mtime_ns)
+            files += 1
+            if files % 256 == 0:
+                progress("files", files, None)
+        elif member.isdir():
+            builder.directory(path, mode, mtime_ns)
+        elif member.issym():
+            builder.link(path, member.linkname, mtime_ns)
+        elif member.islnk():
+            builder.hard_link(path, _clean(member.linkname))
+            files += 1
+        else:
+            left_out.append(f"/{path}: a device or pipe has no content to keep")
+    progress("files", files, files)
+    return files
+
+
+def _clean(name: str) -> str:
+    """A member's name below the top; a name that leads out of it is refused."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts or "\0" in name:
+        raise ValueError(f"{name!r} leads out of the archive")
+    return "/".join(parts)
+
+
+def _time(member: tarfile.TarInfo) -> int:
+    """The time of a member to the nanosecond: the parsed one is a float, which is not that exact."""
+    text = member.pax_headers.get("mtime")
+    if text is None:
+        return int(member.mtime) * 1_000_000_000
+    whole, _, fraction = text.lstrip("-").partition(".")
+    value = int(whole) * 1_000_000_000 + int(fraction[:9].ljust(9, "0") or "0")
+    return -value if text.startswith("-") else value
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        yield block
+
+
+# ----------------------------------------------------------------------------------------------------- snapshots
+
+
+def _from_snapshot(repository: Repository, source: Target, progress: Progress) -> _Parts:
+    opened = read_tar(source)
+    writer = repository.writer()
+    try:
+        report = RestoreReport()
+        if is_foreign(opened.manifest):
+            opened.manifest = migrated(opened.manifest, report.add)
+        check_version(opened.manifest)
+        states = opened.manifest.get("mounts")
+        if not isinstance(states, list):
+            raise ValueError("the manifest has no list of mounts")
+        count = _Count(progress)
+        mounts = tuple(_mount(state, opened, Builder(writer), count) for state in states)
+        kernel: dict[str, Any] = {key: opened.manifest[key] for key in KERNEL if key in opened.manifest}
+        kernel.update(mounts=[], cache={"entries": []})
+        _check_kernel(kernel, report)
+        encoded = json.dumps(kernel, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+        chunk = kernel_chunk(writer, encoded)
+        writer.finish()
+        progress("files", count.files, count.files)
+    except BaseException:
+        writer.abandon()
+        raise
+    finally:
+        opened.close()
+    return _Parts(mounts, chunk, count.files, report.problems)
+
+
+def _check_kernel(kernel: dict[str, Any], report: RestoreReport) -> None:
+    """Load sessions and history once, so that a state that cannot be opened is refused now and not later."""
+    apply_state_dict(Workspace(), Opened(kernel, TarIndex(io.BytesIO()), {}), report)
+
+
+class _Count:
+    def __init__(self, progress: Progress) -> None:
+        self.files, self._progress = 0, progress
+
+    def one(self) -> None:
+        self.files += 1
+        if self.files % 256 == 0:
+            self._progress("files", self.files, None)
+
+
+def _mount(state: object, opened: Opened, builder: Builder, count: _Count) -> MountState:
+    if not isinstance(state, dict) or not isinstance(state.get("prefix"), str):
+        raise ValueError("a mount of the manifest has no prefix")
+    prefix, kind = str(parse_prefix(state["prefix"])), str(state.get("type"))
+    mode, scratch = str(state.get("mode", "write")), bool(state.get("scratch"))
+    config = {key: value for key, value in _mapping(state, "config").items() if value is not None}
+    if kind not in ("ram", "disk"):
+        fields = state.get("redacted_fields", [])
+        return MountState(
+            prefix, kind, mode, None, config, tuple(str(name) for name in fields), bool(state.get("needs_override")),
+            scratch,
+        )  # fmt: skip
+    return MountState(prefix, kind, mode, _tree(state, opened, builder, count), config, scratch=scratch)
+
+
+def _tree(state: dict[str, Any], opened: Opened, builder: Builder, count: _Count) -> TreeId:
+    attrs = _mapping(state, "attrs")
+
+    def known(path: str, mode: int) -> tuple[int, int]:
+        pair = attrs.get(path, [mode, 0])
+        if not (isinstance(pair, list) and len(pair) == 2 and all(type(item) is int for item in pair)):
+            raise ValueError(f"the attributes of {path!r} are not [mode, mtime_ns]")
+        if not (0 <= pair[0] <= 0o7777 and abs(pair[1]) < 1 << 63):
+            raise ValueError(f"the attributes of {path!r} are out of range")
+        return pair[0], pair[1]
+
+    for path in sorted(str(item) for item in state.get("dirs", [])):
+        builder.directory(_clean(path), *known(path, 0o755))
+    for path, reference in _mapping(state, "files").items():
+        blob = opened.blob(reference)
+        builder.file(_clean(path), blob.blocks(), blob.size, *known(path, 0o644))
+        count.one()
+    times = _mapping(state, "link_times")
+    for path, target in _mapping(state, "links").items():
+        when = times.get(path, 0)
+        if not isinstance(target, str) or type(when) is not int or abs(when) >= 1 << 63:
+            raise ValueError(f"the link {path!r} is malformed")
+        builder.link(_clean(path), target, when)
+    for path, first in _mapping(state, "hardlinks").items():
+        builder.hard_link(_clean(path), _clean(str(first)))
+        count.one()
+    return builder.tree()
+
+
+def _mapping(state: dict[str, Any], key: str) -> dict[str, Any]:
+    found = state.get(key, {})
+    if not isinstance(found, dict):
+        raise ValueError(f"{key!r} of a mount is not an object")
+    return found

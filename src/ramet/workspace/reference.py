@@ -1,0 +1,180 @@
+"""`StoredWorkspaceRef`: a workspace of a store without opening it: its history and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ramet.core.errors import RametError
+from ramet.core.paths import parse
+from ramet.core.progress import Progress, silent
+from ramet.core.resource import Resource
+from ramet.store.blame import Line, blame
+from ramet.store.diff import Difference
+from ramet.store.gitstream import Exported, branch_name, fast_import
+from ramet.store.graph import Row, picture
+from ramet.store.repository import MergeResult, Repository
+from ramet.store.revisions import Revision
+from ramet.store.tags import Tag
+from ramet.workspace.snapshot import Target
+
+if TYPE_CHECKING:
+    from ramet.workspace.bisecting import Found
+    from ramet.workspace.importing import Imported
+
+KINDS = ("snapshot", "tar")
+
+
+class StoredWorkspaceRef:
+    """A workspace of a store, by name. A revision is what follows `NAME@`: `head~2`, a tag, `3`, the start of an id."""
+
+    def __init__(self, repository: Repository, name: str) -> None:
+        self._repository, self.name = repository, name
+
+    def __repr__(self) -> str:
+        return f"<stored workspace {self.name}>"
+
+    @property
+    def head(self) -> Revision | None:
+        return self._repository.head(self.name)
+
+    def find(self, revision: str | None = None) -> Revision:
+        """A revision of this history; with `OTHER@REV`, of another one."""
+        if revision is not None and "@" in revision:
+            return self._repository.resolve(revision)
+        return self._repository.find(self.name, revision)
+
+    def log(self, revision: str | None = None) -> list[Revision]:
+        """Newest first, children before their parents; from the head, or from an older revision."""
+        if revision is None:
+            return self._repository.log(self.name)
+        from ramet.store.graph import newest_first
+
+        return newest_first(self._repository.ancestors(self.find(revision)).values())
+
+    def graph(self, revision: str | None = None) -> list[Row]:
+        """The history as a picture: a row per revision, and rows for lines that part and join."""
+        return picture(self.log(revision))
+
+    def show(self, path: str, revision: str | None = None) -> Iterator[bytes]:
+        """The content of a file of a revision."""
+        return self._repository.read_file(self.find(revision), str(parse(path)))
+
+    def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
+        """What a revision changed: against its parent, or against any other one (also `OTHER@REV`)."""
+        found = self.find(revision)
+        if against is not None:
+            return self._repository.diff(self.find(against), found)
+        before = self._repository.read_revision(found.parents[0]) if found.parents else None
+        return self._repository.diff(before, found)
+
+    def blame(self, path: str, revision: str | None = None) -> list[Line]:
+        """For each line of a file: the revision, and where known the session and command that wrote it."""
+        return blame(self._repository, self.find(revision), str(parse(path)))
+
+    async def bisect(
+        self,
+        good: str,
+        bad: str | None,
+        command: str,
+        *,
+        resources: Mapping[str, Resource] | None = None,
+        timeout: float | None = None,
+        progress: Progress = silent,
+    ) -> Found:
+        """The first revision in which a command fails: 0 is good, 125 cannot be told, everything else is bad."""
+        from ramet.workspace.bisecting import bisect
+        from ramet.workspace.store import Opening
+
+        options: dict[str, Any] = {"resources": resources or {}, "mounts": {}}
+
+        async def attempt(revision: Revision) -> int:
+            async with Opening(self._repository, self.name, revision.id.hex(), True, 0.0, options) as ws:
+                return (await ws.execute(command, timeout=timeout)).exit_code
+
+        return await bisect(self._repository, self.find(good), self.find(bad), attempt, progress)
+
+    # --------------------------------------------------------------------------------------- moving the head
+
+    def fork(self, revision: str | None, new_name: str) -> Revision:
+        return self._repository.fork(self.name, revision, new_name)
+
+    def revert(self, revision: str, message: str = "", paths: list[str] | None = None) -> Revision:
+        """A new tip with the content of a past revision: all of it, or only these paths."""
+        if paths:
+            return self._repository.revert_paths(self.name, revision, [str(parse(path)) for path in paths], message)
+        return self._repository.revert(self.name, revision, message)
+
+    def merge(self, other: str, message: str = "") -> MergeResult:
+        """Bring another workspace (`OTHER` or `OTHER@REV`) into this one. Conflicts are data and change nothing."""
+        return self._repository.merge(self.name, other, message)
+
+    # ------------------------------------------------------------------------------------------------- tags
+
+    def tag(
+        self, tag: str, revision: str | None = None, *, message: str = "", author: str = "", force: bool = False
+    ) -> Tag:
+        """Name a revision, so that `NAME@TAG` finds it and it is kept."""
+        return self._repository.tag(self.name, tag, revision, message=message, author=author, force=force)
+
+    def tags(self) -> list[Tag]:
+        self._repository.refs.living(self.name)
+        return self._repository.tags.of(self.name)
+
+    def untag(self, tag: str) -> None:
+        self._repository.refs.living(self.name)
+        self._repository.tags.delete(self.name, tag)
+
+    # ------------------------------------------------------------------------------------------ interchange
+
+    def checkout(self, target: str, revision: str | None = None, prefix: str = "/") -> Any:
+        return self._repository.checkout(self.find(revision), prefix, target)
+
+    def export(
+        self,
+        target: Target,
+        revision: str | None = None,
+        *,
+        kind: str = "snapshot",
+        compress: str | None = None,
+        progress: Progress = silent,
+    ) -> Revision:
+        """A revision as a tar: a `snapshot` with sessions and history, or a plain `tar` of its files."""
+        from ramet.workspace.exporting import export_snapshot, export_tar
+
+        if kind not in KINDS:
+            raise RametError("invalid_argument", f"unknown kind of export {kind!r}", "use snapshot or tar")
+        found = self.find(revision)
+        write = export_snapshot if kind == "snapshot" else export_tar
+        write(self._repository, found, target, compress, progress)
+        return found
+
+    def export_git(self, target: str, *, progress: Progress = silent) -> Exported:
+        """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
+        from ramet.workspace.exporting import export_git
+
+        self.find()
+        return export_git(self._repository, self.name, target, progress)
+
+    def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
+        """The whole history as `git fast-import` reads it; git is not needed to write it."""
+        self.find()
+        return fast_import(self._repository, self.name, Exported(branch_name(self.name)), progress)
+
+    def import_archive(
+        self,
+        source: Target,
+        *,
+        prefix: str = "/",
+        message: str = "",
+        author: str = "",
+        kind: str | None = None,
+        progress: Progress = silent,
+    ) -> Imported:
+        """A tar as the next revision: a snapshot replaces everything, any other tar the mount at `prefix`."""
+        from ramet.workspace.importing import import_archive
+
+        return import_archive(
+            self._repository, self.name, source, prefix=prefix, message=message, author=author, kind=kind,
+            progress=progress,
+        )  # fmt: skip

@@ -1,0 +1,25 @@
+"""The places in which a store is tested: memory, a directory, and a real S3-compatible server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from obstore.store import S3Store
+from tests.servers import S3Server
+
+from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects
+
+KINDS = ("memory", "directory", "s3")
+
+
+def objects_at(kind: str, folder: Path, server: S3Server | None, prefix: str) -> Objects:
+    if kind == "memory":
+        return MemoryObjects()
+    if kind == "directory":
+        return DirectoryObjects(str(folder / "store"))
+    assert server is not None
+    store = S3Store(
+        server.bucket, endpoint=server.endpoint, access_key_id=server.key, secret_access_key=server.secret,
+        region=server.region, virtual_hosted_style_request=False, client_options={"allow_http": True},
+    )  # fmt: skip
+    return ObstoreObjects(store, f"tests/{prefix}")
