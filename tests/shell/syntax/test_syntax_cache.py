@@ -39,10 +39,10 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "_words", {})
+    monkeypatch.setattr(words_module, "WORDS", {})
     monkeypatch.setattr(words_module, "_WORDS_KEPT", 3)
     monkeypatch.setattr(assignments_module, "_assignments", {})
     monkeypatch.setattr(assignments_module, "_ASSIGNMENTS_KEPT", 3)
     parse("; ".join(f"a{k}=v{k} w{k}" for k in range(10)))
-    assert len(words_module._words) <= 3
+    assert len(words_module.WORDS) <= 3
     assert len(assignments_module._assignments) <= 3

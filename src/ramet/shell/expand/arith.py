@@ -41,6 +41,8 @@ class Unbound(Exception):
 Code = Callable[[Any], int]
 _COMPILE_AT = 3
 _KEPT = 4096
+_LONGEST = 4096
+"""Characters of an expression that is worth compiling."""
 _MAX_LEVEL = 1024
 _NUMBERS_KEPT = 16384
 
@@ -120,8 +122,8 @@ def power(a: int, b: int) -> int:
     return wrap(pow(a, b, 1 << 64))
 
 
-def binary(op: str, a: int, b: int, text: str, token: str) -> int:
-    """One operator on two numbers."""
+def binary(op: str, a: int, b: int, text: str, at: int) -> int:
+    """One operator on two numbers; `at` is where in the text an error begins."""
     if op == "+":
         return wrap(a + b)
     if op == "-":
@@ -130,11 +132,11 @@ def binary(op: str, a: int, b: int, text: str, token: str) -> int:
         return wrap(a * b)
     if op in "/%":
         if not b:
-            raise ArithFailure(text, "division by 0", token)
+            raise ArithFailure(text, "division by 0", text[at:])
         return divide(a, b) if op == "/" else wrap(a - b * divide(a, b)) if b != -1 else 0
     if op == "**":
         if b < 0:
-            raise ArithFailure(text, "exponent less than 0", token)
+            raise ArithFailure(text, "exponent less than 0", text[at:])
         return power(a, b)
     if op == "<<":
         return wrap(a << (b & 63))
@@ -276,9 +278,6 @@ class _Generate:
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
 
-    def failing(self, message: str, token: str) -> str:
-        return f"raise ArithFailure(TEXT, {message!r}, {token!r})"
-
     def function(self, node: Node, arguments: str) -> str:
         """Writes a function that evaluates ``node``; its name."""
         lines, indent = self.lines, self.indent
@@ -333,7 +332,7 @@ class _Generate:
         self.line(f"if not {MIN} <= {temp} <= {MAX}: {temp} = wrap({temp})")
         return temp
 
-    def operate(self, op: str, a: str, b: str, token: str) -> str:
+    def operate(self, op: str, a: str, b: str, token: int) -> str:
         if op in ("+", "-", "*"):
             return self.wrapped(f"{a} {op} {b}")
         temp = self.new()
@@ -520,9 +519,13 @@ def evaluate(text: str, vars: Any) -> int:
     if isinstance(tree, ArithFailure):
         raise tree.again()
     entry[1] += 1
-    if entry[1] >= _COMPILE_AT:
+    if entry[1] >= _COMPILE_AT and len(text) <= _LONGEST:
         entry[2] = _generated(text, tree, False)
     return _Walk(vars, text).value(tree)
+
+
+def _walked(text: str, tree: Node) -> Code:
+    return lambda vars: _Walk(vars, text).value(tree)
 
 
 def prepare(text: str) -> Code:
@@ -530,7 +533,8 @@ def prepare(text: str) -> Code:
     found = _codes.get(text)
     if found is None:
         try:
-            found = _generated(text, parse_arith(text), False)
+            tree = parse_arith(text)
+            found = _generated(text, tree, False) if len(text) <= _LONGEST else _walked(text, tree)
         except ArithFailure as failure:
             wrong = failure
 
@@ -571,6 +575,8 @@ def _template(texts: tuple[str, ...]) -> Callable[[Any, Sequence[str]], int | No
     if any(not text for text in texts[1:-1]):
         return None
     source = HOLE.join(texts)
+    if len(source) > _LONGEST:
+        return None
     try:
         tree = parse_arith(source)
     except ArithFailure:

@@ -124,7 +124,7 @@ class _Parser:
             op = _ASSIGN[self.value]
             self.advance()
             value = self.assignment()
-            return ("set", left, op, value, self.text[self.start :])
+            return ("set", left, op, value, self.start)
         return left
 
     def conditional(self) -> Node:
@@ -159,7 +159,7 @@ class _Parser:
 
     def binary(self, least: int) -> Node:
         left = self.power()
-        row: list[tuple[str, Node, str]] | None = None
+        row: list[tuple[str, Node, int]] | None = None
         row_level = -1
         while self.kind == _OPERATOR:
             if self.value in ("++", "--"):
@@ -173,7 +173,7 @@ class _Parser:
                 break
             op = self.value
             self.advance()
-            token = self.text[self.start :]
+            token = self.start
             right = self.binary(level + 1)
             if row is None or row_level != level:
                 row = []
@@ -188,7 +188,7 @@ class _Parser:
             return base
         self.advance()
         exponent = self.power()
-        return ("pow", base, exponent, self.text[self.start :])
+        return ("pow", base, exponent, self.start)
 
     def unary(self) -> Node:
         signs: list[str] = []

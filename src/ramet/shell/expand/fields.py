@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
+
+from ramet.shell.expand.aside import checkpoint
 
 DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
 """None for text that default splitting and globbing leave as one unchanged field."""
 ACTIVE: Final = re.compile(r"[*?]|\[.+\]|[@!+]\(", re.DOTALL).search
 """Finds what makes an unquoted text a pattern."""
+LONG: Final = 4096
+"""Characters from which on a text is looked at with string searches first, which are many times faster."""
 _QUOTE: Final = re.compile(r"[\\*?\[\]()|!@+^\-:]")
+
+
+def is_active(text: str) -> bool:
+    """Does unquoted text hold a pattern?"""
+    if len(text) > LONG and not any(char in text for char in "*?[("):
+        return False
+    return ACTIVE(text) is not None
 
 
 def escape(text: str) -> str:
@@ -38,6 +50,12 @@ def delimiters(ifs: str) -> tuple[re.Pattern[str], str, str]:
     if not spaces:
         return re.compile(marks), white, other
     return re.compile(f"{spaces}*{marks}{spaces}*|{spaces}+"), white, other
+
+
+@lru_cache(maxsize=16)
+def words_between(white: str) -> Callable[[str, int, int], list[str]]:
+    """Finds the words between white space in a part of a text."""
+    return re.compile(f"[^{re.escape(white)}]+").findall
 
 
 class Fields:
@@ -72,7 +90,18 @@ class Fields:
         if not self.ifs:
             self.literal(text)
             return
-        pattern, _, other = delimiters(self.ifs)
+        pattern, white, other = delimiters(self.ifs)
+        if len(text) > LONG:
+            globs = any(char in text for char in "*?[(")
+            if not any(char in text for char in self.ifs):
+                # Text without a pattern in it may as well be quoted, which spares it a second look.
+                self._pieces.append((text, not globs))
+                self._open = True
+                self._after_space = False
+                return
+            if not other and not globs:
+                self._split_long(text, pattern, white)
+                return
         pos = 0
         for match in pattern.finditer(text):
             start, end = match.span()
@@ -91,6 +120,29 @@ class Fields:
         if pos < len(text):
             self.literal(text[pos:])
 
+    def _split_long(self, text: str, pattern: re.Pattern[str], white: str) -> None:
+        """Splits text at white space, with nothing in it to glob: a window at a time, its words all at once."""
+        find = words_between(white)
+        if text[0] in white:
+            self.end()
+            self._after_space = True
+        pos = 0
+        while pos < len(text):
+            checkpoint()
+            cut = pattern.search(text, pos + LONG)
+            found = find(text, pos, len(text) if cut is None else cut.start())
+            if found:
+                self.literal(found[0])
+                self.end()
+                self.done += found[1:]
+            if cut is None and text[-1] not in white:
+                # What follows the expansion belongs to its last word.
+                last = self.done.pop()
+                self.literal(last)
+            pos = len(text) if cut is None else cut.end()
+        if not self._open:
+            self._after_space = True
+
     def end(self) -> None:
         """Finish the field that is being built, if there is one."""
         if not self._open:
@@ -98,14 +150,14 @@ class Fields:
         pieces = self._pieces
         if len(pieces) == 1:
             text, quoted = pieces[0]
-            if quoted or not ACTIVE(text):
+            if quoted or not is_active(text):
                 self.done.append(text)
             else:
                 self._glob(text, text)
         else:
             text = "".join([piece for piece, _ in pieces])
             bare = "".join([piece if not quoted else "x" for piece, quoted in pieces])
-            if ACTIVE(bare):
+            if is_active(bare):
                 self._glob(text, "".join([escape(piece) if quoted else piece for piece, quoted in pieces]))
             else:
                 self.done.append(text)
@@ -123,9 +175,10 @@ class Fields:
         if not values:
             return
         self.quoted(values[0])
-        for value in values[1:]:
+        if len(values) > 1:
             self.end()
-            self.quoted(value)
+            self.done += values[1:-1]
+            self.quoted(values[-1])
 
     def several_split(self, values: list[str]) -> None:
         """Unquoted `$@` and `$*`: each value is split on its own."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from typing import Literal as OneOf
 
+from ramet.shell.expand.aside import checkpoint
 from ramet.shell.expand.pattern_tokens import (
     ACTIVE,
     ONE,
@@ -33,6 +34,10 @@ MAX_EXTENDED: Final = 1 << 22
 """Longest text, in characters, that a pattern with extended groups is tried on."""
 
 
+WINDOW: Final = 1 << 20
+"""Characters that one call into C looks at: long texts are searched window by window."""
+
+
 class PatternTooCostly(Exception):
     """A text is too long for a pattern with extended groups."""
 
@@ -44,6 +49,9 @@ class Pattern:
     """A pattern of any kind. ``literal`` is its text when it is only text."""
 
     __slots__ = ("dot", "literal", "nocase", "starred")
+
+    quick = False
+    """Is stripping it from a text one or two string searches, however long the text is?"""
 
     def __init__(self, literal: str | None, nocase: bool, dot: bool, starred: bool = False) -> None:
         self.literal = literal
@@ -99,10 +107,14 @@ class Pattern:
         if self.literal == "":
             return text
         if self.literal is not None and not self.nocase and isinstance(replacement, str):
+            if len(text) > WINDOW and where == "//":
+                return _replace_windows(text, self.literal, replacement)
             return text.replace(self.literal, replacement, 1 if where == "/" else -1)
         out: list[str] = []
         pos, n = 0, len(text)
         while pos < n:
+            if not len(out) & 255:
+                checkpoint()
             found = self.find(text, pos)
             if found is None:
                 break
@@ -125,6 +137,21 @@ class Pattern:
         return "".join(out)
 
 
+def _replace_windows(text: str, old: str, new: str) -> str:
+    """`text.replace`, a window at a time; what could begin a match that crosses the border is carried over."""
+    out: list[str] = []
+    carry = ""
+    for start in range(0, len(text), WINDOW):
+        checkpoint()
+        pieces = (carry + text[start : start + WINDOW]).split(old)
+        tail = pieces[-1]
+        cut = max(0, len(tail) - len(old) + 1)
+        pieces[-1], carry = tail[:cut], tail[cut:]
+        out.append(new.join(pieces))
+    out.append(carry)
+    return "".join(out)
+
+
 def _filled(replacement: str | Callable[[str], str], matched: str) -> str:
     return replacement if isinstance(replacement, str) else replacement(matched)
 
@@ -133,6 +160,7 @@ class _Text(Pattern):
     """Only text."""
 
     __slots__ = ("text",)
+    quick = True
 
     def __init__(self, text: str) -> None:
         super().__init__(text, False, text.startswith("."))
@@ -155,14 +183,16 @@ class _Text(Pattern):
 class _Segment:
     """A run of tokens that each match one character."""
 
-    __slots__ = ("pattern", "text", "width")
+    __slots__ = ("ahead", "pattern", "text", "width")
 
     def __init__(self, tokens: Sequence[Token], nocase: bool) -> None:
         self.width = len(tokens)
         plain = not nocase and all(isinstance(token, str) for token in tokens)
         self.text: str | None = "".join(tokens) if plain else None  # type: ignore[arg-type]
         flags = re.DOTALL | (re.IGNORECASE if nocase else 0)
-        self.pattern = re.compile("".join(map(_one_regex, tokens)), flags) if not plain else None
+        source = "".join(map(_one_regex, tokens))
+        self.pattern = re.compile(source, flags) if not plain else None
+        self.ahead = re.compile(f"(?={source})", flags) if not plain else None
 
     def at(self, text: str, pos: int) -> bool:
         if pos < 0:
@@ -173,6 +203,15 @@ class _Segment:
         return self.pattern.match(text, pos) is not None
 
     def find(self, text: str, pos: int, end: int) -> int:
+        while end - pos > WINDOW + self.width:
+            at = self._find(text, pos, pos + WINDOW + self.width)
+            if at >= 0:
+                return at
+            pos += WINDOW
+            checkpoint()
+        return self._find(text, pos, end)
+
+    def _find(self, text: str, pos: int, end: int) -> int:
         if self.text is not None:
             return text.find(self.text, pos, end)
         assert self.pattern is not None
@@ -180,14 +219,27 @@ class _Segment:
         return -1 if m is None else m.start()
 
     def rfind(self, text: str, pos: int, end: int) -> int:
+        window = WINDOW if self.text is not None else _RWINDOW
+        while end - pos > window + self.width:
+            at = self._rfind(text, end - window - self.width, end)
+            if at >= 0:
+                return at
+            end -= window
+            checkpoint()
+        return self._rfind(text, pos, end)
+
+    def _rfind(self, text: str, pos: int, end: int) -> int:
         if self.text is not None:
             return text.rfind(self.text, pos, end)
-        assert self.pattern is not None
-        match = self.pattern.match
-        for at in range(end - self.width, pos - 1, -1):
-            if match(text, at, end):
-                return at
-        return -1
+        assert self.ahead is not None
+        at = -1
+        for match in self.ahead.finditer(text, pos, end):
+            at = match.start()
+        return at
+
+
+_RWINDOW: Final = 1 << 10
+"""The same for a search from the end, which a set or `?` has to do forwards within a window."""
 
 
 def _one_regex(token: Token) -> str:
@@ -196,6 +248,9 @@ def _one_regex(token: Token) -> str:
     if isinstance(token, Set):
         return token.regex()
     return "."
+
+
+_SUBWINDOW: Final = 1 << 16
 
 
 class _Glob(Pattern):
@@ -218,6 +273,24 @@ class _Glob(Pattern):
         if len(runs) == 1:
             self.head = self.tail = False
         self.width = sum(segment.width for segment in self.segments)
+
+    @property
+    def quick(self) -> bool:  # type: ignore[override]
+        return not self.segments or (len(self.segments) == 1 and self.segments[0].text is not None)
+
+    def replace(self, text: str, where: Where, replacement: str | Callable[[str], str]) -> str:
+        if where != "//" or self.width != 1 or not self._fixed() or not isinstance(replacement, str):
+            return super().replace(text, where, replacement)
+        # Single characters, as in `${x//[^a-z]/_}`: all of them at once, no match crosses the border of a window.
+        pattern, new = self.segments[0].pattern, replacement.replace("\\", "\\\\")
+        assert pattern is not None
+        if len(text) <= WINDOW:
+            return pattern.sub(new, text)
+        out: list[str] = []
+        for start in range(0, len(text), _SUBWINDOW):
+            checkpoint()
+            out.append(pattern.sub(new, text[start : start + _SUBWINDOW]))
+        return "".join(out)
 
     def _fixed(self) -> bool:
         return len(self.segments) == 1 and not self.head and not self.tail

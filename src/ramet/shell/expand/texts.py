@@ -11,9 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand import arith
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.params import (
+    Apply,
+    Base,
     Found,
     apply_of,
     base_of,
@@ -344,6 +347,8 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
             unbound(host, label)
         return found if apply is None else apply(host, found, values)
 
+    if apply is not None and node.op and (node.op[0] in _HEAVY or node.op in _HEAVY_AT):
+        return True, _patient(key, args, base, apply, label)
     if (key is not None and key.wait) or any(arg.wait for arg in args):
 
         async def waiting(host: Any) -> Found:
@@ -358,6 +363,29 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
         return False, lambda host: finish(host, None, [run(host) for run in runs])
     index = key.run
     return False, lambda host: finish(host, index(host), [run(host) for run in runs])
+
+
+_HEAVY: Final = frozenset("#%/^,~")
+_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))
+
+
+def _patient(
+    key: Text | None, args: list[Text], base: Base, apply: Apply, label: str
+) -> Callable[[Any], Awaitable[Found]]:
+    """A parameter with an operator that looks at every character: large values are worked on aside."""
+
+    async def run(host: Any) -> Found:
+        subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
+        values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
+        found = base(host, subscript)
+        if found is None:
+            unbound(host, label)
+            return apply(host, None, values)
+        if len(found) < 1024 or (len(found) if type(found) is str else sum(map(len, found))) < LARGE:
+            return apply(host, found, values)
+        return await aside(host, lambda: apply(host, found, values))
+
+    return run
 
 
 def is_plain(name: str) -> bool:
@@ -386,6 +414,8 @@ def _stripped(node: Param, quoted: bool) -> Callable[[Any], Any] | None:
         return None
     get, source, longest = variable(node.name), given.const, len(node.op) == 2
     kinds = [compile_pattern(source, extglob) for extglob in (False, True)]
+    if not all(kind.quick for kind in kinds):
+        return None
     remove = [kind.without_prefix if node.op[0] == "#" else kind.without_suffix for kind in kinds]
 
     def run(host: Any) -> str | None:

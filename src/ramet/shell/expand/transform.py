@@ -65,8 +65,11 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
             offset += array.top
             if offset < 0:
                 return []
-        found = [value for index, value in array.pairs() if index >= offset]
-        offset = 0
+        if len(array) < array.top:
+            found = [value for index, value in array.pairs() if index >= offset]
+            offset = 0
+        else:
+            found = array.values()
     found = found[offset:]
     return found if length is None else found[:length]
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
-from ramet.shell.expand.fields import PLAIN, Fields
+from ramet.shell.expand.fields import LONG, PLAIN, Fields
 from ramet.shell.expand.params import (
     Found,
     Star,
@@ -109,7 +110,11 @@ def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
         return Emit(False, lambda host, fields: put(fields, inner(host)))
 
     async def waiting(host: Any, fields: Fields) -> None:
-        put(fields, await inner(host))
+        found = await inner(host)
+        if put is Fields.split and len(found) > LARGE:
+            await aside(host, lambda: fields.split(found))
+        else:
+            put(fields, found)
 
     return Emit(True, waiting)
 
@@ -168,7 +173,11 @@ def _emit_param(node: Param, mode: int) -> Emit:
     if wait:
 
         async def waiting(host: Any, fields: Fields) -> None:
-            _put(host, fields, await get(host), quoted)
+            found = await get(host)
+            if not quoted and isinstance(found, str) and len(found) > LARGE:
+                await aside(host, lambda: fields.split(found))
+                return
+            _put(host, fields, found, quoted)
 
         return Emit(True, waiting)
     return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
@@ -285,7 +294,7 @@ def _single_variable(parts: tuple[Part, ...]) -> str | None:
     return None
 
 
-def _plan(word: Word) -> tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]:
+def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]:
     """One word: (wait, constant, function to its one field, function that appends its fields)."""
     parts = word.parts
     if len(parts) == 1 and type(first := parts[0]) is Literal and first.text[0] != "~" and one_field(parts):
@@ -295,7 +304,7 @@ def _plan(word: Word) -> tuple[bool, str | None, Callable[[Any], Any] | None, Pl
         return piece.wait, piece.const, piece.run, None
     name = _single_variable(parts)
     if name is not None:
-        return False, None, None, _variable_fields(name)
+        return False, None, None, _variable_fields(name, patient)
     emit = _sequence(_emit_word(parts))
     if emit.wait:
 
@@ -351,34 +360,48 @@ def _finish(host: Any, fields: Fields, out: list[str]) -> None:
     out.extend(fields.done)
 
 
-def _variable_fields(name: str) -> Plan:
+def _variable_fields(name: str, patient: bool) -> Plan:
     get = variable(name)
 
-    def run(host: Any, out: list[str]) -> None:
+    def run(host: Any, out: list[str]) -> Awaitable[None] | None:
         found = get(host)
         if not found:
-            return
+            return None
+        if len(found) > LONG:
+            if patient and len(found) > LARGE:
+                return _split_aside(host, found, out)
+            fields = Fields(host.store.get("IFS"))
+            fields.split(found)
+            _finish(host, fields, out)
+            return None
         if PLAIN(found) is None and "IFS" not in host.vars:
             out.append(found)
-            return
+            return None
         ifs = host.vars.get("IFS", " \t\n")
         if ifs == " \t\n" and PLAIN(found) is None:
             out.append(found)
-            return
+            return None
         fields = Fields(host.store.get("IFS"))
         fields.split(found)
         _finish(host, fields, out)
+        return None
 
     return run
+
+
+async def _split_aside(host: Any, text: str, out: list[str]) -> None:
+    fields = Fields(host.store.get("IFS"))
+    await aside(host, lambda: fields.split(text))
+    _finish(host, fields, out)
 
 
 _SMALL: Final = 512
 """A brace expansion up to this size is compiled like written words; a bigger one is made when it runs."""
 
 
-def _braced(source: Word) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
+def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
     if not has_braces(source):
-        return [_plan(source)]
+        return [_plan(source, patient)]
     found = [_rejoined(word) for word in itertools.islice(expand_braces(source), _SMALL + 1)]
     plain = _plan(source)
     if len(found) == 1:
@@ -460,9 +483,19 @@ async def _many_words(host: Any, source: Word, out: list[str]) -> None:
                 await pending
 
 
-def words(sources: Sequence[Word]) -> Words:
-    """The words of a command as fields, braces first."""
-    plans = [plan for source in sources for plan in _braced(source)]
+async def fields_of(compiled: Words, host: Any) -> list[str]:
+    """The fields of words, whether they have to wait or not."""
+    found: Any = compiled.run(host)
+    return found if type(found) is list else await found
+
+
+def words(sources: Sequence[Word], patient: bool = False) -> Words:
+    """The words of a command as fields, braces first.
+
+    With `patient` even the words that need not wait may give an awaitable in place of the list: when a value turns
+    out to be so large that splitting it would hold up others.
+    """
+    plans = [plan for source in sources for plan in _braced(source, patient)]
     if all(constant is not None for _, constant, _, _ in plans):
         fixed = [constant for _, constant, _, _ in plans if constant is not None]
         return Words(False, lambda host: fixed.copy())
@@ -477,7 +510,7 @@ def words(sources: Sequence[Word]) -> Words:
                     out.append(await single(host) if wait else single(host))
                 elif append is not None:
                     found = append(host, out)
-                    if wait:
+                    if found is not None:
                         await found
             return out
 
@@ -487,7 +520,20 @@ def words(sources: Sequence[Word]) -> Words:
         pairs = [(constant, single) for _, constant, single, _ in plans]
         return Words(False, lambda host: [fixed if single is None else single(host) for fixed, single in pairs])
 
-    def run(host: Any) -> list[str]:
+    async def rest(host: Any, out: list[str], number: int, pending: Awaitable[None]) -> list[str]:
+        await pending
+        for _, constant, single, append in plans[number:]:
+            if constant is not None:
+                out.append(constant)
+            elif single is not None:
+                out.append(single(host))
+            elif append is not None:
+                more = append(host, out)
+                if more is not None:
+                    await more
+        return out
+
+    def run(host: Any) -> list[str] | Awaitable[list[str]]:
         out: list[str] = []
         for _, constant, single, append in plans:
             if constant is not None:
@@ -495,7 +541,10 @@ def words(sources: Sequence[Word]) -> Words:
             elif single is not None:
                 out.append(single(host))
             elif append is not None:
-                append(host, out)
+                pending = append(host, out)
+                if pending is not None:
+                    number = next(i for i, plan in enumerate(plans) if plan[3] is append) + 1
+                    return rest(host, out, number, pending)
         return out
 
     return Words(False, run)

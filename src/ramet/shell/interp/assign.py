@@ -162,10 +162,10 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
 def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
     """`name=(words)` without subscripts, as nearly all are."""
     name, append = node.name, node.append
-    fields = words.words([element.value for element in literal.elements])
+    fields = words.words([element.value for element in literal.elements], patient=True)
 
     async def evaluate(sh: Session) -> list[str]:
-        found: list[str] = await fields.run(sh) if fields.wait else fields.run(sh)
+        found = await words.fields_of(fields, sh)
         if sh.globbing:
             found = await sh.shell.globbed(sh, found)
         if len(found) > sh.budget.limits.expansion_words:

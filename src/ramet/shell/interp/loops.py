@@ -68,7 +68,7 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
 
 def compile_for(node: For, body: Run) -> Run:
     name, line = node.name, node.line
-    fields = words.words(node.words) if node.words is not None else None
+    fields = words.words(node.words, patient=True) if node.words is not None else None
 
     async def loop(sh: Session) -> int:
         sh.line = line
@@ -76,7 +76,7 @@ def compile_for(node: For, body: Run) -> Run:
         if fields is None:
             items = list(sh.params)
         else:
-            items = await fields.run(sh) if fields.wait else fields.run(sh)
+            items = await words.fields_of(fields, sh)
             if sh.globbing:
                 items = await sh.shell.globbed(sh, items)
         if not name.isidentifier():

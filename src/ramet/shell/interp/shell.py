@@ -15,6 +15,7 @@ import itertools
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, Final
 
 from ramet.core import paths
@@ -25,6 +26,7 @@ from ramet.core.proc import Exec, User
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import Discard
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
@@ -50,6 +52,8 @@ if sys.getrecursionlimit() < 4000:
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
 _LONG: Final = 500
+_LONG_LINE: Final = 4096
+"""Characters of a line that is parsed and compiled aside."""
 _compiled: dict[int, tuple[Script, Run]] = {}
 
 
@@ -231,6 +235,7 @@ class Shell:
         )
         done: list[Script] = []
         position = read = 0
+        large = False
         result: Any = 0
         at = sh.line
         while True:
@@ -242,7 +247,9 @@ class Shell:
             else:
                 assert parser is not None
                 try:
-                    parsed = parser.next()
+                    # The end of a line is known only once it is parsed: a long text may be one long line.
+                    large = parser.line_length() > _LONG_LINE
+                    parsed = await aside(sh, parser.next) if large else parser.next()
                 except SyntaxFailure as failure:
                     result = self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else "")
@@ -271,7 +278,8 @@ class Shell:
                 sh.ignore = sh.loops = 0
             try:
                 # The lines of a very long script run once and are let go: keeping them would cost more than they do.
-                result = (compiled(script) if len(done) < _LONG else compile_script(script))(sh)
+                make = compiled if len(done) < _LONG else compile_script
+                result = (await aside(sh, partial(make, script)) if large else make(script))(sh)
                 if type(result) is not int:
                     result = await result
             except (Discard, ArithFailure) as error:

@@ -45,7 +45,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
     """The words of a command, with the assignments among the arguments of a declaration builtin."""
     plain = [word for word in sources if isinstance(word, Word)]
     if len(plain) == len(sources):
-        compiled = words.words(plain)
+        compiled = words.words(plain, patient=True)
         return compiled.wait, compiled.run
     plans: list[tuple[words.Words | None, Assign | None]] = [
         (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word)) for word in sources
@@ -188,6 +188,8 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
     def run(sh: Session) -> Result:
         sh.line = line
         argv = expand(sh)
+        if type(argv) is not list:
+            return _later(sh, node, expand, argv)  # type: ignore[arg-type]
         if sh.globbing or not argv or sh.watch:
             return drive(_general(sh, argv, node, expand, False, [], []))
         name = argv[0]
@@ -211,6 +213,13 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
         return _settle(sh, argv, result)  # type: ignore[arg-type]
 
     return run
+
+
+async def _later(
+    sh: Session, node: Simple, expand: Callable[[Session], list[str]], pending: Awaitable[list[str]]
+) -> int:
+    """A command one of whose words takes its time."""
+    return await _general(sh, await pending, node, expand, False, [], [])
 
 
 def shown_argument(word: str) -> str:
@@ -258,6 +267,8 @@ async def _general(
     try:
         if argv is None:
             argv = await expand(sh) if wait else expand(sh)
+            if type(argv) is not list:
+                argv = await argv  # type: ignore[misc]
         if sh.globbing:
             argv = await sh.shell.globbed(sh, argv)
         if len(argv) > sh.budget.limits.expansion_words:

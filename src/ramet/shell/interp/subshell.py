@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import codecs
+from typing import Any, Final
 
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.limits import Cancelled, TimeUp
@@ -11,6 +12,7 @@ from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith import Unbound
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import Fatal, ShellError
 from ramet.shell.expand.patterns import PatternTooCostly
@@ -133,11 +135,37 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         child.set_option("errexit", False)
     child.trace_level += 1
     sh.status = sh.substitution_status = await run_shell(child, run)
+    if len(capture) > LARGE:
+        return await _large_text(sh, capture.parts)
     data = capture.getvalue().rstrip(b"\n")
     if b"\0" in data:
         sh.complain("warning: command substitution: ignored null byte in input")
         data = data.replace(b"\0", b"")
     return decode(data)
+
+
+async def _large_text(sh: Session, parts: list[bytes]) -> str:
+    """The same for much output, block by block, so that only the joining of the text is one step."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    texts: list[str] = []
+    warned = False
+    while parts and not (last := parts.pop().rstrip(b"\n")):
+        pass
+    parts.append(last)
+    for part in parts:
+        for start in range(0, len(part), _BLOCK):
+            block = part[start : start + _BLOCK]
+            if b"\0" in block:
+                if not warned:
+                    sh.complain("warning: command substitution: ignored null byte in input")
+                warned, block = True, block.replace(b"\0", b"")
+            texts.append(decoder.decode(block))
+            await sh.budget.breathe()
+    texts.append(decoder.decode(b"", True))
+    return "".join(texts)
+
+
+_BLOCK: Final = 1 << 20
 
 
 def _cat(simple: Simple) -> Run:

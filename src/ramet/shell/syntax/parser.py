@@ -41,6 +41,7 @@ from ramet.shell.syntax.nodes import (
 )
 from ramet.shell.syntax.redirects import CLOSERS, REDIRECTIONS, continues
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
+from ramet.shell.syntax.words import WORDS
 
 RESERVED = frozenset(
     [
@@ -70,6 +71,7 @@ RESERVED = frozenset(
 )
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
+_DEFINES = re.compile(r"[ \t]*\(").match
 _DESCRIPTOR = frozenset("0123456789{")
 _WRAPPERS = frozenset(["command", "builtin"])
 _COMPOUND_OK = frozenset(["eval", "let"])
@@ -209,6 +211,15 @@ class Parser(AssignmentReader):
         return AndOr(first, tuple(rest))
 
     def _pipeline(self) -> Command | Pipeline:
+        if self.kind == WORD and (self.raw == "!" or self.raw == "time"):
+            return self._prefixed_pipeline()
+        first = self._command()
+        if self.kind != OPERATOR or (self.raw != "|" and self.raw != "|&"):
+            return first
+        return self._stages(first, False, "", 0)
+
+    def _prefixed_pipeline(self) -> Command | Pipeline:
+        """A pipeline after ``!`` and ``time``."""
         negated = False
         timed: OneOf["", "time", "time -p"] = ""
         prefixed = False
@@ -235,6 +246,10 @@ class Parser(AssignmentReader):
         first = self._command()
         if not negated and not timed and (self.kind != OPERATOR or (self.raw != "|" and self.raw != "|&")):
             return first
+        return self._stages(first, negated, timed, line)
+
+    def _stages(self, first: Command, negated: bool, timed: OneOf["", "time", "time -p"], line: int) -> Pipeline:
+        """The rest of a pipeline."""
         stages, merge = [first], []
         while self.kind == OPERATOR and (self.raw == "|" or self.raw == "|&"):
             merge.append(self.raw == "|&")
@@ -258,7 +273,7 @@ class Parser(AssignmentReader):
                 raw = self.raw
                 if raw in RESERVED:
                     return self._reserved(raw)
-                if self._alias_here(raw):
+                if raw in self.aliases and self._alias_here(raw):
                     continue
                 return self._simple()
             if self.kind == OPERATOR:
@@ -284,6 +299,7 @@ class Parser(AssignmentReader):
         self.text = text[:start] + value + text[stop:]
         self.n += len(value) - (stop - start)
         self._closers.clear()
+        self._line_end = -1
         if value.endswith((" ", "\t")):
             self._alias_next = tail
         self.pos = start
@@ -566,6 +582,7 @@ class Parser(AssignmentReader):
         redirects: list[Redirect] = []
         declaring = False
         wrapped = compound_ok = False
+        known = WORDS.get
         while True:
             kind = self.kind
             if kind == WORD:
@@ -579,7 +596,8 @@ class Parser(AssignmentReader):
                     continue
                 if words and not declaring and not wrapped and not compound_ok:
                     # The usual case: one more argument.
-                    words.append(self.read_word())
+                    self.pos = self.stop
+                    words.append(known(raw) or self._remember(raw))
                     self.peek()
                     continue
                 if not words or declaring:
@@ -588,10 +606,9 @@ class Parser(AssignmentReader):
                         self.peek()
                         continue
                     if not words:
-                        if self.text.startswith(("(", " ", "\t"), self.stop):
-                            function = self._function(assigns, redirects, line)
-                            if function is not None:
-                                return function
+                        if _DEFINES(self.text, self.stop) and not assigns and not redirects:
+                            self.skip()
+                            return self._function_after(raw, line)
                         declaring = raw in _DECLARATIONS
                         wrapped = raw in _WRAPPERS
                         compound_ok = raw in _COMPOUND_OK
@@ -631,21 +648,6 @@ class Parser(AssignmentReader):
             return False
         self._alias_next = -1
         return self._alias_here(raw)
-
-    def _function(self, assigns: list[Assignment], redirects: list[Redirect], line: int) -> Command | None:
-        """A definition, when the first word in sight is followed by ``()``."""
-        if assigns or redirects:
-            return None
-        name = self.raw
-        if not self.text.startswith("(", self.stop):
-            # Cheap test before looking further: `name ()`.
-            pos = self.stop
-            while self.text.startswith((" ", "\t"), pos):
-                pos += 1
-            if not self.text.startswith("(", pos):
-                return None
-        self.skip()
-        return self._function_after(name, line)
 
     def _function_after(self, name: str, line: int) -> Command:
         """The rest of a definition; ``(`` is in sight."""

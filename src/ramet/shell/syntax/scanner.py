@@ -33,7 +33,7 @@ _OPERATORS = (
 _OPERATOR_SET = frozenset(_OPERATORS) | {"<", ">"}
 TOKEN = re.compile(
     r"(?>(?:[ \t]|\\\n)*)(?:#[^\n]*)?"
-    r"(?:(\n)|(" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\())"
+    r"(?:(\n)|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
     r"|(" + _SIMPLE + r")(?=[ \t\n|&;()]|[<>](?!\()|\Z))?",
     re.ASCII,
 ).match
@@ -64,6 +64,7 @@ class Scanner:
         self.stop = 0
         self.raw = ""
         self._line_pos = 0
+        self._line_end = -1  # where the line of that place is known to end
         self._line = start_line
 
     # -------------------------------------------------------------------- tokens
@@ -79,12 +80,12 @@ class Scanner:
             self.raw = ""
             self.kind = EOF if self.start >= self.n else COMPLEX
             return
-        self.start, stop = m.span(kind)
-        self.stop = stop
-        self.kind = kind
         raw = self.raw = m[kind]
+        stop = self.stop = m.end()
+        self.start = stop - len(raw)
+        self.kind = kind
         if kind == WORD:
-            if raw[-1] in _EXTGLOB and text.startswith("(", stop) and stop < self.n and self.options.extglob:
+            if self.options.extglob and raw[-1] in _EXTGLOB and text.startswith("(", stop) and stop < self.n:
                 self.kind = COMPLEX
         elif kind == OPERATOR and text.startswith("\\\n", stop):
             self._join_operator()
@@ -110,12 +111,21 @@ class Scanner:
 
     def line_at(self, pos: int) -> int:
         """The number of the line that holds ``pos``; cheap when asked with rising positions."""
+        if self._line_pos <= pos <= self._line_end:
+            return self._line
         if pos >= self._line_pos:
             self._line += self.text.count("\n", self._line_pos, pos)
         else:
             self._line -= self.text.count("\n", pos, self._line_pos)
         self._line_pos = pos
+        end = self.text.find("\n", pos)
+        self._line_end = len(self.text) if end < 0 else end
         return self._line
+
+    def line_length(self) -> int:
+        """Characters from here to the end of the line."""
+        end = self.text.find("\n", self.pos + 1)
+        return (len(self.text) if end < 0 else end) - self.pos
 
     def last_line(self) -> int:
         """The line bash names when the text ends too early: the one after the last."""

@@ -80,6 +80,10 @@ _RUNS = {
     )
 }  # fmt: skip
 
+_USUAL_PARAM = re.compile(
+    r"([A-Za-z_][A-Za-z0-9_]*)(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]*))?\}", re.ASCII
+).match
+"""The inside of ``${x}`` and of ``${x:-text}`` and its kin with plain text, which mean the same in every mode."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
 _NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
@@ -91,7 +95,12 @@ _PATTERN_OPS = ("##", "#", "%%", "%", "^^", "^", ",,", ",", "~~", "~")
 _VALUE_OPS = (":-", ":=", ":?", ":+", "-", "=", "?", "+")
 _TRANSFORMS = frozenset("QUuLEPAaKk")
 
-_words: dict[str, Word] = {}
+WORDS: dict[str, Word] = {}
+"""Words that were read, by their text."""
+_USUAL = re.compile(
+    r"([^'\"`$\\]+)|\"\$([A-Za-z_][A-Za-z0-9_]*)\"|\$([A-Za-z_][A-Za-z0-9_]*)|\"([^\"`$\\]+)\"|'([^']*)'", re.ASCII
+).fullmatch
+"""The shapes that most words have: text, ``"$x"``, ``$x``, ``"text"``, ``'text'``."""
 _WORDS_KEPT = 8192
 _WORD_LENGTH = 120
 
@@ -135,7 +144,7 @@ class WordReader(Scanner):
         """Consumes the word token in sight. The caller peeks."""
         if self.kind == WORD:
             raw = self.raw
-            word = _words.get(raw)
+            word = WORDS.get(raw)
             self.pos = self.stop
             if word is None:
                 word = self._remember(raw)
@@ -145,13 +154,25 @@ class WordReader(Scanner):
 
     def _remember(self, raw: str) -> Word:
         """Parses a simple word; it has no line breaks and no commands, so only its text matters."""
-        self.pos = self.start
-        word = Word(self._parts(_COMMAND))
-        self.pos = self.stop
+        if m := _USUAL(raw):
+            kind, text = m.lastindex, m[m.lastindex or 0]
+            word = Word(
+                (
+                    Literal(text) if kind == 1
+                    else DoubleQuoted((Param(text, braced=False),)) if kind == 2
+                    else Param(text, braced=False) if kind == 3
+                    else DoubleQuoted((Literal(text),)) if kind == 4
+                    else SingleQuoted(text),
+                )
+            )  # fmt: skip
+        else:
+            self.pos = self.start
+            word = Word(self._parts(_COMMAND))
+            self.pos = self.stop
         if len(raw) <= _WORD_LENGTH:
-            if len(_words) >= _WORDS_KEPT:
-                _words.clear()
-            _words[raw] = word
+            if len(WORDS) >= _WORDS_KEPT:
+                WORDS.clear()
+            WORDS[raw] = word
         return word
 
     def read_pattern(self) -> Word:
@@ -470,6 +491,12 @@ class WordReader(Scanner):
 
     def _braced(self, mode: _Mode, opened: int) -> Param:
         """Reads a parameter after ``${``."""
+        if m := _USUAL_PARAM(self.text, self.pos, self.n):
+            self.pos = m.end()
+            name, op, text = m.groups()
+            if op is None:
+                return Param(name)
+            return Param(name, None, "value", op, (Word((Literal(text),)) if text else EMPTY,))
         argument = _ARGUMENT if not mode.quoted else _DOCUMENT_ARGUMENT if mode.document else _QUOTED_ARGUMENT
         begin = self.pos
         self.deeper()

@@ -12,7 +12,7 @@ from ramet.core.paths import decode, encode
 from ramet.core.streams import PipeReader, Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.values import Assoc
+from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
@@ -177,6 +177,14 @@ async def _line(source: _Source, request: _Read) -> tuple[bytes, tuple[int, ...]
                 source.reader.unread(block[end + 1 :])
                 out += block[:end]
                 return bytes(out), (), True
+            out += block
+            continue
+        if not pending and b"\\" not in block:
+            end = block.find(request.delim)
+            if end >= 0:
+                source.reader.unread(block[end + 1 :])
+                out += block[:end]
+                return bytes(out), tuple(escaped), True
             out += block
             continue
         for place in range(len(block)):
@@ -440,21 +448,31 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
     return 0
 
 
-async def _whole(sh: Session, reader: Reader, delim: bytes, skip: int, strip: bool, array: object, origin: int) -> int:
-    """All lines at once."""
+async def _whole(sh: Session, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int) -> int:
+    """All lines, many at a time."""
     data = await reader.read_all(sh.budget.limits.string_bytes)
     if b"\0" in data and delim != b"\0":
         data = data.replace(b"\0", b"")
-    pieces = data.split(delim)
-    last = pieces.pop()
-    lines = (
-        [decode(piece) for piece in pieces] if strip or delim == b"\0" else [decode(piece + delim) for piece in pieces]
-    )
-    if last:
-        lines.append(decode(last))
-    for index, line in enumerate(lines[skip:], origin):
-        array.set(index, line)  # type: ignore[attr-defined]
+    pos, index = 0, origin - skip
+    while pos < len(data):
+        end = data.find(delim, pos + _BLOCK)
+        end = len(data) if end < 0 else end + 1
+        pieces = data[pos:end].split(delim)
+        last = pieces.pop()
+        keep = b"" if strip or delim == b"\0" else delim
+        lines = [decode(piece + keep) for piece in pieces]
+        if last:
+            lines.append(decode(last))
+        for line in lines:
+            if index >= origin:
+                array.set(index, line)
+            index += 1
+        pos = end
+        await sh.budget.breathe()
     return 0
+
+
+_BLOCK: Final = 1 << 16
 
 
 TABLE: Final[dict[str, Builtin]] = {"read": read, "mapfile": mapfile, "readarray": mapfile}
