@@ -142,7 +142,8 @@ PEERS = (
          ["restic restore -q latest --target {out}"]),
     Peer("borg", _borg, ["borg init -e none"], ["borg create ::$(date +%s%N) ."],
          ["cd {out} && borg extract ::$(borg list --short --last 1)"]),
-    Peer("ostree", lambda _tree, store: {"OSTREE_REPO": str(store / "ostree")},
-         ["ostree init --mode=bare-user-only"], ["ostree commit -q -b bench --tree=dir={tree}"],
-         ["ostree checkout -H bench {out}/tree"]),
+    Peer("ostree", lambda _tree, _store: {},
+         ["mkdir {store}/ostree", "ostree init --repo={store}/ostree --mode=bare-user-only"],
+         ["ostree commit --repo={store}/ostree -b bench --tree=dir={tree}"],
+         ["ostree checkout --repo={store}/ostree -H bench {out}/tree"]),
 )  # fmt: skip

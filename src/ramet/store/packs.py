@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +23,7 @@ from blake3 import blake3
 from ramet.core.errors import RametError
 from ramet.store.ids import SIZE
 from ramet.store.objects import Objects
-from ramet.store.shelf import Shelf
+from ramet.store.shelf import Catalog, Shelf
 
 try:
     from compression import zstd  # type: ignore[import-not-found,unused-ignore]
@@ -36,6 +37,10 @@ LEVEL: Final = 1
 RECORD: Final = struct.Struct(">32sQIII")
 MANY: Final = 2000
 """Questions after which a writer would rather know all ids than search for each."""
+SMALL: Final = 1024
+"""Objects up to which a pack is small."""
+CATALOG: Final = 32
+"""Indexes that are worth one file of them all."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
 
 
@@ -52,18 +57,18 @@ class Place(NamedTuple):
 class Index:
     """The index of one pack, searched in its bytes."""
 
-    __slots__ = ("_data", "count", "pack")
+    __slots__ = ("count", "data", "pack")
 
     def __init__(self, pack: str, data: bytes) -> None:
         if data[:8] != INDEX_MAGIC or (len(data) - 12) % RECORD.size:
             raise RametError("store_corrupt", f"the index of pack {pack} is damaged", "run verify, then repair")
         self.pack = pack
-        self._data = data
+        self.data = data
         self.count = (len(data) - 12) // RECORD.size
 
     def find(self, key: bytes) -> Place | None:
         """Ids are digests, so they lie evenly: where one would be is known to within a few records."""
-        low, high, data, width = 0, self.count, self._data, RECORD.size
+        low, high, data, width = 0, self.count, self.data, RECORD.size
         number = int.from_bytes(key[:8], "big")
         bottom, top = 0, 1 << 64
         for _ in range(4):
@@ -98,12 +103,12 @@ class Index:
 
     def table(self) -> dict[bytes, tuple[int, int, int, int]]:
         """Everything at once, for whoever asks for much of it: start, length, offset and size by id."""
-        records = RECORD.iter_unpack(memoryview(self._data)[12:])
+        records = RECORD.iter_unpack(memoryview(self.data)[12:])
         return {key: (start, length, offset, size) for key, start, length, offset, size in records}
 
     def ids(self) -> Iterator[bytes]:
-        for at in range(12, len(self._data), RECORD.size):
-            yield self._data[at : at + SIZE]
+        for at in range(12, len(self.data), RECORD.size):
+            yield self.data[at : at + SIZE]
 
 
 class PackReader:
@@ -116,6 +121,10 @@ class PackReader:
         self._objects = objects
         self._indexes: dict[str, Index] = {}
         self._newest_first: list[Index] = []
+        """The indexes that are searched one by one."""
+        self._small: dict[bytes, Place] = {}
+        """What small packs hold: a store that is committed to often has very many of them."""
+        self._looked = -1e9
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._coming: dict[tuple[str, int], Future[bytes]] = {}
         self._kept, self._keep = 0, keep
@@ -124,25 +133,30 @@ class PackReader:
         self.remote: bool = getattr(objects, "remote", False)
         """Whether a read may take long, so that an event loop must not wait for it."""
         self._shelf = Shelf(self.local) if self.remote and self.local is not None else None
+        self._catalog = Catalog(self.local) if self.local is not None else None
 
-    def refresh(self) -> None:
-        """Learn of packs that others have written."""
-        shelf = self._shelf
-        for key in self._objects.list("packs/"):
-            if key.endswith(".idx"):
-                name = key[6:-4]
-                if name not in self._indexes:
-                    data = shelf.get(f"{name}.idx") if shelf is not None else None
-                    if data is None:
-                        data = self._objects.get(key)
-                        if shelf is not None:
-                            shelf.put(f"{name}.idx", data)
-                    self.add(name, data)
+    def refresh(self, older: float = 0.0) -> None:
+        """Learn of packs that others have written, if the last look is `older` than this many seconds."""
+        now = time.monotonic()
+        if now - self._looked < older:
+            return
+        wanted = [key[6:-4] for key in self._objects.list("packs/") if key.endswith(".idx")]
+        missing = [name for name in wanted if name not in self._indexes]
+        if missing:
+            kept = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
+            for name in missing:
+                self.add(name, kept.get(name) or self._objects.get(f"packs/{name}.idx"))
+            if self._catalog is not None and len(missing) - len(kept) > CATALOG:
+                self._catalog.save({name: index.data for name, index in self._indexes.items()})
+        self._looked = now
 
     def add(self, name: str, index: bytes) -> None:
         found = Index(name, index)
+        if found.count <= SMALL:
+            self._small.update((key, Place(name, *where)) for key, where in found.table().items())
+        else:
+            self._newest_first = [found, *self._newest_first]
         self._indexes[name] = found
-        self._newest_first = [found, *self._newest_first]
 
     def packs(self) -> list[str]:
         return sorted(self._indexes)
@@ -151,6 +165,9 @@ class PackReader:
         return self._indexes[name]
 
     def find(self, key: bytes) -> Place | None:
+        place = self._small.get(key)
+        if place is not None:
+            return place
         for index in self._newest_first:
             place = index.find(key)
             if place is not None:
@@ -169,8 +186,8 @@ class PackReader:
 
     def places(self, keys: set[bytes]) -> dict[bytes, Place]:
         """Where many objects are; asking for many at once costs a fraction of asking for each."""
-        found: dict[bytes, Place] = {}
-        left = keys
+        found = {key: place for key in keys if (place := self._small.get(key)) is not None}
+        left = keys - found.keys()
         for index in self._newest_first:
             if not left:
                 break
@@ -190,7 +207,7 @@ class PackReader:
 
     def known(self) -> set[bytes]:
         """Every id of the store, for a commit that asks often."""
-        found: set[bytes] = set()
+        found = set(self._small)
         for index in self._newest_first:
             found.update(index.ids())
         return found
@@ -321,11 +338,17 @@ class PackWriter:
             self._known = self._reader.known()
         return self._reader.find(key) is not None
 
-    def _close(self, block: _Block) -> None:
+    def _close(self, block: _Block, last: bool = False) -> None:
         """Have a block compressed and begin it anew."""
         if not block.ids:
             return
         data = block.parts[0] if len(block.parts) == 1 else b"".join(block.parts)
+        if last and self._pool is None:
+            # A commit this small is done sooner than a thread is there.
+            done: Future[bytes] = Future()
+            done.set_result(zstd.compress(data, LEVEL))
+            self._pending.append((done, block.ids))
+            return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
         self._pending.append((self._pool.submit(zstd.compress, data, LEVEL), block.ids))
@@ -359,8 +382,8 @@ class PackWriter:
         self._frames, self._records, self._size = [], [], len(PACK_MAGIC)
 
     def finish(self) -> None:
-        self._close(self._chunks)
-        self._close(self._trees)
+        self._close(self._chunks, last=True)
+        self._close(self._trees, last=True)
         self._collect()
         self._write_pack()
         if self._pool is not None:

@@ -378,7 +378,7 @@ class Repository:
 
     def writer(self) -> PackWriter:
         self.prove()
-        self.packs.refresh()
+        self.packs.refresh(older=5.0)  # not knowing a pack of somebody else costs space, never correctness
         return PackWriter(self.objects, self.packs)
 
     # ----------------------------------------------------------------------------------------------- verify

@@ -66,9 +66,12 @@ class Revision:
             "mounts": [
                 {
                     "prefix": mount.prefix, "type": mount.type, "mode": mount.mode,
-                    "tree": None if mount.tree is None else mount.tree.hex(), "config": dict(mount.config),
-                    "redacted_fields": list(mount.redacted_fields), "needs_override": mount.needs_override,
-                    "scratch": mount.scratch, **({} if mount.pin is None else {"pin": mount.pin.hex()}),
+                    **({} if mount.tree is None else {"tree": mount.tree.hex()}),
+                    **({"config": dict(mount.config)} if mount.config else {}),
+                    **({"redacted_fields": list(mount.redacted_fields)} if mount.redacted_fields else {}),
+                    **({"needs_override": True} if mount.needs_override else {}),
+                    **({"scratch": True} if mount.scratch else {}),
+                    **({} if mount.pin is None else {"pin": mount.pin.hex()}),
                 }
                 for mount in self.mounts
             ],
@@ -106,8 +109,9 @@ def decode(data: bytes) -> Revision:
     mounts = tuple(
         MountState(
             prefix=m["prefix"], type=m["type"], mode=m["mode"],
-            tree=None if m["tree"] is None else TreeId(bytes.fromhex(m["tree"])), config=m["config"],
-            redacted_fields=tuple(m["redacted_fields"]), needs_override=m["needs_override"], scratch=m["scratch"],
+            tree=TreeId(bytes.fromhex(m["tree"])) if m.get("tree") else None, config=m.get("config", {}),
+            redacted_fields=tuple(m.get("redacted_fields", ())), needs_override=m.get("needs_override", False),
+            scratch=m.get("scratch", False),
             pin=TreeId(bytes.fromhex(m["pin"])) if "pin" in m else None,
         )
         for m in plain["mounts"]

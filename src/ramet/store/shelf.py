@@ -1,4 +1,4 @@
-"""`Shelf`: what a machine keeps of a remote store's packs so that it need not ask twice. Bounded, and never needed.
+"""What a machine keeps of a store's packs and indexes so that it need not ask twice. Bounded, and never needed.
 
 Every file carries the digest of its content: one that is damaged or half written is as good as none. When the shelf
 grows over its bound, what was used longest ago goes first.
@@ -11,10 +11,44 @@ import secrets
 import threading
 from typing import Final
 
+import msgspec
 from blake3 import blake3
 
 BOUND: Final = 4 * 1024 * 1024 * 1024
 _DIGEST: Final = 32
+
+
+_MAGIC: Final = b"RAMETCA1"
+_catalog: Final = msgspec.msgpack.Decoder(dict[str, bytes])
+
+
+class Catalog:
+    """The indexes of very many packs in one file, so that opening a store reads one file and not each."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = f"{folder}/indexes"
+
+    def load(self) -> dict[str, bytes]:
+        try:
+            with open(self._path, "rb") as file:
+                data = file.read()
+            body = data[len(_MAGIC) + _DIGEST :]
+            if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : len(_MAGIC) + _DIGEST] != blake3(body).digest():
+                return {}
+            return _catalog.decode(body)
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+    def save(self, indexes: dict[str, bytes]) -> None:
+        body = msgspec.msgpack.encode(indexes)
+        temporary = f"{self._path}.tmp-{secrets.token_hex(4)}"
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            with open(temporary, "wb") as file:
+                file.writelines((_MAGIC, blake3(body).digest(), body))
+            os.replace(temporary, self._path)
+        except OSError:
+            return
 
 
 class Shelf:
