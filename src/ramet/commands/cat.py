@@ -1,8 +1,7 @@
-"""Passing text through: cat, tac, rev, tee, nl. Blocks, never lines, where nothing has to be numbered."""
+"""Passing text through: cat, rev, tee, nl. Blocks, never lines, where nothing has to be numbered."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from dataclasses import dataclass
 
@@ -97,42 +96,6 @@ async def _pass_through(proc: Proc, reader: object) -> None:
         if out.full:
             await out.drain()
         await budget.breathe()
-
-
-# ---------------------------------------------------------------------------------------------------------- tac
-
-
-@dataclass(frozen=True, slots=True)
-class TacOptions:
-    before: bool = flag("-b", "--before", help="attach the separator before instead of after")
-    regex: bool = flag("-r", "--regex", help="interpret the separator as a regular expression")
-    separator: str = value("-s", "--separator", metavar="STRING", default="\n", help="use STRING as the separator")
-
-
-async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
-    from ramet.commands.regexes import bre_bytes
-
-    inputs = Inputs(proc, operands, form="failed to open '{}' for reading: {}", directory="{}: read error: {}")
-    async for _, reader in inputs.each():
-        data = await reader.read_all()
-        separator = encode(o.separator) or b"\0"
-        if o.regex:
-            spans = [span for span in bre_bytes(o.separator).finditer(data) if span[1] > span[0]]
-            marks = [e for _, e in spans] if not o.before else [s for s, _ in spans]
-            cuts = sorted({0, len(data), *marks})
-            parts = [data[a:b] for a, b in itertools.pairwise(cuts)]
-        else:
-            pieces = data.split(separator)
-            if o.before:
-                parts = [pieces[0]] + [separator + piece for piece in pieces[1:]]
-            else:
-                last = pieces.pop()
-                parts = [piece + separator for piece in pieces]
-                if last:
-                    parts.append(last)
-        parts.reverse()
-        await proc.emit(b"".join(parts))
-    return inputs.status
 
 
 # ---------------------------------------------------------------------------------------------------------- rev
@@ -311,7 +274,6 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
 
 COMMANDS = [
     Command("cat", cat, CatOptions, summary="Concatenate FILE(s) to standard output.", ignored=("-u",)),
-    Command("tac", tac, TacOptions, summary="Write each FILE to standard output, last line first."),
     Command("rev", rev, RevOptions, summary="Reverse the characters of every line."),
     Command("tee", tee, TeeOptions, summary="Copy standard input to each FILE, and also to standard output."),
     Command("nl", nl, NlOptions, summary="Write each FILE to standard output, with line numbers added."),

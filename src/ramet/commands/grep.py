@@ -12,7 +12,7 @@ from operator import itemgetter
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
-from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.inputs import LARGE, is_utf8, slurp
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -432,7 +432,7 @@ class _Run:
         search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
         out, budget = self.proc.stdout, self.proc.budget
         while not search.done:
-            block = await reader.read()
+            block = await reader.read(LARGE)
             if block:
                 search.feed_more(block)
             else:

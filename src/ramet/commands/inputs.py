@@ -12,6 +12,9 @@ from ramet.core.errors import reason
 from ramet.core.proc import Proc
 from ramet.core.streams import Reader, line_blocks
 
+LARGE = 1 << 20
+"""What those who only look at a block ask of a reader: as much as memory keeps in one piece, so nothing is copied."""
+
 
 class Inputs:
     """The files a command reads, one after another; an unreadable one is a message and a failing status."""

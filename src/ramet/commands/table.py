@@ -16,7 +16,7 @@ MODULES: dict[str, str] = {
         "archive_zip": "zip unzip",
         "awk": "awk gawk mawk nawk",
         "bc": "bc",
-        "cat": "cat tac rev tee nl",
+        "cat": "cat rev tee nl",
         "compress": "gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat lzma unlzma lzcat zstd unzstd zstdcat",
         "copy": "cp mv install",
         "cut": "cut paste comm",
@@ -56,6 +56,7 @@ MODULES: dict[str, str] = {
         "sqlite": "sqlite3",
         "system": "whoami id groups users who uname arch hostname nproc uptime free ps kill tty stty getconf logname "
         "printenv sync",
+        "tac": "tac",
         "tar": "tar",
         "touch": "touch truncate",
         "transcode": "strings iconv dos2unix unix2dos dd",

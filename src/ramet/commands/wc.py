@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
-from ramet.commands.inputs import char_width, is_utf8, slurp
+from ramet.commands.inputs import LARGE, char_width, is_utf8, slurp
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -115,7 +115,7 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
     width = _Width(utf8) if need_width else None
     lines = words = size = chars = 0
     in_word = False
-    while block := await reader.read():
+    while block := await reader.read(LARGE):
         size += len(block)
         lines += block.count(b"\n")
         if need_words:

@@ -1,0 +1,124 @@
+"""tac: a file is read from its end in blocks, a pipe is laid aside first, so memory does not grow with the input."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import IO
+
+from ramet.commands.declare import Command, flag, value
+from ramet.commands.inputs import Inputs
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.streams import FileStream, Reader
+
+_BLOCK = 1 << 20
+_IN_MEMORY = 8 << 20
+"""Bytes of a pipe that are kept in memory; more go to a temporary file of the interpreter."""
+
+ReadAt = Callable[[int, int], Awaitable[bytes]]
+"""Bytes by offset and size."""
+
+
+@dataclass(frozen=True, slots=True)
+class TacOptions:
+    before: bool = flag("-b", "--before", help="attach the separator before instead of after")
+    regex: bool = flag("-r", "--regex", help="interpret the separator as a regular expression")
+    separator: str = value("-s", "--separator", metavar="STRING", default="\n", help="use STRING as the separator")
+
+
+async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
+    inputs = Inputs(proc, operands, form="failed to open '{}' for reading: {}", directory="{}: read error: {}")
+    separator = encode(o.separator) or b"\0"
+    async for _, reader in inputs.each():
+        if o.regex or len(separator) > 1:
+            # Where such a separator begins depends on what stands before it.
+            await proc.emit(_turned(_records(await reader.read_all(), o, separator)))
+        elif isinstance(reader, FileStream) and (size := (await reader.stat()).size):
+            await _backwards(proc, _stream_part(reader), reader.tell(), size, separator, o.before)
+            reader.seek(size)
+        else:
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY) as aside:
+                size = await _lay_aside(proc, reader, aside)
+                await _backwards(proc, _file_part(aside), 0, size, separator, o.before)
+    return inputs.status
+
+
+def _turned(records: list[bytes]) -> bytes:
+    records.reverse()
+    return b"".join(records)
+
+
+def _records(data: bytes, o: TacOptions, separator: bytes) -> list[bytes]:
+    if not o.regex:
+        return _cut(data, separator, o.before)
+    from ramet.commands.regexes import bre_bytes
+
+    spans = [span for span in bre_bytes(o.separator).finditer(data) if span[1] > span[0]]
+    marks = [start if o.before else stop for start, stop in spans]
+    return [data[a:b] for a, b in itertools.pairwise(sorted({0, len(data), *marks}))]
+
+
+def _cut(data: bytes, separator: bytes, before: bool) -> list[bytes]:
+    pieces = data.split(separator)
+    if before:
+        return [pieces[0], *(separator + piece for piece in pieces[1:])]
+    last = pieces.pop()
+    records = [piece + separator for piece in pieces]
+    return [*records, last] if last else records
+
+
+async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> None:
+    """The records of [start, stop), last one first; `separator` is one byte."""
+    async for data in _whole_records(read, start, stop, separator, before):
+        await proc.emit(_turned(_cut(data, separator, before)))
+        await proc.budget.breathe()
+
+
+async def _whole_records(read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> AsyncIterator[bytes]:
+    """Blocks from the end to the beginning, each of whole records."""
+    held: list[bytes] = []
+    """What belongs to a record that begins in a block not read yet, the last part first."""
+    while stop > start:
+        at = max(start, stop - _BLOCK)
+        block = await read(at, stop - at)
+        stop = at
+        cut = 0 if at == start else block.find(separator) + (0 if before else 1)
+        if at > start and separator not in block:
+            held.append(block)
+            continue
+        held.append(block[cut:])
+        held.reverse()
+        yield b"".join(held)
+        held = [block[:cut]] if cut else []
+
+
+def _stream_part(stream: FileStream) -> ReadAt:
+    async def read(at: int, size: int) -> bytes:
+        stream.seek(at)
+        return await stream.read_exactly(size)
+
+    return read
+
+
+def _file_part(file: IO[bytes]) -> ReadAt:
+    async def read(at: int, size: int) -> bytes:
+        file.seek(at)
+        return file.read(size)
+
+    return read
+
+
+async def _lay_aside(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
+    size = 0
+    while block := await reader.read():
+        size += file.write(block)
+        await proc.budget.breathe()
+    return size
+
+
+COMMANDS = [
+    Command("tac", tac, TacOptions, summary="Write each FILE to standard output, last line first."),
+]
