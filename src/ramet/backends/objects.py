@@ -1,0 +1,470 @@
+"""`ObjectResource`: a bucket of any object store as a tree. Keys are paths, prefixes are directories.
+
+Rules that this file keeps:
+- A directory exists while something lies below its prefix, or its marker does. `mkdir` writes the marker, removing the
+  last file of a directory leaves one, and nobody sees it in a listing.
+- The etag is the version. Every range of one read is asked for with the etag of the first, so a read is never torn.
+- One `stat` costs at most a HEAD and one page of a listing; a listing is never walked to learn about one path.
+- Bytes move in bounded pieces: a read keeps a few ranges in flight, an upload a few parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from ramet.core.errors import Unavailable, fail, unavailable
+from ramet.core.paths import Path
+from ramet.core.resource import Cap, Data, Description, How
+from ramet.core.stat import Attrs, Kind, Stat
+
+T = TypeVar("T")
+MARKER: Final = ".ramet-keep"
+"""The object that keeps an empty directory."""
+FIRST: Final = 256 * 1024
+"""Bytes that a read asks for first: a small file needs no second request, a reader that stops early wastes little."""
+LARGEST: Final = 8 << 20
+"""Bytes of one range, and of one part of an upload."""
+AT_ONCE: Final = 6
+"""Ranges of one read in flight."""
+KNOWN: Final = 10_000
+"""Directories and files whose kind is remembered for a moment."""
+ATTEMPTS: Final = 3
+
+
+class ObjectResource:
+    """What all object stores share. Made by `S3Resource`, `GCSResource`, `AzureResource`; `store` is obstore's."""
+
+    caps = (
+        Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.COPY | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS
+    )  # fmt: skip
+
+    def __init__(self, store: Any, description: Description, *, prefix: str = "", ttl: float = 30.0) -> None:
+        self._store = store
+        self._description = description
+        self._prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
+        self._ttl = ttl
+        self._kinds: OrderedDict[Path, tuple[Kind, float]] = OrderedDict()
+        self._left: dict[Path, int] = {}
+        """Entries that a directory surely still has: it needs no marker before they are gone."""
+        self._removed: set[Path] = set()
+        """Directories that were removed here; some servers list their prefix for a while yet."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._description.config.get('bucket')!r})"
+
+    def describe(self) -> Description:
+        return self._description
+
+    # ------------------------------------------------------------------------------------------- names, kinds
+
+    def _key(self, path: Path) -> str:
+        return self._prefix + (path[1:] if _PLAIN(path) else escaped(path[1:]))
+
+    def _note(self, path: Path, kind: Kind) -> None:
+        self._kinds[path] = (kind, time.monotonic() + 2.0)
+        if len(self._kinds) > KNOWN:
+            self._kinds.popitem(last=False)
+
+    def _known(self, path: Path) -> Kind | None:
+        if len(path) == 1:
+            return Kind.DIR
+        found = self._kinds.get(path)
+        return found[0] if found is not None and time.monotonic() < found[1] else None
+
+    def _forget(self, path: Path) -> None:
+        self._kinds.pop(path, None)
+
+    def _stat_of(self, meta: Any) -> Stat:
+        modified: datetime = meta["last_modified"]
+        return Stat(
+            Kind.FILE,
+            meta["size"],
+            mtime_ns=round(modified.timestamp() * 1e6) * 1000,
+            version=meta["e_tag"] or meta["version"],
+            ttl=self._ttl,
+        )
+
+    def _directory(self) -> Stat:
+        return Stat(Kind.DIR, ttl=self._ttl)
+
+    # ----------------------------------------------------------------------------------------------- looking
+
+    async def stat(self, path: Path) -> Stat:
+        import obstore
+
+        if len(path) == 1:
+            await self._page(path, self._prefix)
+            return self._directory()
+        key = self._key(path)
+        if self._known(path) is not Kind.DIR:
+            try:
+                found = self._stat_of(await self._ask(path, lambda: obstore.head_async(self._store, key)))
+                self._note(path, Kind.FILE)
+                return found
+            except FileNotFoundError:
+                pass
+        if not await self._page(path, key + "/"):
+            self._forget(path)
+            raise await self._missing(path)
+        self._note(path, Kind.DIR)
+        return self._directory()
+
+    async def _missing(self, path: Path) -> OSError:
+        """ENOENT, or ENOTDIR when a file is on the way."""
+        import obstore
+
+        parent = path.parent
+        while len(parent) > 1 and self._known(parent) is not Kind.DIR:
+            try:
+                await self._ask(parent, lambda at=parent: obstore.head_async(self._store, self._key(at)))  # type: ignore[misc]
+                return fail(errno.ENOTDIR, path)
+            except FileNotFoundError:
+                parent = parent.parent
+        return fail(errno.ENOENT, path)
+
+    async def _page(self, path: Path, prefix: str) -> list[Any]:
+        """The first objects below a prefix, at most one page."""
+        import obstore
+
+        async def first() -> list[Any]:
+            async for batch in obstore.list(self._store, prefix or None, chunk_size=1000):
+                return list(batch)
+            return []
+
+        return await self._ask(path, first)
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        import obstore
+
+        prefix = self._key(path) + "/" if len(path) > 1 else self._prefix
+        found = await self._ask(path, lambda: obstore.list_with_delimiter_async(self._store, prefix or None))
+        objects, folders = found["objects"], found["common_prefixes"]
+        if not objects and not folders and len(path) > 1 and (await self.stat(path)).kind is Kind.FILE:
+            raise fail(errno.ENOTDIR, path)
+        self._note(path, Kind.DIR)
+        names = {folder.rstrip("/").rsplit("/", 1)[-1] for folder in folders}
+        for name in names:
+            child = path / unescaped(name)
+            if child not in self._removed or await self._page(child, f"{prefix}{name}/"):
+                yield child.name, self._directory()
+        for meta in objects:
+            name = meta["path"][len(prefix) :]
+            # A key that ends in a slash (other tools' marker) comes without it: that is the directory itself.
+            if name and name != MARKER and name not in names:
+                yield unescaped(name), self._stat_of(meta)
+
+    # ----------------------------------------------------------------------------------------------- reading
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        if stop is not None and stop <= start:
+            return
+        first = await self._first_range(path, start, FIRST if stop is None else min(FIRST, stop - start))
+        if first is None:
+            return
+        block, meta = first
+        if block:
+            yield block
+        end = meta["size"] if stop is None else min(stop, meta["size"])
+        pending: deque[asyncio.Task[bytes]] = deque()
+        at, size = start + len(block), FIRST * 2
+        try:
+            while at < end or pending:
+                # The pieces and the number of them in flight grow while the reader goes on.
+                while at < end and len(pending) < min(AT_ONCE, 1 + size // LARGEST * AT_ONCE):
+                    piece = min(size, end - at)
+                    pending.append(asyncio.ensure_future(self._range(path, at, piece, meta["e_tag"])))
+                    at += piece
+                    size = min(size * 2, LARGEST)
+                yield await pending.popleft()
+        finally:
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    async def _first_range(self, path: Path, start: int, size: int) -> tuple[bytes, Any] | None:
+        """The first bytes with what is known about the object; None when it ends before `start`."""
+        import obstore
+
+        key = self._key(path)
+
+        async def get() -> tuple[bytes, Any]:
+            result = await obstore.get_async(self._store, key, options={"range": (start, start + size)})
+            return bytes(await result.bytes_async()), result.meta
+
+        try:
+            return await self._ask(path, get)
+        except FileNotFoundError:
+            raise await self._not_a_file(path) from None
+        except OSError:
+            # Beyond the end stores answer with an error of their own; only the size can tell that apart.
+            if (await self.stat(path)).size in (None, *range(start + 1)) or (await self._size(path)) <= start:
+                return None
+            raise
+
+    async def _size(self, path: Path) -> int:
+        return (await self.stat(path)).size or 0
+
+    async def _range(self, path: Path, start: int, size: int, etag: str | None) -> bytes:
+        import obstore
+
+        key = self._key(path)
+
+        async def get() -> bytes:
+            options: Any = {"range": (start, start + size)}
+            if etag is not None:
+                options["if_match"] = etag
+            block = bytes(await (await obstore.get_async(self._store, key, options=options)).bytes_async())
+            if len(block) != size:
+                raise unavailable(path, f"{size} bytes were asked for, {len(block)} came")
+            return block
+
+        return await self._ask(path, get)
+
+    async def _not_a_file(self, path: Path) -> OSError:
+        stat = await self.stat(path)  # raises when nothing is there
+        return fail(errno.EISDIR if stat.kind is Kind.DIR else errno.ENOENT, path)
+
+    # ----------------------------------------------------------------------------------------------- writing
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        if how not in (How.REPLACE, How.CREATE):
+            raise fail(errno.ENOTSUP, path)
+        await self._make_room(path)
+        mode: Any = "create" if how is How.CREATE else {"e_tag": if_version} if if_version is not None else "overwrite"
+        head, rest = (data, None) if isinstance(data, bytes) else await _gathered(data)
+        if rest is None:
+            await self._put(path, head, mode)
+        else:
+            await self._upload(path, _again(head, rest), mode)
+        self._note(path, Kind.FILE)
+        return await self.stat(path)
+
+    async def _put(self, path: Path, data: bytes, mode: Any) -> None:
+        import obstore
+
+        key = self._key(path)
+        await self._ask(
+            path,
+            lambda: obstore.put_async(self._store, key, data, mode=mode, use_multipart=False),
+            again=mode == "overwrite",
+        )
+
+    async def _upload(self, path: Path, blocks: AsyncIterator[bytes], mode: Any) -> None:
+        """Many parts, of which none is seen before the last one is there."""
+        import obstore
+
+        key = self._key(path)
+        # A multipart upload knows no condition: it is checked as late as one can.
+        guarded = blocks if mode == "overwrite" else self._guarded(path, blocks, mode)
+        await self._ask(
+            path,
+            lambda: obstore.put_async(
+                self._store, key, guarded, use_multipart=True, chunk_size=LARGEST, max_concurrency=AT_ONCE
+            ),
+            again=False,
+        )
+
+    async def _guarded(self, path: Path, blocks: AsyncIterator[bytes], mode: Any) -> AsyncIterator[bytes]:
+        async for block in blocks:
+            yield block
+        self._forget(path)
+        try:
+            version = (await self.stat(path)).version
+        except FileNotFoundError:
+            version = None
+        if mode == "create" and version is not None:
+            raise fail(errno.EEXIST, path)
+        if isinstance(mode, dict) and version != mode["e_tag"]:
+            raise fail(errno.ESTALE, path)
+
+    async def _make_room(self, path: Path) -> None:
+        """Refuse what a file system refuses: a file in the place of a directory, or in one that is not there."""
+        if len(path) == 1:
+            raise fail(errno.EISDIR, path)
+        await self._need_parent(path)
+        if self._known(path) is not Kind.FILE and await self._page(path, self._key(path) + "/"):
+            raise fail(errno.EISDIR, path)
+
+    async def _need_parent(self, path: Path) -> None:
+        if self._known(path.parent) is Kind.DIR:
+            return
+        if (await self.stat(path.parent)).kind is not Kind.DIR:
+            raise fail(errno.ENOTDIR, path)
+
+    async def mkdir(self, path: Path) -> None:
+        if len(path) == 1:
+            raise fail(errno.EEXIST, path)
+        try:
+            await self.stat(path)
+        except FileNotFoundError:
+            pass
+        else:
+            raise fail(errno.EEXIST, path)
+        await self._need_parent(path)
+        await self._put(path / MARKER, b"", "overwrite")
+        self._note(path, Kind.DIR)
+
+    async def remove(self, path: Path) -> None:
+        import obstore
+
+        if len(path) == 1:
+            raise fail(errno.EBUSY, path)
+        key = self._key(path)
+        if (await self.stat(path)).kind is Kind.FILE:
+            await self._keep_parent(path)
+            await self._ask(path, lambda: obstore.delete_async(self._store, key))
+        else:
+            below = await self._page(path, key + "/")
+            if any(meta["path"] not in (f"{key}/{MARKER}", key) for meta in below):
+                raise fail(errno.ENOTEMPTY, path)
+            await self._keep_parent(path)
+            await self._ask(path, lambda: obstore.delete_async(self._store, f"{key}/{MARKER}"))
+            self._removed.add(path)
+        self._forget(path)
+
+    async def _keep_parent(self, path: Path) -> None:
+        """Something in a directory is about to go: leave a marker when it is the last that holds it up."""
+        parent = path.parent
+        if len(parent) == 1:
+            return
+        left = self._left.get(parent, 0)
+        if left <= 1:
+            prefix = self._key(parent) + "/"
+            here = self._key(path)
+            page = await self._page(parent, prefix)
+            left = len({meta["path"][len(prefix) :].split("/", 1)[0] for meta in page if meta["path"] != here[:-1]})
+            if left <= 1:
+                await self._put(parent / MARKER, b"", "overwrite")
+        self._left[parent] = left - 1
+        if len(self._left) > KNOWN:
+            self._left.clear()
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        await self.stat(src)
+        raise fail(errno.ENOTSUP, src)
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        import obstore
+
+        stat = await self.stat(src)
+        if stat.kind is not Kind.FILE:
+            raise fail(errno.EISDIR, src)
+        await self._make_room(dst)
+        source, target = self._key(src), self._key(dst)
+        await self._ask(src, lambda: obstore.copy_async(self._store, source, target))
+        self._note(dst, Kind.FILE)
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        await self.stat(path)
+        if attrs != Attrs():
+            raise fail(errno.ENOTSUP, path)
+
+    async def close(self) -> None:
+        """obstore's connections end with it."""
+
+    # ------------------------------------------------------------------------------------------------ errors
+
+    async def _ask(self, path: Path, act: Callable[[], Awaitable[T]], *, again: bool = True) -> T:
+        """One request, its errors as ours; what may succeed when asked again is, a few times, when that is safe."""
+        attempt = 0
+        while True:
+            try:
+                return await act()
+            except OSError as error:
+                failure = error
+            except ValueError as error:
+                raise fail(errno.EINVAL, path, _brief(error)) from None
+            except Exception as error:
+                failure = self._translated(error, path)
+            attempt += 1
+            if not again or not isinstance(failure, Unavailable) or attempt >= ATTEMPTS:
+                raise failure from None
+            await asyncio.sleep(0.05 * 4**attempt)
+
+    def _translated(self, error: Exception, path: Path) -> OSError:
+        from obstore import exceptions as raised
+
+        if not isinstance(error, raised.BaseError):
+            raise error
+        text = str(error)
+        where = f"{self._description.type} bucket {self._description.config.get('bucket')!r}"
+        if "NoSuchBucket" in text or "ContainerNotFound" in text:
+            return fail(errno.ENODEV, path, f"{where} does not exist")
+        if isinstance(error, raised.NotFoundError):
+            return fail(errno.ENOENT, path)
+        if isinstance(error, raised.AlreadyExistsError):
+            return fail(errno.EEXIST, path)
+        if isinstance(error, raised.PreconditionError | raised.NotModifiedError):
+            return fail(errno.ESTALE, path)
+        if isinstance(error, raised.PermissionDeniedError | raised.UnauthenticatedError):
+            return fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials")
+        if "AuthorizationHeaderMalformed" in text or "301 Moved" in text or "PermanentRedirect" in text:
+            return fail(errno.EINVAL, path, f"{where} is in another region than the configured one")
+        if isinstance(error, raised.NotSupportedError):
+            return fail(errno.ENOTSUP, path)
+        return unavailable(path, f"{where} could not be reached: {_brief(error)}")
+
+
+_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|[\udc80-\udcff]|%(?=(?:25)*(?:[01][0-9A-F]|5C|7F|U[89A-F][0-9A-F]))")
+_ESCAPED: Final = re.compile(
+    r"%25(?=(?:25)*(?:[01][0-9A-F]|5C|7F|U[89A-F][0-9A-F]))|%([01][0-9A-F]|5C|7F)|%U([89A-F][0-9A-F])"
+)
+
+
+_PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f\\\udc80-\udcff%]*").fullmatch
+
+
+def escaped(name: str) -> str:
+    """A name as part of a key: control characters and bytes that are not UTF-8 are written as `%0A` and `%UFF`.
+
+    So is the backslash, which some servers take for a slash.
+    """
+
+    def escape(found: re.Match[str]) -> str:
+        number = ord(found[0])
+        return "%25" if found[0] == "%" else f"%U{number - 0xDC00:02X}" if number > 0xFF else f"%{number:02X}"
+
+    return _FORBIDDEN.sub(escape, name)
+
+
+def unescaped(key: str) -> str:
+    def unescape(found: re.Match[str]) -> str:
+        if found[1]:
+            return chr(int(found[1], 16))
+        return chr(0xDC00 + int(found[2], 16)) if found[2] else "%"
+
+    return _ESCAPED.sub(unescape, key) if "%" in key else key
+
+
+def _brief(error: Exception) -> str:
+    """The first line of an error, without what a URL may carry beside its address."""
+    line = str(error).split("\n", 1)[0]
+    return re.sub(r"\?[^\s\"')]*", "", re.sub(r"//[^/@\s]*@", "//", line))[:300]
+
+
+async def _gathered(data: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes] | None]:
+    """The content when it is small; else its beginning and the rest."""
+    parts: list[bytes] = []
+    size = 0
+    async for block in data:
+        parts.append(block)
+        size += len(block)
+        if size > LARGEST:
+            return b"".join(parts), data
+    return b"".join(parts), None
+
+
+async def _again(head: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield head
+    async for block in rest:
+        if block:
+            yield block
