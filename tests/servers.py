@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -71,6 +75,46 @@ def seaweed(folder: Path) -> Iterator[S3Server]:
     finally:
         process.kill()  # it takes long over an orderly end, and nothing of it is kept
         process.wait()
+
+
+def postgres_programs() -> Path | None:
+    """Where `initdb` and `postgres` are: on the path, or where Debian puts them. None when they are not installed."""
+    found = shutil.which("initdb")
+    folders = [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    return next((folder for folder in reversed(folders) if (folder / "postgres").exists()), None)
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server on a Unix socket in a temporary directory, as a user that is not root; gives its address."""
+    programs = postgres_programs()
+    if programs is None:
+        raise RuntimeError("PostgreSQL is missing; `make test` installs it where it may")
+    # Short, since the path of a socket is; and open to the server's user, who cannot enter the folder of a test.
+    folder = Path(tempfile.mkdtemp(prefix="ramet-pg-", dir="/tmp"))
+    user: list[str] = []
+    if os.geteuid() == 0:
+        account = pwd.getpwnam("postgres")
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        user = ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+    data = folder / "data"
+    try:
+        make = [*user, str(programs / "initdb"), "-D", str(data), "-U", "ramet", "--auth=trust", "--no-sync"]
+        subprocess.run(make, check=True, stdout=subprocess.DEVNULL, cwd="/")
+        command = [
+            *user, str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-h", "", "-F",
+        ]  # fmt: skip
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+        try:
+            _until(lambda: subprocess.run(
+                [str(programs / "pg_isready"), "-q", "-h", str(folder), "-U", "ramet"], check=False
+            ).returncode == 0, process)  # fmt: skip
+            yield f"postgresql://ramet@/postgres?host={folder}"
+        finally:
+            process.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
+            process.wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _answers(request: str | urllib.request.Request) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -54,8 +55,9 @@ class Server:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._connection: Any = None
+        self._connections: list[Any] = []
         self._lock = threading.Lock()
+        weakref.finalize(self, _close, self._connections)
 
     def run(self, query: str, values: tuple[object, ...]) -> Answer:
         """Run a statement, once more when the connection is found broken: every statement here may be repeated."""
@@ -66,26 +68,24 @@ class Server:
                     cursor = self._open(psycopg).execute(query, values)
                     return Answer(cursor.rowcount, cursor.fetchall() if cursor.description else [], last)
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                    self._connection = None
+                    _close(self._connections)
                     if last:
                         raise _unreachable(error) from None
         raise AssertionError("the loop ends by returning or raising")
 
     def _open(self, psycopg: Any) -> Any:
-        if self._connection is None:
+        if not self._connections:
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
             try:
                 connection.execute(TABLE)
             except psycopg.errors.UniqueViolation:
                 pass  # another process made the table at the same moment
-            self._connection = connection
-        return self._connection
+            self._connections.append(connection)
+        return self._connections[0]
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            _close(self._connections)
 
 
 class PostgresLog:
@@ -117,6 +117,11 @@ class PostgresLog:
     def _after(self, name: str, after: int) -> list[tuple[int, bytes]]:
         rows = self._server.run(_ENTRIES, (*self._where, name, after)).rows
         return [(int(number), bytes(data)) for number, data in rows]
+
+
+def _close(connections: list[Any]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _driver() -> Any:
