@@ -71,7 +71,10 @@ class Repository:
         heads, tags = self._logs(where, refs, refs_name)
         self.refs, self.tags = Refs(heads, clock), Tags(tags, clock)
         self.packs = PackReader(self.objects)
-        self.packs.refresh()
+        try:
+            self.packs.refresh()
+        except RametError:
+            pass  # a damaged index: whoever reads hears of it, and `verify` and `repair` must be able to begin
         self._revisions: dict[RevisionId, Revision] = {}
         self._proved = refs is not None
 
@@ -367,7 +370,7 @@ class Repository:
 
     def lazy(self, tree: TreeId) -> RAMResource:
         """A tree as a resource that fetches what is looked at and may be changed without changing the store."""
-        return LazyTree(self.packs.read, self).resource(tree)
+        return LazyTree(self.packs, self).resource(tree)
 
     def checkout(self, revision: Revision, prefix: str, target: str, **options: Any) -> Receipt:
         """One mount of a revision as a real directory; the options are those of `ramet.store.checkout.checkout`."""
