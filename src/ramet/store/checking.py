@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from blake3 import blake3
@@ -106,18 +107,28 @@ def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
     if index is None:
         found.indexes[name] = "its bytes are not an index"
         return
-    listed = 0
+    if (why := _index_fault(objects.get(f"packs/{name}.idx"), index, data)) and name not in found.packs:
+        found.indexes[name] = why
     for identity, held in contents(data, index):
         found.objects += 1
-        listed += 1
         if held is not None and identity in (chunk_id(held), tree_id(held)):
             found.good.add(identity)
         else:
             found.bad[identity] = "cannot be read" if held is None else "does not have its digest"
             if name not in found.packs:
                 found.indexes[name] = "it names objects that are not there"
-    if listed != index.count:
-        found.indexes[name] = "it is cut short"
+
+
+def _index_fault(raw: bytes, index: Index, pack: bytes) -> str:
+    """What is wrong with an index beyond the objects it names; empty when nothing is."""
+    ids = list(index.ids())
+    if int.from_bytes(raw[8:12], "big") != len(ids):
+        return "its count is wrong"
+    if any(one >= other for one, other in pairwise(ids)):
+        return "it is out of order"
+    spans = sorted({(place.start, place.start + place.length) for key in ids if (place := index.find(key)) is not None})
+    edges = [(0, len(PACK_MAGIC)), *spans, (len(pack), len(pack))]
+    return "" if all(one[1] == other[0] for one, other in pairwise(edges)) else "its frames are not those of its pack"
 
 
 def read_index(objects: Objects, name: str) -> Index | None:

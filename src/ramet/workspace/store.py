@@ -363,14 +363,14 @@ class StoredWorkspace(Workspace):
     def keep_going(self) -> None:
         """Renew the lease while the workspace is open, and commit on the timer if there is one."""
         if self.lease is not None:
-            self._tasks.append(asyncio.create_task(self._watched(self._renewing(asyncio.sleep))))
+            self._tasks.append(asyncio.create_task(self._watched(self._renewing)))
             if self._commits.when == "timer":
-                self._tasks.append(asyncio.create_task(self._watched(self._ticking(asyncio.sleep))))
+                self._tasks.append(asyncio.create_task(self._watched(self._ticking)))
 
-    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _watched(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
         """Background work whose failure the next call raises: nobody awaits it, and it must not go unheard."""
         try:
-            await work
+            await work(asyncio.sleep)
         except (RametError, OSError, ValueError) as error:
             self._failure = error
 
