@@ -43,12 +43,65 @@ def test_first_minute(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped
     assert [row["workspace"] for row in json.loads(ramet("ls"))] == ["demo"]
 
 
+def test_tags_merges_blame_and_bisect(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    ramet("create", "demo")
+    for number in range(1, 5):
+        ramet(
+            "exec", "demo", f"echo {number} >> /n; test {number} -lt 3 || touch /bug", "-m", f"step {number}", stdin=""
+        )
+    assert ramet("tag", "demo@2", "good", "-m", "it works") == "demo@good\n"
+    assert json.loads(ramet("tag", "demo"))[0]["revision"] == "demo-2"
+    assert ramet("show", "demo@good:/n") == "1\n2\n" and ramet("show", "demo@head~3:/n") == "1\n"
+    rows = json.loads(ramet("blame", "demo:/n"))
+    assert [row["revision"] for row in rows] == ["demo-1", "demo-2", "demo-3", "demo-4"]
+    assert rows[2]["command"].startswith("echo 3") and rows[2]["session"] == "default"
+    found = json.loads(ramet("bisect", "demo", "good", "head", "--", "test", "!", "-e", "/bug"))
+    assert found[-1]["first_bad"] == "demo-3"
+    ramet("fork", "demo@good", "side")
+    ramet("exec", "side", "echo s > /s", stdin="")
+    assert ramet("merge", "demo", "side") == "demo-5\n"
+    graph = ramet("log", "demo", "--graph")
+    assert "demo-2 (good) step 2" in graph and "|\\" in graph and "|/" in graph
+    assert json.loads(ramet("log", "demo@good"))[0]["tags"] == ["good"]
+    ramet("exec", "side", "echo other > /n", stdin="")
+    ramet("exec", "demo", "echo mine > /n", stdin="")
+    assert json.loads(ramet("merge", "demo", "side", status=4)) == [{"conflict": "both changed", "path": "/n"}]
+    assert ramet("revert", "demo@good", "/n") == "demo-7\n" and ramet("show", "demo:/bug") == ""
+    ramet("tag", "demo", "good", "--delete")
+    assert "no revision 'good'" in ramet("show", "demo@good:/n", status=3)
+
+
+def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    ramet("create", "demo")
+    ramet("exec", "demo", "mkdir /d; echo 1 > /d/f", stdin="")
+    for kind in ((), ("--tar",), ("--tar", "--compress", "gz")):
+        ramet("export", "demo@1", str(tmp_path / "out.tar"), *kind)
+        name = f"in{len(kind)}"
+        assert ramet("import", name, str(tmp_path / "out.tar")) == f"{name}-1\n"
+        assert ramet("show", f"{name}:/d/f") == "1\n"
+    assert ramet("import", "demo", str(tmp_path / "out.tar"), "-m", "again") == "demo-2\n"
+    assert "1 packs" not in ramet("verify") and json.loads(ramet("verify", "--json")) == []
+    assert "2 commits" in ramet("export", "demo", str(tmp_path / "repo"), "--git")
+    ramet("export", "demo", str(tmp_path / "stream"), "--git-stream")
+    assert (tmp_path / "stream").read_bytes().endswith(b"done\n")
+    assert "do not go together" in ramet("export", "demo", "x", "--git", "--tar", status=1)
+    pack = next((tmp_path / "home" / "packs").glob("*.pack"))
+    pack.write_bytes(pack.read_bytes()[:20])
+    assert "affects" in ramet("verify", status=1)
+    assert "lost: object" in ramet("repair", status=1)
+    assert "is now at" in ramet("repair", "--drop", status=1)
+
+
 @pytest.mark.parametrize(
     ("words", "status", "cause"),
     [
         (("log", "nobody"), 3, "no workspace 'nobody'"),
         (("show", "demo"), 1, "names no file"),
         (("revert", "demo"), 1, "no revision was given"),
+        (("log", "demo:/f"), 1, "names a path"),
+        (("tag", "demo", "head"), 1, "no revision yet"),
+        (("blame", "demo@x"), 1, "names no file"),
+        (("import", "demo", "/nowhere.tar"), 1, "No such file"),
         (("create", "demo"), 4, "exists already"),
         (("create", "a/b"), 1, "cannot name a workspace"),
         (("nonsense",), 2, "No such command"),

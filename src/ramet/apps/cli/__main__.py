@@ -1,0 +1,5 @@
+"""`python -m ramet.apps.cli`."""
+
+from ramet.apps.cli import main
+
+main()

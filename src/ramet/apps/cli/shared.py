@@ -1,0 +1,118 @@
+"""What all verbs of the command line share: options, addresses, tables or JSON, and how errors are told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ramet.core.errors import RametError
+from ramet.core.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from ramet.store.address import Address
+    from ramet.store.revisions import Revision
+    from ramet.workspace.store import Store
+
+Where = Annotated[
+    str, typer.Option("--store", envvar="RAMET_HOME", help="Directory or URL of the store.", show_default=True)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (also when the output is piped).")]
+Name = Annotated[str, typer.Argument(help="Name of a workspace; NAME@REVISION where a revision makes sense.")]
+
+HOME = "~/.ramet"
+STATUS = {
+    "workspace_not_found": 3, "revision_not_found": 3, "not_found": 3, "session_not_found": 3,
+    "workspace_busy": 4, "lease_lost": 4, "head_moved": 4, "merge_conflict": 4, "workspace_exists": 4,
+}  # fmt: skip
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Errors as people want them: one line of cause, one line of what to do."""
+    try:
+        yield
+    except RametError as error:
+        if "--json" in sys.argv:
+            print(json.dumps({"error": error.as_dict()}))
+        else:
+            print(f"ramet: {error.cause}", file=sys.stderr)
+            if error.remediation:
+                print(f"       {error.remediation}", file=sys.stderr)
+        raise typer.Exit(STATUS.get(error.code, 1)) from None
+    except (OSError, ValueError) as error:
+        print(f"ramet: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+def opened(where: str) -> Store:
+    """The store; its refs are in PostgreSQL when `RAMET_REFS` says so."""
+    import os
+
+    from ramet.workspace.store import Store
+
+    return Store(where, refs=os.environ.get("RAMET_REFS") or None)
+
+
+def address(text: str) -> Address:
+    from ramet.store.address import parse_address
+
+    return parse_address(text)
+
+
+def split(text: str) -> tuple[str, str | None]:
+    """`NAME` or `NAME@REV`; a path would be too much here."""
+    found = address(text)
+    if found.path is not None:
+        raise RametError("invalid_argument", f"{text!r} names a path", "write NAME or NAME@REVISION")
+    return found.name, found.revision
+
+
+def file_of(text: str) -> tuple[str, str | None, str]:
+    """`NAME[@REV]:/path`."""
+    found = address(text)
+    if found.path is None:
+        raise RametError("invalid_argument", f"{text!r} names no file", "write NAME@REVISION:/path")
+    return found.name, found.revision, found.path
+
+
+def watched() -> Progress:
+    """Progress on a terminal: one line that is written over; nothing when nobody looks."""
+    if not sys.stderr.isatty():
+        return silent
+
+    def tell(stage: str, done: int, total: int | None) -> None:
+        end = "\n" if done == total else ""
+        print(f"\r{stage}: {done}" + (f" of {total}" if total else ""), end=end, file=sys.stderr, flush=True)
+
+    return tell
+
+
+def show(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+    """Rows as a table for people, as JSON for programs."""
+    if as_json or not sys.stdout.isatty():
+        print(json.dumps(rows, indent=None if not as_json else 1, default=str))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*(str(row.get(column, "")) for column in columns))
+    Console().print(table)
+
+
+def described(revision: Revision) -> dict[str, Any]:
+    import datetime
+
+    when = datetime.datetime.fromtimestamp(revision.time, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return {
+        "revision": revision.name, "id": revision.id.hex()[:12], "time": when, "message": revision.message,
+        "lineage": revision.lineage, "content": revision.content_manifest,
+        "parents": [parent.hex()[:12] for parent in revision.parents],
+        **{key: value for key in ("author", "agent", "trace_id") if (value := getattr(revision, key))},
+    }  # fmt: skip

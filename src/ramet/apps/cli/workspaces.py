@@ -1,0 +1,137 @@
+"""Verbs that make, list, change and remove workspaces."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from ramet.apps.cli.shared import HOME, AsJson, Name, Where, described, opened, reported, show, split
+from ramet.core.errors import RametError
+
+
+def create(name: Name, store: Where = HOME) -> None:
+    """Create an empty workspace."""
+    with reported():
+        opened(store).create(name)
+        print(name)
+
+
+def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
+    """List the workspaces of the store."""
+    with reported():
+        found = opened(store)
+        rows = []
+        for name in found.ls():
+            head = found[name].head
+            rows.append({"workspace": name, **({} if head is None else described(head))})
+        show(rows, ("workspace", "revision", "time", "message"), as_json)
+
+
+def rm(name: Name, store: Where = HOME) -> None:
+    """Remove a workspace. Its revisions stay until they are collected."""
+    with reported():
+        opened(store).rm(name)
+
+
+def execute(
+    name: Name,
+    command: Annotated[str, typer.Argument(help="Shell text, as after `bash -c`.")],
+    store: Where = HOME,
+    timeout: Annotated[float | None, typer.Option(help="Seconds until it is ended with status 124.")] = None,
+    cwd: Annotated[str | None, typer.Option(help="Working directory for this command only.")] = None,
+    message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
+    author: Annotated[str, typer.Option(help="Author of the revision.")] = "",
+) -> None:
+    """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
+
+    async def act() -> int:
+        where, revision = split(name)
+        async with opened(store).open(where, revision) as ws:
+            stdin = None if sys.stdin.isatty() else _input()
+            execution = ws.execute(command, stdin=stdin, timeout=timeout, cwd=cwd)
+            async for piece in execution:
+                stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
+                stream.write(piece.data)
+                stream.flush()
+            assert execution.result is not None
+            if ws.lease is not None:
+                await ws.commit(message or command.strip().partition("\n")[0][:72], author=author)
+            return execution.result.exit_code
+
+    with reported():
+        raise typer.Exit(asyncio.run(act()))
+
+
+async def _input() -> Any:
+    while block := await asyncio.to_thread(os.read, 0, 65536):
+        yield block
+
+
+def fork(
+    name: Name, new_name: Annotated[str, typer.Argument(help="Name of the new workspace.")], store: Where = HOME
+) -> None:
+    """Begin a workspace with a revision of another one; nothing is copied."""
+    with reported():
+        where, revision = split(name)
+        print(opened(store)[where].fork(revision, new_name).name)
+
+
+def revert(
+    name: Annotated[str, typer.Argument(help="NAME@REVISION whose content becomes the new tip.")],
+    paths: Annotated[list[str] | None, typer.Argument(help="Only these paths.")] = None,
+    store: Where = HOME,
+    message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
+) -> None:
+    """Make the content of a past revision the newest one, whole or by path. History stays."""
+    with reported():
+        where, revision = split(name)
+        if revision is None:
+            raise RametError("invalid_argument", "no revision was given", "write NAME@REVISION; `ramet log` lists them")
+        print(opened(store)[where].revert(revision, message, paths).name)
+
+
+def merge(
+    name: Name,
+    other: Annotated[str, typer.Argument(help="OTHER or OTHER@REVISION to bring in.")],
+    store: Where = HOME,
+    message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring another workspace into this one. Conflicts are listed, change nothing, and give status 4."""
+    with reported():
+        result = opened(store)[split(name)[0]].merge(other, message)
+        if result.revision is not None:
+            print(result.revision.name)
+            return
+        show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
+        raise typer.Exit(4)
+
+
+def tag(
+    name: Annotated[str, typer.Argument(help="NAME to list its tags, NAME@REVISION to name that revision.")],
+    tag: Annotated[str | None, typer.Argument(help="Name of the tag; lists when left out.")] = None,
+    store: Where = HOME,
+    delete: Annotated[bool, typer.Option("--delete", "-d", help="Remove the tag.")] = False,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Move a tag that exists.")] = False,
+    message: Annotated[str, typer.Option("--message", "-m", help="What the tag is for.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Name a revision so that NAME@TAG finds it and it is kept; list or delete such names."""
+    with reported():
+        where, revision = split(name)
+        handle = opened(store)[where]
+        if tag is None:
+            rows = [
+                {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex()[:12], "message": t.message}
+                for t in handle.tags()
+            ]
+            show(rows, ("tag", "revision", "id", "message"), as_json)
+        elif delete:
+            handle.untag(tag)
+        else:
+            made = handle.tag(tag, revision, message=message, force=force)
+            print(f"{where}@{made.name}")
