@@ -16,8 +16,9 @@ import re
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
@@ -38,6 +39,40 @@ KNOWN: Final = 10_000
 ATTEMPTS: Final = 3
 
 
+REDACTED: Final = "<REDACTED>"
+
+
+class StoreConfig:
+    """What the configurations of all object stores share: dataclasses whose `secrets` are never shown."""
+
+    kind: ClassVar[str]
+    secrets: ClassVar[tuple[str, ...]]
+    bucket: str
+    prefix: str
+    ttl: float
+    endpoint_url: str | None
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.redacted().items() if value is not None)
+        return f"{type(self).__name__}({shown})"
+
+    def redacted(self) -> dict[str, object]:
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: REDACTED if name in self.secrets and value else value for name, value in plain.items()}
+
+    def describe(self) -> Description:
+        hidden = tuple(name for name in self.secrets if getattr(self, name) is not None)
+        return Description(self.kind, self.redacted(), hidden, needs_override=True)
+
+    def connection(self) -> dict[str, Any]:
+        """How obstore is to connect: plain HTTP only where the endpoint says so, and no endless patience of its own."""
+        plain = (self.endpoint_url or "").startswith("http://")
+        return {
+            "client_options": {"allow_http": plain, "timeout": "60s", "connect_timeout": "5s"},
+            "retry_config": {"max_retries": 2},
+        }
+
+
 class ObjectResource:
     """What all object stores share. Made by `S3Resource`, `GCSResource`, `AzureResource`; `store` is obstore's."""
 
@@ -45,11 +80,11 @@ class ObjectResource:
         Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.COPY | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS
     )  # fmt: skip
 
-    def __init__(self, store: Any, description: Description, *, prefix: str = "", ttl: float = 30.0) -> None:
+    def __init__(self, store: Any, config: StoreConfig) -> None:
         self._store = store
-        self._description = description
-        self._prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
-        self._ttl = ttl
+        self._description = config.describe()
+        self._prefix = config.prefix.strip("/") + "/" if config.prefix.strip("/") else ""
+        self._ttl = config.ttl
         self._kinds: OrderedDict[Path, tuple[Kind, float]] = OrderedDict()
         self._left: dict[Path, int] = {}
         """Entries that a directory surely still has: it needs no marker before they are gone."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
-from ramet.backends.objects import ObjectResource
+from ramet.backends.objects import ObjectResource, StoreConfig
 from ramet.core.errors import RametError
-from ramet.core.resource import Description
-
-REDACTED: Final = "<REDACTED>"
 
 
 class Preset(NamedTuple):
@@ -38,8 +35,8 @@ PRESETS: Final = {
 """Services by name. `aws` needs no endpoint."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class S3Config:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class S3Config(StoreConfig):
     """Where a bucket is and who asks. Without keys, what the environment or the machine's role gives is used."""
 
     bucket: str
@@ -54,6 +51,8 @@ class S3Config:
     ttl: float = 30.0
     """Seconds for which what was seen may be trusted; then the version is asked for."""
     service: str = "aws"
+
+    secrets = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 
     @classmethod
     def of(cls, service: str, *, bucket: str, region: str | None = None, **given: Any) -> S3Config:
@@ -71,15 +70,9 @@ class S3Config:
             raise RametError("invalid_config", f"{service} needs {missing.args[0]}", "give it by name") from None
         return cls(bucket=bucket, region=region, service=service, **{"endpoint_url": endpoint or None, **given})
 
-    def __repr__(self) -> str:
-        return f"S3Config({', '.join(f'{k}={v!r}' for k, v in self.redacted().items() if v is not None)})"
-
-    def redacted(self) -> dict[str, object]:
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: REDACTED if name in SECRETS and value is not None else value for name, value in plain.items()}
-
-
-SECRETS: Final = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "s3" if self.service == "aws" else self.service
 
 
 class S3Resource(ObjectResource):
@@ -102,14 +95,5 @@ class S3Resource(ObjectResource):
             "skip_signature": config.anonymous or None,
             "virtual_hosted_style_request": config.virtual_hosted or None,
         }
-        plain = (config.endpoint_url or "").startswith("http://")
-        store = S3Store(
-            config.bucket,
-            client_options={"allow_http": plain, "timeout": "60s", "connect_timeout": "5s"},
-            retry_config={"max_retries": 2},
-            **{name: value for name, value in options.items() if value is not None},
-        )
-        redacted = tuple(name for name in SECRETS if getattr(config, name) is not None)
-        kind = "s3" if config.service == "aws" else config.service
-        description = Description(kind, config.redacted(), redacted, needs_override=True)
-        super().__init__(store, description, prefix=config.prefix, ttl=config.ttl)
+        store = S3Store(config.bucket, **config.connection(), **{k: v for k, v in options.items() if v is not None})
+        super().__init__(store, config)

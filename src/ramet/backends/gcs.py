@@ -1,0 +1,44 @@
+"""`GCSResource`: a bucket of Google Cloud Storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ramet.backends.objects import ObjectResource, StoreConfig
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GCSConfig(StoreConfig):
+    """Where a bucket is and who asks. Without credentials, what the environment or the machine gives is used."""
+
+    bucket: str
+    prefix: str = ""
+    service_account_key: str | None = None
+    """The JSON text of a service account's key."""
+    service_account_path: str | None = None
+    bearer_token: str | None = None
+    anonymous: bool = False
+    endpoint_url: str | None = None
+    ttl: float = 30.0
+
+    kind = "gcs"
+    secrets = ("service_account_key", "bearer_token")
+
+
+class GCSResource(ObjectResource):
+    """A bucket, or what lies below a prefix of it: `GCSResource(config=GCSConfig(bucket="data"))`."""
+
+    def __init__(self, config: GCSConfig) -> None:
+        from obstore.store import GCSStore
+
+        self.config = config
+        options: dict[str, Any] = {
+            "service_account": config.service_account_path,
+            "service_account_key": config.service_account_key,
+            "bearer_token": config.bearer_token,
+            "skip_signature": config.anonymous or None,
+            "base_url": config.endpoint_url,
+        }
+        store = GCSStore(config.bucket, **config.connection(), **{k: v for k, v in options.items() if v is not None})
+        super().__init__(store, config)
