@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import bz2
 import errno
 import lzma
@@ -136,6 +137,8 @@ def _decompressor(format_: Format) -> Any:
 
 
 CHUNK = 1 << 18
+_LONG = 1 << 14
+"""Bytes from which on packing hard takes longer than a thread."""
 STEP = 1 << 20
 """At most this much comes out of one step, however well the input was packed."""
 
@@ -145,10 +148,17 @@ async def compressed(
 ) -> AsyncIterator[bytes]:
     """A stream of blocks, packed."""
     packer = compressor(format_, level, name, mtime)
+    if format_ is GZIP:
+        async for block in source:
+            if made := packer.compress(block):
+                yield made
+        yield packer.flush()
+        return
+    # These take long over a block, but leave the interpreter alone meanwhile: the event loop goes on.
     async for block in source:
-        if made := packer.compress(block):
+        if made := await asyncio.to_thread(packer.compress, block) if len(block) >= _LONG else packer.compress(block):
             yield made
-    yield packer.flush()
+    yield await asyncio.to_thread(packer.flush)
 
 
 async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> AsyncIterator[bytes]:

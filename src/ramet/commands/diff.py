@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from ramet.commands.diff_core import Change, changes
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import size_suffix
 from ramet.commands.regexes import bre_bytes
-from ramet.core.errors import reason
+from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
@@ -414,12 +415,25 @@ async def _entry(job: _Diff, path_a: str, path_b: str, left: Stat, right: Stat) 
     await _files(job, path_a, path_b, left, right, header=True)
 
 
+_MANY = 5000
+"""Lines from which on a comparison takes longer than the event loop should wait."""
+
+
 async def _content(job: _Diff, word: str, stat: Stat | None) -> bytes:
     if stat is None:
         return b""
     reader = await job.proc.open(word)
     try:
-        return await reader.read_all(job.proc.budget.limits.string_bytes)
+        limit = job.proc.budget.limits.string_bytes
+        parts: list[bytes] = []
+        size = 0
+        while block := await reader.read():
+            parts.append(block)
+            size += len(block)
+            if size > limit:
+                raise LimitExceeded("string_bytes", limit)
+            await job.proc.budget.breathe()
+        return b"".join(parts)
     finally:
         await job.proc.close(reader)
 
@@ -452,7 +466,11 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
             job.status = max(job.status, 1)
         return
     first, second = _side(job, a, left, data_a, 0), _side(job, b, right, data_b, 1)
-    found = _compare(job, first, second)
+    if len(first.lines) + len(second.lines) < _MANY:
+        found = _compare(job, first, second)
+    else:
+        # Beside the event loop, which keeps its turns while the thread computes.
+        found = await asyncio.to_thread(_compare, job, first, second)
     if not found:
         if o.identical and data_a != data_b:
             await proc.emit(encode(f"Files {a} and {b} are identical\n"))

@@ -96,17 +96,28 @@ async def filter_lines(
 async def slurp(proc: Proc, word: str) -> bytes:
     """All of one operand; errors are the caller's."""
     reader = await proc.open(word)
+    parts: list[bytes] = []
     try:
-        return await reader.read_all()
+        while block := await reader.read(LARGE):
+            parts.append(block)
+            await proc.budget.breathe()
     finally:
         await proc.close(reader)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 async def read_lines(proc: Proc, word: str, delim: bytes = b"\n") -> list[bytes]:
     """All lines of one operand without their delimiters."""
-    pieces = (await slurp(proc, word)).split(delim)
-    if not pieces[-1]:
-        pieces.pop()
+    pieces: list[bytes] = []
+    reader = await proc.open(word)
+    try:
+        async for block in line_blocks(reader, delim):
+            pieces += block.split(delim)
+            if not pieces[-1]:
+                pieces.pop()
+            await proc.budget.breathe()
+    finally:
+        await proc.close(reader)
     return pieces
 
 

@@ -1,4 +1,4 @@
-"""Bytes into other bytes: strings, iconv, dos2unix, unix2dos, dd."""
+"""Bytes into other bytes: iconv, dos2unix, unix2dos, dd."""
 
 from __future__ import annotations
 
@@ -7,102 +7,13 @@ import re
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError, flag, quote, value
-from ramet.commands.inputs import Inputs, parse_count, size_suffix
+from ramet.commands.inputs import Inputs, size_suffix
 from ramet.core.errors import reason
 from ramet.core.fs import Open
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs
 from ramet.core.streams import FileStream, Reader, Writer
-
-# ------------------------------------------------------------------------------------------------------ strings
-
-
-@dataclass(frozen=True, slots=True)
-class StringsOptions:
-    all: bool = flag("-a", "--all", help="scan the entire file, not just the data section (always)")
-    data: bool = flag("-d", "--data", help="only scan the data sections in the file")
-    file_name: bool = flag("-f", "--print-file-name", help="print the name of the file before each string")
-    length: str = value(
-        "-n",
-        "--bytes",
-        metavar="MIN-LEN",
-        default="4",
-        digits=True,
-        help="locate and print any sequence of at least MIN-LEN characters",
-    )
-    radix: str | None = value(
-        "-t", "--radix", metavar="RADIX", help="print the location of the string in base 8, 10 or 16 (o, d, x)"
-    )
-    octal: bool = flag("-o", help="an alias for --radix=o")
-    whitespace: bool = flag("-w", "--include-all-whitespace", help="include all whitespace as valid string characters")
-    encoding: str = value(
-        "-e",
-        "--encoding",
-        metavar="ENCODING",
-        default="s",
-        help="select character size and endianness: s, S, b, l, B, L",
-    )
-    separator: str | None = value(
-        "-s", "--output-separator", metavar="STRING", help="string used to separate strings in output"
-    )
-
-
-async def strings(proc: Proc, o: StringsOptions, operands: list[str]) -> int:
-    length = parse_count(o.length, "minimum string length", 1)
-    chars = rb"[\t -~]" if not o.whitespace else rb"[\t-\r -~]"
-    if o.encoding == "S":
-        chars = chars[:-1] + rb"\x80-\xff]"
-    unit = {
-        "s": chars,
-        "S": chars,
-        "b": b"\0" + chars,
-        "l": chars + b"\0",
-        "B": b"\0\0\0" + chars,
-        "L": chars + b"\0\0\0",
-    }.get(o.encoding)
-    if unit is None:
-        raise UsageError(f"invalid argument {quote(o.encoding)}")
-    width = {"s": 1, "S": 1, "b": 2, "l": 2, "B": 4, "L": 4}[o.encoding]
-    pattern = re.compile(b"(?:" + unit + b"){%d,}" % length, re.S)
-    radix = "o" if o.octal else o.radix
-    if radix is not None and radix not in ("o", "d", "x"):
-        raise UsageError("bad usage")
-    end = b"\n" if o.separator is None else encode(o.separator)
-    status = 0
-    for word in operands or ["-"]:
-        try:
-            reader = await proc.open(word)
-            data = await reader.read_all()
-            await proc.close(reader)
-        except OSError as error:
-            proc.complain(
-                f"{quote(word)}: No such file"
-                if error.errno == 2
-                else f"Warning: {quote(word)} is a directory"
-                if error.errno == 21
-                else f"{word}: {reason(error)}"
-            )
-            status = 1
-            continue
-        name = encode(f"{'{standard input}' if word == '-' else word}: ") if o.file_name else b""
-        out: list[bytes] = []
-        for found in pattern.finditer(data):
-            text = found[0] if width == 1 else found[0].replace(b"\0", b"")
-            place = (
-                b""
-                if radix is None
-                else b"%7o " % found.start()
-                if radix == "o"
-                else b"%7d " % found.start()
-                if radix == "d"
-                else b"%7x " % found.start()
-            )
-            out.append(name + place + text + end)
-        await proc.emit(b"".join(out))
-        await proc.budget.breathe()
-    return status
-
 
 # -------------------------------------------------------------------------------------------------------- iconv
 
@@ -599,13 +510,6 @@ def _dd_summary(size: int, seconds: float) -> str:
 
 
 COMMANDS = [
-    Command(
-        "strings",
-        strings,
-        StringsOptions,
-        summary="Print the sequences of printable characters in files.",
-        ignored=("-T= --target=", "-U= --unicode="),
-    ),
     Command("iconv", iconv, IconvOptions, summary="Convert text from one character encoding to another."),
     Command(
         "dos2unix",

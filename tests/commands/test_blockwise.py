@@ -1,0 +1,79 @@
+"""What is found does not depend on where the blocks of the input end, and long work leaves the event loop its turns."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from itertools import product
+
+import pytest
+from tests.commands.test_streaming import call, make
+
+from ramet.core.streams import BytesReader
+
+BINARY = b"\0\1abc\0defgh\xff\xfeijklm\nnopq\tr\0\0s\0t\0u\0v\0w\0\0\0end of it"
+
+
+def cut(data: bytes, size: int) -> BytesReader:
+    return BytesReader(*(data[at : at + size] for at in range(0, len(data), size)))
+
+
+@pytest.mark.parametrize(
+    ("options", "unit"),
+    [
+        (["-n4"], rb"[\t -~]"),
+        (["-n1"], rb"[\t -~]"),
+        (["-n3", "-w"], rb"[\t-\r -~]"),
+        (["-eS", "-n2"], rb"[\t -~\x80-\xff]"),
+        (["-el", "-n2"], rb"[\t -~]\0"),
+        (["-eb", "-n3"], rb"\0[\t -~]"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_strings_finds_the_same_in_blocks_of_any_size(options: list[str], unit: bytes, size: int) -> None:
+    length = int(next(word for word in options if word.startswith("-n"))[2:])
+    wanted = b"".join(
+        b"%7d %s\n" % (found.start(), found[0].replace(b"\0", b""))
+        for found in re.finditer(b"(?:%s){%d,}" % (unit, length), BINARY)
+    )
+
+    async def act() -> tuple[int, bytes, bytes]:
+        return await call(await make({}), ["strings", "-td", *options], cut(BINARY, size))
+
+    assert asyncio.run(act()) == (0, wanted, b"")
+
+
+@pytest.mark.parametrize(("lines", "options"), list(product([0, 1, 5, 30_000], [[], ["-n3"], ["-n20000"]])))
+def test_shuf_gives_each_line_at_most_once(lines: int, options: list[str]) -> None:
+    data = b"".join(b"%d\n" % n for n in range(lines))
+    wanted = min(lines, int(options[0][2:]) if options else lines)
+
+    async def act() -> bytes:
+        return (await call(await make({}), ["shuf", *options], cut(data, 4096)))[1]
+
+    out = asyncio.run(act()).split()
+    assert len(out) == len(set(out)) == wanted
+    assert set(out) <= set(data.split())
+
+
+@pytest.mark.parametrize("command", [["sort"], ["sort", "-n"], ["shuf"], ["diff", "a", "b"], ["xz", "-1"]])
+def test_other_work_goes_on_meanwhile(command: list[str]) -> None:
+    rng = random.Random(3)
+    data = b"".join(b"%d\n" % rng.randrange(1 << 40) for _ in range(60_000))
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def act() -> int:
+        fs = await make({"a": data, "b": data[:1000] + b"new\n" + data[1000:]})
+        task = asyncio.create_task(count_turns())
+        await call(fs, command, cut(data, 65536))
+        task.cancel()
+        return turns
+
+    assert asyncio.run(act()) > 4
