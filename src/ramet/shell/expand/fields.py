@@ -53,7 +53,7 @@ def delimiters(ifs: str) -> tuple[re.Pattern[str], str, str]:
 
 
 @lru_cache(maxsize=16)
-def words_between(white: str) -> Callable[[str, int, int], list[str]]:
+def words_between(white: str) -> Callable[..., list[str]]:
     """Finds the words between white space in a part of a text."""
     return re.compile(f"[^{re.escape(white)}]+").findall
 

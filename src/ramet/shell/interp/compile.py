@@ -38,7 +38,24 @@ def compile_script(script: nodes.Script) -> Run:
         return _nothing
     if len(statements) == 1:
         return _statement(statements[0])
-    return _sequence([_plain_statement(statement) for statement in statements])
+    runs = [_plain_statement(statement) for statement in statements]
+    for place in range(len(runs) // _ROW * _ROW, 0, -_ROW):
+        if place < len(runs):
+            runs.insert(place, (_pause, None))
+    return _sequence(runs)
+
+
+_ROW = 64
+"""Statements in a row after which others may want to run."""
+
+
+def _pause(sh: Session) -> Result:
+    return drive(_breathe(sh)) if sh.budget.check() else 0
+
+
+async def _breathe(sh: Session) -> int:
+    await sh.budget.breathe()
+    return 0
 
 
 def _nothing(sh: Session) -> Result:

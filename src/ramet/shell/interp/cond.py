@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from ramet.core.stat import Kind, Stat, default_mode
 from ramet.core.streams import PipeReader, PipeWriter
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Run, drive
@@ -334,7 +336,7 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
 def _binary(node: CondBinary) -> Test:
     op = node.op
     if op == "=~":
-        return _pair(op, texts.text(node.left), texts.regex(node.right), _regex_match)
+        return _regex_test(texts.text(node.left), texts.regex(node.right))
     if op in ("=", "==", "!="):
         return _pattern_test(node, op != "!=")
     left = texts.text(node.left)
@@ -377,6 +379,10 @@ def _pair(op: str, left: texts.Text, right: texts.Text, test: Callable[[Session,
     return True, waiting
 
 
+_BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
+"""What makes a regular expression run on an engine that can take its time even on a short text."""
+
+
 def _pattern_test(node: CondBinary, wanted: bool) -> Test:
     left, right = texts.text(node.left), texts.pattern(node.right)
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
@@ -395,14 +401,28 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
     return _pair(node.op, left, right, match)
 
 
-def _regex_match(sh: Session, value: str, pattern: str) -> bool:
+def _regex_test(left: texts.Text, right: texts.Text) -> Test:
+    async def run(sh: Session) -> bool:
+        value = await left.run(sh) if left.wait else left.run(sh)
+        pattern = await right.run(sh) if right.wait else right.run(sh)
+        if sh.xtrace:
+            _trace(sh, _shown(value), "=~", _shown(pattern))
+        return await _regex_match(sh, value, pattern)
+
+    return True, run
+
+
+async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
     """`=~`: sets BASH_REMATCH."""
     from ramet import patterns
 
     data = paths.encode(value)
     try:
         matcher = patterns.compile(paths.encode(pattern), patterns.POSIX_EXTENDED, icase="nocasematch" in sh.shopts)
-        spans = matcher.spans(data)
+        if len(value) < LARGE and not _BACK_REFERENCE(pattern):
+            spans = matcher.spans(data)
+        else:
+            spans = await aside(sh, lambda: matcher.spans(data))
     except patterns.PatternError:
         raise RegexError from None
     except patterns.MatchTimeout:

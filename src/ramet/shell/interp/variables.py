@@ -166,7 +166,7 @@ class Variables:
         name, _ = self.follow(name)
         array = self.array(name)
         if array is not None:
-            return [str(key) for key in array.keys()]  # noqa: SIM118
+            return list(map(str, array.keys()))
         return [] if self.get(name) is None else ["0"]
 
     def is_assoc(self, name: str) -> bool:

@@ -12,6 +12,7 @@ from ramet.core.paths import decode, encode
 from ramet.core.streams import PipeReader, Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.fields import delimiters, words_between
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.drive import Result, drive
@@ -329,8 +330,11 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
     """Fields for `count` names; the last one takes the rest."""
     if not ifs:
         return [text, *[""] * (count - 1)]
-    if count == 1 and not escaped and not any(c in ifs for c in text):
-        return [text]
+    if not escaped and not ifs.strip(_WHITE):
+        # Only white space separates, as nearly always.
+        found = delimiters(ifs)[0].split(text.lstrip(ifs), count - 1) if count > 1 else [text.lstrip(ifs)]
+        found[-1] = found[-1].rstrip(ifs)
+        return found + [""] * (count - len(found))
     cutter = _Cutter(text, ifs, escaped)
     values: list[str] = []
     while len(values) < count - 1:
@@ -350,8 +354,8 @@ def split_some(text: str, ifs: str, count: int, escaped: set[int]) -> list[str]:
 def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
     if not ifs:
         return [text] if text else []
-    if not escaped and set(ifs) == set(_WHITE):
-        return text.split()
+    if not escaped and not ifs.strip(_WHITE):
+        return words_between(ifs)(text)
     cutter = _Cutter(text, ifs, escaped)
     values: list[str] = []
     while not cutter.ended:
