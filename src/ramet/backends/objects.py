@@ -122,7 +122,7 @@ class ObjectResource:
             Kind.FILE,
             meta["size"],
             mtime_ns=round(modified.timestamp() * 1e6) * 1000,
-            version=meta["e_tag"] or meta["version"],
+            version=(meta["e_tag"] or "").strip('"') or meta["version"],
             ttl=self._ttl,
         )
 
@@ -274,7 +274,9 @@ class ObjectResource:
         if how not in (How.REPLACE, How.CREATE):
             raise fail(errno.ENOTSUP, path)
         await self._make_room(path)
-        mode: Any = "create" if how is How.CREATE else {"e_tag": if_version} if if_version is not None else "overwrite"
+        mode: Any = (
+            "create" if how is How.CREATE else {"e_tag": f'"{if_version}"'} if if_version is not None else "overwrite"
+        )
         head, rest = (data, None) if isinstance(data, bytes) else await _gathered(data)
         if rest is None:
             await self._put(path, head, mode)
@@ -318,7 +320,7 @@ class ObjectResource:
             version = None
         if mode == "create" and version is not None:
             raise fail(errno.EEXIST, path)
-        if isinstance(mode, dict) and version != mode["e_tag"]:
+        if isinstance(mode, dict) and f'"{version}"' != mode["e_tag"]:
             raise fail(errno.ESTALE, path)
 
     async def _make_room(self, path: Path) -> None:
