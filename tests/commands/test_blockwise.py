@@ -8,8 +8,9 @@ import re
 from itertools import product
 
 import pytest
-from tests.commands.test_streaming import call, make
+from tests.commands.test_streaming import CWD, call, make
 
+from ramet.core import ops
 from ramet.core.streams import BytesReader
 
 BINARY = b"\0\1abc\0defgh\xff\xfeijklm\nnopq\tr\0\0s\0t\0u\0v\0w\0\0\0end of it"
@@ -77,3 +78,30 @@ def test_other_work_goes_on_meanwhile(command: list[str]) -> None:
         return turns
 
     assert asyncio.run(act()) > 4
+
+
+def chunks(data: bytes, count: int, lines: bool) -> list[bytes]:
+    step, extra = divmod(len(data), count)
+    if not lines:
+        ends = [i * step + min(i, extra) for i in range(count + 1)]
+        return [data[ends[i] : ends[i + 1]] for i in range(count)]
+    out, start = [], 0
+    for i in range(1, count + 1):
+        found = data.find(b"\n", i * step - 1) + 1 if i * step else 0
+        end = len(data) if i == count or (i * step and not found) else max(start, found)
+        out.append(data[start:end])
+        start = end
+    return out
+
+
+TEXTS = [b"", b"a", b"a\nb\n", b"1\n22\n333\n4444\n55555\n", b"x" * 40 + b"\ny\n", b"\n" * 7, b"no end" * 5]
+
+
+@pytest.mark.parametrize(("data", "count", "lines", "size"), list(product(TEXTS, [1, 3, 8], [False, True], [1, 4, 99])))
+def test_split_into_a_number_of_chunks(data: bytes, count: int, lines: bool, size: int) -> None:
+    async def act() -> list[bytes]:
+        fs = await make({})
+        assert (await call(fs, ["split", "-n", f"{'l/' if lines else ''}{count}"], cut(data, size)))[0] == 0
+        return [await ops.read_bytes(fs, CWD / name) for name, _ in await ops.scan_sorted(fs, CWD)]
+
+    assert asyncio.run(act()) == chunks(data, count, lines)

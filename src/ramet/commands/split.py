@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import re
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import IO
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
 from ramet.commands.inputs import parse_count, parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Capture, Reader, Writer, line_blocks
+from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, line_blocks
+
+_IN_MEMORY = 8 << 20
+"""Bytes of a pipe that are kept in memory until its size is known; more go to a temporary file of the interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,45 +268,81 @@ async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix
         raise UsageError(f"invalid chunk number: {quote(found[2])}", hint=False)
     if mode == "r":
         return await _round_robin(proc, o, reader, only, count, prefix, separator)
-    data = await reader.read_all()
-    size = len(data)
-    step = size // count
-    bounds = [*(i * step for i in range(count)), size]
-    if size % count and not mode:
-        extra = size % count
-        bounds = [i * step + min(i, extra) for i in range(count + 1)]
-        bounds[-1] = size
-    parts: list[bytes] = []
+    source, size = await _sized(proc, reader)
+    step, extra = divmod(size, count)
     if mode == "l":
-        ends = [*_line_ends(data, bounds, separator)]
-        start = 0
-        for end in ends:
-            parts.append(data[start:end] if end > start else b"")
-            start = max(start, end)
+        bounds = [*(i * step for i in range(1, count)), size]
     else:
-        parts = [data[a:b] for a, b in itertools.pairwise(bounds)]
+        bounds = [i * step + min(i, extra) for i in range(1, count + 1)]
+    parts = _by_bounds(source, bounds, separator if mode == "l" else None)
     if only:
-        await proc.emit(parts[only - 1])
+        async for index, part in parts:
+            if index == only - 1:
+                await proc.emit(part)
+            await proc.budget.breathe()
         return 0
     output = _Output(proc, o, prefix, count)
-    for part in parts:
-        if o.elide and not part:
-            continue
-        (await output.next()).write(part)
+    writer: Writer | None = None
+    made = 0
+    async for index, part in parts:
+        if writer is None or index >= made:
+            made = index if o.elide else made
+            while made <= index:
+                writer = await output.next()
+                made += 1
+        assert writer is not None
+        writer.write(part)
+        if writer.full:
+            await writer.drain()
+        await proc.budget.breathe()
+    for _ in range(0 if o.elide else count - made):
+        await output.next()
     await output.close()
     return 0
 
 
-def _line_ends(data: bytes, bounds: list[int], separator: bytes) -> list[int]:
-    out: list[int] = []
-    for bound in bounds[1:-1]:
-        if bound == 0:
-            out.append(0)
-            continue
-        end = data.find(separator, bound - 1)
-        out.append(len(data) if end < 0 else end + 1)
-    out.append(len(data))
-    return out
+async def _sized(proc: Proc, reader: Reader) -> tuple[Reader, int]:
+    """The input with its size; what does not know its size is laid aside until it has ended."""
+    if isinstance(reader, FileStream) and (size := (await reader.stat()).size):
+        return reader, max(0, size - reader.tell())
+    aside = tempfile.SpooledTemporaryFile(_IN_MEMORY)
+    size = 0
+    while block := await reader.read():
+        size += aside.write(block)
+        await proc.budget.breathe()
+    aside.seek(0)
+    return IteratorReader(_laid_aside(aside)), size
+
+
+async def _laid_aside(file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
+        while block := file.read(BLOCK):
+            yield block
+
+
+async def _by_bounds(reader: Reader, bounds: list[int], separator: bytes | None) -> AsyncIterator[tuple[int, bytes]]:
+    """Pieces with the number of their chunk, which ends at its bound, or with a `separator` at the line end there."""
+    index, pos, last = 0, 0, len(bounds) - 1
+    while block := await reader.read():
+        at = 0
+        while at < len(block):
+            # A line may have reached beyond the bounds of chunks that then stay empty.
+            while index < last and bounds[index] <= pos:
+                index += 1
+            left = bounds[index] - pos
+            if index == last:
+                end = len(block)
+            elif separator is None:
+                end = min(len(block), at + left)
+            else:
+                end = block.find(separator, at + left - 1) + 1
+            if end == 0:
+                # The line at the bound goes on: the bound moves with it.
+                end = len(block)
+                bounds[index] = max(bounds[index], pos + end - at + 1)
+            yield index, block[at:end]
+            pos += end - at
+            at = end
 
 
 async def _round_robin(
