@@ -133,7 +133,7 @@ def test_a_commit_reads_only_what_changed(tmp_path: Path, monkeypatch: pytest.Mo
         return tree
 
     first = act()
-    assert len(cache) == len(opened) == 20
+    assert cache.files == len(opened) == 20
     assert act() == first and opened == []
     (tmp_path / "f3").write_text("CONTENT 3")
     os.utime(tmp_path / "f3", ns=(10**18, 10**18))

@@ -58,6 +58,9 @@ def commit_directory(
         dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
     walk = _Walk(os.fsencode(root), writer, cache, excluded, progress, now(), dirty)
     tree = walk.run()
+    if walk.linked and dirty is not None:
+        walk = _Walk(os.fsencode(root), writer, cache, excluded, progress, now(), None)
+        tree = walk.run()
     writer.when_durable(walk.settle)
     if progress is not None:
         progress(Step("commit", walk.files, walk.size, walk.files, walk.size))

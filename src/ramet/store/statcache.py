@@ -65,7 +65,9 @@ class StatCache:
         self.trusted = True
         """Whether what is here is in the store for sure, because this process put it there."""
 
-    def __len__(self) -> int:
+    @property
+    def files(self) -> int:
+        """How many entries of directories are known."""
         return sum(len(rows_of(folder)) for folder in self.folders.values())
 
     @classmethod
