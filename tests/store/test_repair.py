@@ -92,6 +92,24 @@ def test_a_damaged_index_is_made_again() -> None:
         assert [r.content_manifest for r in Store(objects)["w"].log()] == manifests
 
 
+def test_a_lost_index_is_made_again(place: Objects) -> None:
+    store = make(
+        place, *SCRIPTS, "mkdir -p /x/y; for i in {1..40}; do seq $i > /x/y/f$i; done; seq 300000 > /large; : > /z"
+    )
+    manifests = [r.content_manifest for r in store["w"].log()]
+    for key in keys(place, "packs/", ".idx"):
+        place.delete(key)
+    fresh = Store(place)
+    assert fresh.verify().affected == ["w-1", "w-2", "w-3", "w-4"]
+    done = fresh.repair()
+    lost = {d.name for d in done.lost}
+    large = {chunk.hex() for chunk in store.repository.node(store.find("w"), "/large").chunks}
+    assert lost <= large, "all but the parts of a file that was cut are found"
+    again = Store(place)
+    assert [r.content_manifest for r in again["w"].log()] == manifests
+    assert b"".join(again["w"].show("/x/y/f3")) == b"1\n2\n3\n" and b"".join(again["w"].show("/one", "1")) == b"one\n"
+
+
 def test_what_is_lost_is_dropped_only_when_asked() -> None:
     objects = MemoryObjects()
     store = make(objects, *SCRIPTS)

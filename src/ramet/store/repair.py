@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
+from ramet.store.carving import carve
 from ramet.store.checking import (
     Damage,
     Reach,
@@ -134,6 +135,9 @@ def _readable(data: bytes, index: Index | None, wanted: set[bytes]) -> Iterator[
             if held is not None and place is not None and identity in (chunk_id(held), tree_id(held)):
                 taken.setdefault(place.start, []).append((place.offset, place.offset + place.size))
                 yield identity, held
+    if not taken:
+        yield from carve((block for _, block in frames(data)), wanted).items()
+        return
     for start, block in frames(data):
         at = 0
         for begin, end in [*sorted(taken.get(start, [])), (len(block), len(block))]:

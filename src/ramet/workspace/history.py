@@ -116,6 +116,15 @@ class History:
     def operations(self, session_id: str | None = None) -> list[OperationRecord]:
         return [op for op in self._operations if session_id is None or op.session_id == session_id]
 
+    def since(self, moment: float) -> list[OperationRecord]:
+        """Operations from a moment on, the newest first; costs what there is to give."""
+        found: list[OperationRecord] = []
+        for operation in reversed(self._operations):
+            if operation.at < moment:
+                break
+            found.append(operation)
+        return found
+
     def restore(self, records: Iterable[ExecutionRecord]) -> None:
         for record in records:
             self.add(record)

@@ -300,7 +300,7 @@ class StoredWorkspace(Workspace):
             revision = replace(
                 revision,
                 diff=summary(changes) if diff else None,
-                ops=operations_of(records, self.history.operations(), changes),
+                ops=operations_of(records, self.history.since(records[0].started_at) if records else [], changes),
             )
             self.lease = self.repository.commit(self.name, self.lease, revision)
             for tree in settled:
@@ -420,12 +420,9 @@ def operations_of(
     """Which commands led to a revision, and for each changed path the last one that wrote it; bounded like the diff."""
     if not records:
         return None
-    began = records[0].started_at
     wanted = [change.path for change in changes if change.what in ("added", "modified")][:WRITERS]
     last = dict.fromkeys(wanted, 0)
-    for operation in reversed(operations):
-        if operation.at < began:
-            break
+    for operation in operations:
         if operation.path not in last or operation.verb not in WRITING or operation.error:
             continue
         for record in records:
