@@ -20,7 +20,7 @@ from tests.store.test_verbs import make, refused
 from ramet import RametError, Store
 from ramet.store.ids import RevisionId
 from ramet.store.logs import Log, ObjectLog
-from ramet.store.objects import MemoryObjects
+from ramet.store.objects import DirectoryObjects, MemoryObjects
 from ramet.store.postgres import PostgresLog, Server
 from ramet.store.refs import SKEW, Refs
 from ramet.store.tags import Tags
@@ -204,6 +204,48 @@ def test_many_processes_count_together(tmp_path: Path, refs: str, request: pytes
     children = [subprocess.Popen(command) for _ in range(3)]
     assert [child.wait() for child in children] == [0, 0, 0]
     assert b"".join(store["w"].show("/n")) == b"12\n" and store.verify().ok
+
+
+MIXED = """
+import asyncio, random, sys, time
+from ramet import RametError, Store
+store, own = Store(sys.argv[1]), sys.argv[2]
+rng = random.Random(own)
+
+def patiently(act):
+    for _ in range(2000):
+        try:
+            return act()
+        except RametError as error:
+            if error.code not in ("workspace_busy", "head_moved"):
+                raise
+        time.sleep(0.005)
+    raise SystemExit("never my turn")
+
+async def write(name):
+    async with store.open(name, wait=60) as ws:
+        await ws.execute(f"echo {rng.random()} > /{own}")
+
+store["w"].fork("1", own)
+for number in range(4):
+    asyncio.run(write(own))
+    assert patiently(lambda: store["w"].merge(own)).ok
+    patiently(lambda: store["w"].tag(f"{own}.{number}"))
+    patiently(lambda: store["w"].tag("shared", force=True))
+"""
+
+
+def test_processes_fork_merge_and_tag_beside_each_other(tmp_path: Path) -> None:
+    store = make(DirectoryObjects(str(tmp_path)), "echo base > /base")
+    names = ["one", "two", "three"]
+    children = [subprocess.Popen([sys.executable, "-c", MIXED, str(tmp_path), name]) for name in names]
+    assert [child.wait() for child in children] == [0, 0, 0]
+    fresh = Store(str(tmp_path))
+    assert fresh.verify().ok and len(fresh["w"].tags()) == 13
+    merges = [revision for revision in fresh["w"].log() if len(revision.parents) == 2]
+    assert len(merges) == 12 and store.find("w").id == fresh.find("w").id
+    for name in names:
+        assert b"".join(fresh["w"].show(f"/{name}")) == b"".join(fresh[name].show(f"/{name}"))
 
 
 class Killed(BaseException):

@@ -112,6 +112,20 @@ def test_every_way_to_name_a_revision(place: Objects) -> None:
     assert {d.path for d in handle.diff("1", "lone@1")} == {"/f", "/x"}
 
 
+def test_a_past_revision_can_be_opened_by_its_address() -> None:
+    store = make(MemoryObjects(), "echo 1 > /f", "echo 2 > /f")
+    store["w"].tag("t", "1")
+
+    async def act() -> None:
+        for name in ("w@t", "w@head~1", "w@1"):
+            async with store.open(name) as ws:
+                assert (await ws.execute("cat /f; echo 9 > /f; cat /f")).text == "1\n9\n"
+        assert store.find("w").seq == 2
+
+    asyncio.run(act())
+    assert refused(lambda: store.open("w@t:/f")) == "invalid_argument"
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

@@ -213,7 +213,7 @@ def _from_snapshot(repository: Repository, source: Target, progress: Progress) -
         count = _Count(progress)
         mounts = tuple(_mount(state, opened, Builder(writer), count) for state in states)
         kernel: dict[str, Any] = {key: opened.manifest[key] for key in KERNEL if key in opened.manifest}
-        kernel.update(mounts=[], cache={"entries": []})
+        kernel.update(mounts=[], cache={"entries": [], "manifest": []})
         _check_kernel(kernel, report)
         encoded = json.dumps(kernel, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
         chunk = kernel_chunk(writer, encoded)

@@ -23,6 +23,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
+from ramet.store.address import parse_address
 from ramet.store.checking import Report
 from ramet.store.commit import Committed, commit_ram
 from ramet.store.diff import Difference, summary
@@ -112,7 +113,7 @@ class Store:
         every: float | None = None,
         pins: Mapping[str, str] | None = None,
     ) -> Opening:
-        """A live workspace on the head (or on a past revision, read-only). Use it with `async with`.
+        """A live workspace on the head (or on a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
         `mounts` adds mounts that the workspace does not have yet; `resources` stands in for those that were saved
         without credentials. `wait` is how many seconds to wait while another writer holds the workspace.
@@ -121,6 +122,11 @@ class Store:
         `timer` of `every` seconds, or `never` by itself. `pins` says what a revision records of a mount whose bytes
         live elsewhere: its `config`, or the `versions` of all its paths as well.
         """
+        if revision is None:
+            found = parse_address(name)
+            if found.path is not None:
+                raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
+            name, revision = found.name, found.revision
         options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
         options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
         check_policies(options["pins"])
