@@ -198,8 +198,8 @@ class DiskResource:
         finally:
             os.close(fd)
 
-    def read_now(self, path: Path) -> bytes:
-        fd = self._open_file(path, os.O_RDONLY)
+    def read_now(self, path: Path, need: int = 0) -> bytes:
+        fd = self._open_file(path, os.O_RDONLY, need)
         try:
             # Most files are small, and a large buffer costs more than reading them.
             first = os.read(fd, _SMALL)
@@ -228,16 +228,18 @@ class DiskResource:
             return fail(errno.ELOOP, path)
         return fail(error.errno or errno.EIO, path)
 
-    def _open_file(self, path: Path, flags: int) -> int:
-        """A descriptor of a regular file, never blocking on what is not one."""
+    def _open_file(self, path: Path, flags: int, need: int = 0) -> int:
+        """A descriptor of a regular file whose mode has the bits `need`, never blocking on what is not one."""
         try:
             fd = open_beneath(self._fd, path, flags | os.O_NONBLOCK)
         except OSError as error:
             raise fail(error.errno or errno.EIO, path) from None
         mode = os.fstat(fd).st_mode
-        if modes.S_ISREG(mode):
+        if modes.S_ISREG(mode) and mode & need == need:
             return fd
         os.close(fd)
+        if modes.S_ISREG(mode):
+            raise fail(errno.EACCES, path)
         raise fail(errno.EISDIR if modes.S_ISDIR(mode) else errno.ENXIO, path)
 
     def _version(self, path: Path) -> str | None:

@@ -281,8 +281,11 @@ class RAMResource:
 
     kinds_now = scan_now  # the stats are at hand anyway
 
-    def read_now(self, path: Path) -> bytes:
-        return self._file(path).content.join()
+    def read_now(self, path: Path, need: int = 0) -> bytes:
+        file = self._file(path)
+        if need and file.mode & need != need:
+            raise fail(errno.EACCES, path)
+        return file.content.join()
 
     def setattr_now(self, path: Path, attrs: Attrs) -> None:
         node = self._node(path)

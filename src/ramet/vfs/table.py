@@ -230,16 +230,19 @@ class VFS(Whole):
                         raise _named(error, path) from None
         return [entry async for entry in self.scan(path)]
 
-    async def read_bytes(self, path: Path) -> bytes:
+    async def read_bytes(self, path: Path, need: int = 0) -> bytes:
         if not self._dirty:
             resource, inner, _ = self.locate(path)
             quick = self._quick[resource]
             if quick is not None:
                 try:
-                    return quick.read_now(inner)
+                    return quick.read_now(inner, need)
                 except OSError as error:
                     if error.errno != errno.ELOOP:
                         raise await self._as_directory(error, path) from None
+        mode = (await self.stat(path, follow=True)).mode if need else None
+        if mode is not None and mode & need != need:
+            raise fail(errno.EACCES, path)
         return b"".join([block async for block in self.read(path)])
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:

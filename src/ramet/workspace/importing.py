@@ -107,7 +107,7 @@ def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, messa
         workspace=name, seq=1, parents=(), lineage=f"import:{kind}", mounts=parts.mounts, kernel=parts.kernel,
         author=author, time=repository.clock(), message=message or f"import of a {kind}",
     )  # fmt: skip
-    if name not in repository.ls():
+    if not repository.refs.exists(name):
         repository.begin(name, made)
         return made
     with repository.writing(name) as entry:

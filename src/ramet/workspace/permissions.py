@@ -16,24 +16,33 @@ from ramet.core.stat import Stat
 from ramet.vfs.table import VFS
 
 READ, WRITE, SEARCH = 0o400, 0o200, 0o100
+REMEMBERED = 10_000
+"""Directories whose modes are kept in mind."""
 
 
 class Permissions:
-    """What one user may do. Directories found open are remembered until a mode or a name changes (`changed`)."""
+    """What one user may do. The modes of directories are remembered until a mode or a name changes (`generation`)."""
 
     def __init__(self, vfs: VFS, uid: int) -> None:
         self._vfs = vfs
         self._root = uid == 0
-        self._seen: set[Path] = set()
+        self._modes: dict[Path, int] = {}
         self._as_of = -1
+
+    def bits(self, wanted: int) -> int:
+        """Those of `wanted` that a file must have for this user."""
+        return 0 if self._root else wanted
 
     async def check(self, path: Path, bits: int) -> None:
         """Refuse (EACCES) unless `path` can be reached and, if it exists, has the owner's `bits`."""
         if self._root:
             return
         await self._reach(path.parent)
-        stat = await self._stat(path)
-        if stat is not None and stat.mode is not None and stat.mode & bits != bits and not self._fixed(path, bits):
+        mode = self._modes.get(path)
+        if mode is None:
+            stat = await self._stat(path)
+            mode = None if stat is None else stat.mode
+        if mode is not None and mode & bits != bits and not self._fixed(path, bits):
             raise fail(errno.EACCES, path)
 
     def _fixed(self, path: Path, bits: int) -> bool:
@@ -62,20 +71,21 @@ class Permissions:
             await self._reach(path.parent)
 
     async def _reach(self, directory: Path) -> None:
-        if self._as_of != self._vfs.generation:
-            self._seen.clear()
+        if self._as_of != self._vfs.generation or len(self._modes) > REMEMBERED:
+            self._modes.clear()
             self._as_of = self._vfs.generation
-        way: list[Path] = []
-        while directory not in self._seen:
+        way: dict[Path, int] = {}  # remembered only when all of it is open
+        while directory not in self._modes:
             stat = await self._stat(directory)
-            if stat is not None and stat.mode is not None and stat.is_dir and not stat.mode & SEARCH:
-                raise fail(errno.EACCES, directory)
-            if stat is not None:
-                way.append(directory)
+            if stat is not None and stat.is_dir:
+                mode = 0o777 if stat.mode is None else stat.mode
+                if not mode & SEARCH:
+                    raise fail(errno.EACCES, directory)
+                way[directory] = mode
             if len(directory) == 1:
                 break
             directory = directory.parent
-        self._seen.update(way)
+        self._modes.update(way)
 
     async def _stat(self, path: Path) -> Stat | None:
         try:

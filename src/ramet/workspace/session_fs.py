@@ -130,8 +130,8 @@ class SessionFS(Whole):
         if self._asks:
             await self._ask("read", path)
         try:
-            await self._may.check(path, READ)
-            data = await self._vfs.read_bytes(path)
+            await self._may.reach(path)
+            data = await self._vfs.read_bytes(path, self._may.bits(READ))
         except OSError as error:
             raise self._failed("read", path, error) from None
         self._note("read", path, read=len(data))

@@ -78,7 +78,7 @@ class Store:
         return StoredWorkspaceRef(self.repository, name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.ls()
+        return isinstance(name, str) and self.repository.refs.exists(name)
 
     def find(self, address: str) -> Revision:
         """The revision that `NAME` or `NAME@REV` stands for."""
