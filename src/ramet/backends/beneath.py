@@ -9,7 +9,8 @@ import ctypes
 import errno
 import os
 import stat as modes
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from ramet.core.paths import Path
 
@@ -28,9 +29,14 @@ _syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void
 _syscall.restype = ctypes.c_long
 
 
+@cache
+def _how(flags: int, mode: int) -> Any:
+    """The kernel only reads it, so one per combination is enough."""
+    return ctypes.byref(_OpenHow(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, _RESOLVE))
+
+
 def _openat2(root: int, path: str, flags: int, mode: int) -> int:
-    how = _OpenHow(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, _RESOLVE)
-    fd: int = _syscall(_SYS_OPENAT2, root, os.fsencode(path), ctypes.byref(how), 24)
+    fd: int = _syscall(_SYS_OPENAT2, root, path.encode("utf-8", "surrogateescape"), _how(flags, mode), 24)
     if fd < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), path)
