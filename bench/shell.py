@@ -1,4 +1,8 @@
-"""The language beside bash: a spawned bash for small commands, bash's own clock for work inside one process."""
+"""The language beside bash: a spawned bash for small commands, bash's own clock for work inside one process.
+
+Peers stop after some thousands of commands in one session, whatever their settings say; so they run a part of the
+turns in a new session each, and the time of that part is multiplied. A script that a peer fails shows as `nan`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from bench.harness import Case
+from bench.harness import Case, Measure
 from bench.peers import start_all
 from bench.sandbox import inside_seconds, spawn_seconds
 from ramet import Workspace
@@ -19,17 +23,35 @@ SMALL = {
     "echo | tr | wc": ("echo hello | tr a-z A-Z | wc -c", 0.1),
     "ten builtins in a pipeline": (" | ".join(["echo x", *["while read l; do echo $l; done"] * 9]), 0.2),
 }
+TURNS = "@"
+"""Stands for the number of turns in a script."""
 WORK = {
-    "100,000-turn arithmetic loop": ("for ((i=0;i<100000;i++)); do ((s+=i)); done", 1.5),
-    "20,000 function calls with locals": (
-        'f() { local a=$1 b=2; r=$((a+b)); }; for ((i=0;i<20000;i++)); do f $i; done', 2.0),
-    "20,000 ${x%..} and case": (
-        'for ((i=0;i<20000;i++)); do x=file$i.txt; y=${x%.txt}; case $y in *9) z=1;; file*) z=2;; esac; done', 2.0),
-    "1,000 command substitutions": ("for ((i=0;i<1000;i++)); do x=$(echo $i); done", 0.2),
-    "10,000 array appends and reads": ("for ((i=0;i<10000;i++)); do a+=($i); done; echo ${a[@]} > /dev/null", 3.0),
-    "string building, 20,000 turns": ('for ((i=0;i<20000;i++)); do s+="$i,"; done; echo ${#s} > /dev/null', 3.0),
-    "while read, 20,000 lines": ("seq 20000 > /tmp/n; while read x; do y=$x; done < /tmp/n", 2.0),
+    "arithmetic loop": (100_000, "for ((i=0;i<@;i++)); do ((s+=i)); done", 1.5),
+    "function calls with locals": (
+        20_000, 'f() { local a=$1 b=2; r=$((a+b)); }; for ((i=0;i<@;i++)); do f $i; done', 2.0),
+    "${x%..} and case": (
+        20_000, 'for ((i=0;i<@;i++)); do x=f$i.txt; y=${x%.txt}; case $y in *9) z=1;; f*) z=2;; esac; done', 2.0),
+    "command substitutions": (1000, "for ((i=0;i<@;i++)); do x=$(echo $i); done", 0.2),
+    "array appends": (10_000, "for ((i=0;i<@;i++)); do a+=($i); done", 3.0),
+    "string building": (20_000, 'for ((i=0;i<@;i++)); do s+="$i,"; done', 2.0),
+    "while read": (20_000, "seq @ > /tmp/n; while read x; do y=$x; done < /tmp/n", 2.0),
+    "words of a brace expansion": (200_000, "for x in {1..@}; do :; done; [[ $x == @ ]]", 2.0),
+    "parameters of a brace expansion": (100_000, 'set -- {1..@}; echo "$@"; [[ $# == @ ]]', 2.0),
 }  # fmt: skip
+PARTS = {"bashkit": 20, "just-bash": 20, "mirage-ai": 100}
+"""The part of the turns that each peer runs."""
+HOSTILE = {
+    "${x//a*b/c} on 10 MB": "x=$(head -c 10000000 /dev/zero | tr '\\0' a); : ${x//a*b/c}",
+    "${x%%b*} on 10 MB": "x=$(head -c 10000000 /dev/zero | tr '\\0' a); : ${x%%b*}",
+    "=~ on 10 MB": "x=$(head -c 10000000 /dev/zero | tr '\\0' a); [[ $x =~ (a*)*b ]]",
+    "10,000 statements on one line": "; ".join([":"] * 10_000),
+    "{1..100000000}": "echo {1..100000000}",
+    "{a,b} thirty times": "echo " + "{a,b}" * 30,
+    "printf %1000000000d": "printf %1000000000d 1",
+    "100,000 words split": "x=$(seq 100000); set -- $x",
+    "array of 100,000": 'a=({1..100000}); b=("${a[@]}")',
+    "a tight loop": "for ((i = 0; i < 200000; i++)); do :; done",
+}
 
 
 def ours(script: str, times: int = 1) -> float:
@@ -64,6 +86,36 @@ def many_sessions(count: int = 1000) -> float:
     return asyncio.run(act())
 
 
+def longest_hold(script: str) -> float:
+    """Seconds of work that a script does at most before the event loop gets a turn."""
+
+    async def act() -> float:
+        ws = Workspace()
+        await ws.execute("head -c 9 /dev/zero | tr a b > /tmp/x; seq 1 > /tmp/x; [[ a =~ b ]]")
+        worst, done = 0.0, False
+
+        async def probe() -> None:
+            nonlocal worst
+            last = time.thread_time()
+            while not done:
+                await asyncio.sleep(0)
+                now = time.thread_time()
+                worst, last = max(worst, now - last), now
+
+        probing = asyncio.create_task(probe())
+        await asyncio.sleep(0)
+        await ws.execute(script)
+        done = True
+        await probing
+        return worst
+
+    return asyncio.run(act())
+
+
+def scaled(measure: Measure, part: int) -> Measure:
+    return lambda: measure() * part
+
+
 def neighbour_delay() -> float:
     """Median latency of `echo` in one session while another one is in a tight loop."""
 
@@ -92,11 +144,11 @@ def parse_seconds_per_megabyte() -> float:
         for i in range(20_000)
     ]
     text = "\n".join(lines)
-    start = time.perf_counter()
+    start = time.process_time()
     parser = Parser(text)
     while parser.next() is not None:
         pass
-    return (time.perf_counter() - start) / (len(text) / 1e6)
+    return (time.process_time() - start) / (len(text) / 1e6)
 
 
 def cases() -> Iterator[Case]:
@@ -110,15 +162,26 @@ def cases() -> Iterator[Case]:
             mark,
             peers={peer: running.measure(script) for peer, running in peers.items()},
         )
-    for name, (script, mark) in WORK.items():
+    for name, (turns, script, mark) in WORK.items():
+        whole = script.replace(TURNS, str(turns))
         yield Case(
-            name,
-            lambda s=script: ours(s),  # type: ignore[misc]
-            lambda s=script: inside_seconds(s),  # type: ignore[misc]
+            f"{turns:,} {name}",
+            lambda s=whole: ours(s),  # type: ignore[misc]
+            lambda s=whole: inside_seconds(s),  # type: ignore[misc]
             "bash",
             mark,
             repeat=3,
-            peers={peer: running.measure(script) for peer, running in peers.items() if peer != "mirage-ai"},
+            peers={
+                peer: scaled(running.measure(script.replace(TURNS, str(turns // PARTS[peer]))), PARTS[peer])
+                for peer, running in peers.items()
+            },
+        )
+    for name, script in HOSTILE.items():
+        yield Case(
+            f"held up by {name}",
+            lambda s=script: longest_hold(s),  # type: ignore[misc]
+            absolute_mark=0.02,
+            repeat=3,
         )
     yield Case("1,000 sessions x 2 commands", many_sessions, absolute_mark=2.0, repeat=3)
     yield Case("echo beside a tight loop (median)", neighbour_delay, absolute_mark=0.005, repeat=3)

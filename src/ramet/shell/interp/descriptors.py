@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable
+from typing import Final
 
 from ramet.core.errors import fail
 from ramet.core.streams import BytesReader, Capture, Null, PipeReader, PipeWriter, Reader, Writer
@@ -51,14 +52,16 @@ class Description:
         if self.refs > 0 or self.lent:
             return None
         stream = self.stream
-        if isinstance(stream, PipeReader | PipeWriter):
-            stream.close_now()
+        if isinstance(stream, _IN_MEMORY):
             return None
-        if isinstance(stream, BytesReader | Null | Capture):
+        if isinstance(stream, _PIPES):
+            stream.close_now()
             return None
         return stream.close()
 
 
+_PIPES: Final = (PipeReader, PipeWriter)
+_IN_MEMORY: Final = (Capture, Null, BytesReader)
 Table = dict[int, Description]
 
 

@@ -233,13 +233,15 @@ class Session:
         twin.noglob, twin.nounset, twin.xtrace = self.noglob, self.nounset, self.xtrace
         twin.pipefail, twin.posix = self.pipefail, self.posix
         twin.cwd, twin.dirs, twin.umask = self.cwd, list(self.dirs), self.umask
-        twin.traps = {
-            name: action
-            for name, action in self.traps.items()
-            if not action or (name == "ERR" and self.errtrace) or (name in ("DEBUG", "RETURN") and self.functrace)
-        }
-        twin.trap_depth = {name: self.trap_depth.get(name, 0) for name in twin.traps}
-        twin.traps_shown = {**self.traps_shown, **self.traps}
+        twin.traps, twin.trap_depth, twin.traps_shown = {}, {}, dict(self.traps_shown)
+        if self.traps:
+            twin.traps = {
+                name: action
+                for name, action in self.traps.items()
+                if not action or (name == "ERR" and self.errtrace) or (name in ("DEBUG", "RETURN") and self.functrace)
+            }
+            twin.trap_depth = {name: self.trap_depth.get(name, 0) for name in twin.traps}
+            twin.traps_shown = {**self.traps_shown, **self.traps}
         twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
         twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
         twin.getopts = self.getopts
@@ -269,6 +271,11 @@ class Session:
         if twin.depth > self.budget.limits.recursion:
             raise self.budget.exceeded("recursion", "fork")
         return twin
+
+    def retire(self) -> None:
+        """This shell is over and nothing of it runs on: cut the circle that only a collection would find."""
+        store = self.store
+        store.host, store.arith, store.key_of, store.warn = None, int, str, str
 
     # ------------------------------------------------------------------------------------------------- options
 

@@ -135,6 +135,8 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         child.set_option("errexit", False)
     child.trace_level += 1
     sh.status = sh.substitution_status = await run_shell(child, run)
+    if not child.jobs.jobs and not child.jobs.loose:
+        child.retire()
     if len(capture) > LARGE:
         return await _large_text(sh, capture.parts)
     data = capture.getvalue().rstrip(b"\n")

@@ -82,7 +82,7 @@ class Variables:
         self.host: object = None
         self.arith: Callable[[str], int] = int
         self.key_of: Callable[[str], str] = str
-        self.warn: Callable[[str], None] = lambda message: None
+        self.warn: Callable[[str], object] = str
 
     def fork(self, borrow: bool) -> Variables:
         """A copy for another shell; with `borrow` this one promises not to run until the copy is gone."""

@@ -1,0 +1,146 @@
+"""The ways that large texts and many words take give what the plain ways give."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramet.core.limits import Budget, Cancelled
+from ramet.shell.expand import fields, patterns
+from ramet.shell.expand.aside import aside, checkpoint
+from ramet.shell.expand.braces import count_words, expand_braces, text_blocks
+from ramet.shell.expand.fields import Fields
+from ramet.shell.expand.patterns import Where, compile_pattern
+from ramet.shell.syntax import nodes as n
+from ramet.shell.syntax import words as words_module
+from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.printer import word_text
+
+WHERE: tuple[Where, ...] = ("/", "//", "/#", "/%")
+
+
+@pytest.fixture
+def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WINDOW", "_RWINDOW", "_SUBWINDOW"):
+        monkeypatch.setattr(patterns, name, 3)
+
+
+def results(text: str, source: str) -> list[object]:
+    pattern = compile_pattern(source)
+    found: list[object] = [pattern.matches(text), pattern.find(text, 0) if text else None]
+    for longest in (False, True):
+        found += [pattern.without_prefix(text, longest), pattern.without_suffix(text, longest)]
+    return found + [pattern.replace(text, where, "<\\>") for where in WHERE]
+
+
+@given(st.text("abc", max_size=30), st.text("abc*?", min_size=1, max_size=6), st.sampled_from(["", "[ab]", "[!a]"]))
+def test_windows_change_nothing(text: str, source: str, extra: str) -> None:
+    wanted = results(text, source + extra)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("WINDOW", "_RWINDOW", "_SUBWINDOW"):
+            patch.setattr(patterns, name, 3)
+        assert results(text, source + extra) == wanted
+
+
+def test_matches_across_windows(small_windows: None) -> None:
+    assert compile_pattern("aab").replace("aaabaabaaaab", "//", "-") == "a--aa-"
+    assert compile_pattern("aa").replace("aaaaaaaaa", "//", "b") == "bbbba"
+
+
+@given(st.text("ab \n\t*:", max_size=40), st.sampled_from([None, " \t\n", ":", " :", "a"]))
+def test_long_texts_are_split_alike(text: str, ifs: str | None) -> None:
+    def split() -> list[str]:
+        builder = Fields(ifs)
+        builder.literal("<")
+        builder.split(text)
+        builder.literal(">")
+        builder.split(text)
+        builder.end()
+        return [str(field) for field in builder.done]
+
+    wanted = split()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fields, "LONG", 1)
+        assert split() == wanted
+
+
+@given(st.lists(st.sampled_from(["{", "}", ",", "a", "b", "1..3", "{x,y}", "{05..10..2}", "{c..a}"]), max_size=9))
+def test_blocks_of_words_agree_with_single_words(pieces: list[str]) -> None:
+    word = n.Word((n.Literal("".join(["z", *pieces])),))
+    wanted = [word_text(one) for one in expand_braces(word)]
+    blocks = text_blocks(word)
+    assert blocks is not None
+    assert [text for block in blocks for text in block if text] == wanted
+    assert count_words(word) >= len(wanted)
+
+
+@pytest.mark.parametrize("text", ["{A..z}", "a*{1..2}", "~{a,b}", "$x{1..2}"])
+def test_more_than_plain_text_has_no_blocks(text: str) -> None:
+    script = Parser(text).next()
+    assert script is not None
+    command = script.statements[0].node
+    assert isinstance(command, n.Simple)
+    assert isinstance(command.words[0], n.Word)
+    assert text_blocks(command.words[0]) is None
+
+
+def test_words_are_counted_without_being_made() -> None:
+    assert count_words(n.Word((n.Literal("{1..1000000000}{a,b,{c,d}}"),))) == 4_000_000_000
+
+
+def never(*_: object) -> None:
+    return None
+
+
+@given(st.lists(st.sampled_from([*"ab$\"'{}:-%#*/~ =?+_1", "${x", "$y", '"$z"']), max_size=8))
+def test_usual_words_are_read_as_all_words_are(pieces: list[str]) -> None:
+    text = "echo " + "".join(pieces)
+
+    def read() -> object:
+        words_module.WORDS.clear()
+        try:
+            return Parser(text).next()
+        except Exception as error:  # the failure is part of the answer
+            return type(error), str(error)
+
+    quick = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words_module, "_USUAL", never)
+        patch.setattr(words_module, "_USUAL_PARAM", never)
+        assert read() == quick
+
+
+def test_abandoned_work_ends() -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def endless() -> None:
+        started.set()
+        try:
+            while True:
+                checkpoint()
+        finally:
+            ended.set()
+
+    async def main() -> None:
+        host = SimpleNamespace(budget=Budget())
+        doing = asyncio.create_task(aside(host, endless))
+        await asyncio.to_thread(started.wait)
+        host.budget.cancelled = True
+        with pytest.raises(Cancelled):
+            await doing
+        assert await asyncio.to_thread(ended.wait, 5)
+
+    asyncio.run(main())
+
+
+def test_what_fails_aside_fails_here() -> None:
+    async def main() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await aside(SimpleNamespace(budget=Budget()), lambda: 1 // 0)
+
+    asyncio.run(main())

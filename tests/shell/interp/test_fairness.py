@@ -1,0 +1,145 @@
+"""No script holds up the event loop, and none takes more than its limits; measured in the loop's own time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from ramet import Workspace
+from ramet.core.limits import Limits
+
+BIG = "x=$(head -c 4000000 /dev/zero | tr '\\0' a)"
+HOSTILE = {
+    "a pattern that matches nowhere": f"{BIG}; : ${{x//a*b/c}}",
+    "a pattern that matches everywhere": f"{BIG}; y=${{x//[a-c]/bb}}; echo ${{#y}}",
+    "stripping": f"{BIG}; : ${{x%%?b*}} ${{x##*b?}} ${{x%b}}",
+    "a regular expression": f"{BIG}; [[ $x =~ (a*)*b ]]",
+    "a row of statements": "; ".join([":"] * 20_000),
+    "a chain": " && ".join([":"] * 5_000),
+    "deep ifs": "if :; then " * 900 + ":; " + "fi; " * 900,
+    "a range": "a=({1..200000}); set -- {1..200000}; b=(\"${a[@]}\")",
+    "many arguments": "echo {1..100000} > /dev/null; printf '%s\\n' {1..100000} > /dev/null",
+    "splitting": "x=$(seq 100000); set -- $x; for y in $x; do :; done",
+    "mapfile": "mapfile -t a < <(seq 100000)",
+    "a long expression": f"(({'1+' * 5000}1))",
+}  # fmt: skip
+
+
+async def longest_hold(script: str) -> float:
+    ws = Workspace()
+    await ws.execute("head -c 9 /dev/zero | tr a b > /dev/null; seq 1 > /dev/null; [[ a =~ b ]]")
+    worst, done = 0.0, False
+
+    async def probe() -> None:
+        nonlocal worst
+        last = time.thread_time()
+        while not done:
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            worst, last = max(worst, now - last), now
+
+    probing = asyncio.create_task(probe())
+    await asyncio.sleep(0)
+    await ws.execute(script)
+    done = True
+    await probing
+    await ws.close()
+    return worst
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_holds_up_the_loop(name: str) -> None:
+    # The mark is 20 ms; a loaded machine may need a second look, a script that holds the loop fails all of them.
+    assert min(asyncio.run(longest_hold(HOSTILE[name])) for _ in range(2)) < 0.04
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo {1..100000000}",
+        "echo {1..1000}{1..1000}{1..1000}",
+        f"echo {'{a,b}' * 40}",
+        "a=({1..100000000})",
+        "for x in {1..100000000}; do echo $x; done",
+        "set -- {1..100000000}",
+    ],
+)
+def test_a_brace_expansion_is_counted_before_it_is_made(script: str) -> None:
+    async def main() -> None:
+        ws = Workspace()
+        start = time.thread_time()
+        result = await ws.execute(script)
+        assert time.thread_time() - start < 1
+        assert result.exit_code != 0
+        assert result.stdout == b""
+        assert b"limit reached: expansion_words" in result.stderr
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "x=$(head -c 40000000 /dev/zero | tr '\\0' a); : ${x//?/bb}",
+        "x=$(seq 300000); while :; do y=${x//1*[!0-9]2/}; done",
+        "while :; do x=({1..100000}); done",
+        ":; " * 50_000 + "while :; do :; done",
+    ],
+)
+def test_time_ends_everything_promptly(script: str) -> None:
+    async def main() -> None:
+        ws = Workspace()
+        start = time.monotonic()
+        result = await ws.execute(script, timeout=0.3)
+        assert result.exit_code == 124
+        assert time.monotonic() - start < 2
+        assert (await ws.execute("echo on")).stdout == b"on\n"
+
+    asyncio.run(main())
+
+
+def test_words_of_a_command_are_limited_however_they_come() -> None:
+    async def main() -> None:
+        ws = Workspace(limits=Limits(expansion_words=1000))
+        result = await ws.execute("echo {1..999}; echo {1..500} {1..501}; echo no")
+        assert result.exit_code != 0
+        assert result.stdout.count(b"\n") == 1
+        assert b"expansion_words" in result.stderr
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("x=abc; x+=def; y=$x; x+=g; echo $x $y", "abcdefg abcdef\n"),
+        ("f() { local x=1; x+=2; echo $x; }; x=a; f; x+=b; echo $x", "12\nab\n"),
+        ("x=1; (x+=2; echo $x); echo $x", "12\n1\n"),
+        ("a=(x); a+=(y z); a+=(); echo ${a[@]} ${#a[@]} ${!a[@]}", "x y z 3 0 1 2\n"),
+        ("a=([5]=x); a+=(y); echo ${!a[@]}", "5 6\n"),
+        ("a=s; a+=(t); echo ${a[@]}", "s t\n"),
+        ("declare -i -a n; n=(1+1 2*3); echo ${n[@]}", "2 6\n"),
+        ("declare -n r=t; r=(1 2); echo ${t[@]}", "1 2\n"),
+        ("read -ra w <<< $'a b\\r'; echo ${#w[@]} ${#w[1]}", "2 2\n"),
+        ("read a b c <<< ' 1 2  3  4 '; echo \"$a|$b|$c\"", "1|2|3  4\n"),
+        ("read a b <<< ' 1 '; echo \"$a|$b|\"", "1||\n"),
+        ("IFS=: read a b <<< '1:2:3:'; echo \"$a|$b\"", "1|2:3:\n"),
+        ("printf '%s-' {1..3000} | wc -c; printf '%b-' a 'b\\c' {1..3000}", "13893\na-b"),
+        ("printf '%d\\n' {1..2000} z 2> /dev/null | tail -1", "0\n"),
+        ("echo -n {1..20000} | md5sum; echo $(seq 20000) | tr -d '\\n' | md5sum", None),
+        ("RANDOM=5; a=$(echo $RANDOM); b=$(echo $RANDOM); [[ $a != $b ]] && echo differ", "differ\n"),
+        ("(( 8 / 0 ))", ""),
+    ],
+)
+def test_quick_ways_mean_the_same(script: str, expected: str | None) -> None:
+    async def main() -> None:
+        out = (await Workspace().execute(script)).stdout.decode()
+        if expected is None:
+            first, second = out.splitlines()
+            assert first == second
+        else:
+            assert out == expected
+
+    asyncio.run(main())
