@@ -117,6 +117,14 @@ def test_leases_expire_and_are_fenced(logs: Logs) -> None:
     assert one.acquire("w", "elsewhere/1/2/a").fence > theirs.fence
 
 
+def test_names_that_cannot_be_are_not_looked_for(logs: Logs) -> None:
+    refs = Refs(logs("refs"))
+    for name in ("../w", "a/b", "", ".", "w\0", "x" * 200):
+        assert refused(lambda name=name: refs.last(name)) == "workspace_not_found"  # type: ignore[misc]
+        assert refused(lambda name=name: refs.create(name, None)) == "invalid_argument"  # type: ignore[misc]
+        assert not refs.exists(name)
+
+
 def test_tags_race(logs: Logs) -> None:
     one, two = Tags(logs("tags")), Tags(logs("tags"))
     one.create("w", "t", head(1))

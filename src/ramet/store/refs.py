@@ -108,6 +108,8 @@ class Refs:
 
     def last(self, name: str) -> Entry:
         """What holds now; `workspace_not_found` when there is no such log."""
+        if not NAME.fullmatch(name):
+            raise not_found(name)  # it could not have been created, and must not reach what looks for keys
         known = self._last.get(name)
         newest = self._log.newest(name, 0 if known is None else known.number)
         if newest is not None:
@@ -130,6 +132,14 @@ class Refs:
     def raw(self, name: str) -> Iterator[tuple[int, bytes]]:
         """The entries of a log as they lie there."""
         return self._log.entries(name)
+
+    def exists(self, name: str) -> bool:
+        try:
+            return not self.last(name).deleted
+        except RametError as error:
+            if error.code != "workspace_not_found":
+                raise
+            return False
 
     def history(self, name: str) -> Iterator[Entry]:
         for number, data in self._log.entries(name):
