@@ -66,6 +66,8 @@ def base_of(node: Param) -> Base:
 
 def _direct(node: Param) -> Base:
     name = node.name
+    if node.form == "length" and node.subscript in ("@", "*"):
+        return _counted(name)
     if node.subscript == "@":
         return lambda host, key: host.store.elements(name)
     if node.subscript == "*":
@@ -81,6 +83,17 @@ def _direct(node: Param) -> Base:
     if not (name[0].isalpha() or name[0] == "_") or name == "_":
         return lambda host, key: host.special(name)
     return lambda host, key: host.store.get(name)
+
+
+def _counted(name: str) -> Base:
+    """As many values as an array has, for `${#a[@]}`, which needs neither them nor their order."""
+
+    def get(host: Any, key: str | None) -> Found:
+        target, deeper = host.store.follow(name)
+        array = host.store.array(target) if deeper is None else None
+        return host.store.elements(name) if array is None else [""] * len(array)
+
+    return get
 
 
 def _positional(number: int) -> Base:
