@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import subprocess
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from ramet import DiskResource, Store
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.checkout import checkout
@@ -108,6 +110,10 @@ def reading(objects: Objects) -> PackReader:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=ACTIONS, then=ACTIONS)
+@example(  # objects at the same place of two packs
+    first=[("dir", [b"a"], 0), ("file", [b"A"], 1)],
+    then=[("file", [b"A"], 2), ("file", [b"a", b"a"], 1)],
+)
 def test_what_is_committed_comes_back(
     first: list[tuple[str, list[bytes], int]],
     then: list[tuple[str, list[bytes], int]],
@@ -277,6 +283,26 @@ def test_a_watcher_sees_every_change(tmp_path: Path) -> None:
         check()
         check()
     assert watcher.take(cache) is None
+
+
+def test_a_watched_workspace_commits_what_changed(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles")
+
+    async def live() -> None:
+        store = Store(str(tmp_path / "store"))
+        store.create("w")
+        async with store.open("w", mounts={"/src": DiskResource(tmp_path / "src")}) as ws:
+            ws.watch()
+            for number in range(3):
+                await ws.execute(
+                    f"mkdir -p /src/d{number}; echo {number} > /src/d{number}/f; echo {number} > /src/d0/f"
+                )
+                (tmp_path / "src" / "d0" / "outside").write_text(str(number))
+                await ws.commit(str(number))
+                assert b"".join(store["w"].show("/src/d0/f")) == b"%d\n" % number
+                assert b"".join(store["w"].show("/src/d0/outside")) == b"%d" % number
+
+    asyncio.run(live())
 
 
 def test_progress_is_told(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ import os
 import shutil
 import stat as modes
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from ramet.core.errors import RametError
 from ramet.store import trees
@@ -32,6 +32,8 @@ from ramet.store.packs import PackReader, Place
 from ramet.store.progress import EVERY, Progress, Step
 from ramet.store.trees import DIR, FILE, Node
 
+Want = TypeVar("Want")
+Got = TypeVar("Got")
 How = Literal["copy", "hardlink", "reflink"]
 BATCH: Final = 50_000
 """Files that are known before they are written, so that they can be written in the packs' order."""
@@ -131,7 +133,7 @@ class _Checkout:
 
     def directory(self, tree: TreeId, folder: bytes) -> Iterator[Node]:
         """Take a directory to what the tree says except for the content of its files; gives its subdirectories."""
-        nodes = trees.decode(self.packs.read(tree))
+        nodes, cache = trees.decode(self.packs.read(tree)), self.cache
         present: dict[bytes, os.stat_result] = {}
         with os.scandir(folder) as entries:
             there = list(entries)
@@ -157,7 +159,18 @@ class _Checkout:
                 ):
                     self.receipt.kept += 1
                     continue
-                self.file(node, folder + b"/" + node.name, found)
+                path = folder + b"/" + node.name
+                if (
+                    found is None
+                    and cache is not None
+                    and not node.group
+                    and not node.xattrs
+                    and cache.give(node, path)
+                ):
+                    self.receipt.written += 1
+                    self.receipt.linked += 1
+                    continue
+                self.file(node, path, found)
             elif node.kind == DIR:
                 path = folder + b"/" + node.name
                 if found is not None and not modes.S_ISDIR(found.st_mode):
@@ -239,11 +252,11 @@ class _Checkout:
         order = sorted([(*places[node.payload], number) for number, (_, node) in enumerate(jobs)])
         blocks = [Place(*place) for place in dict.fromkeys((row[0], row[1], row[2], 0, 0) for row in order)]
         # A thread beside small files costs more than it saves: every system call hands the interpreter over.
-        frames = self.ready(blocks) if self.packs.remote else map(self.packs.fetch, blocks)
-        last, frame, mask = -1, b"", self.umask | 0o7000
-        for _, start, _, offset, size, number in order:
-            if start != last:
-                last, frame = start, next(frames)
+        frames = self.ready(self.packs.fetch, blocks) if self.packs.remote else map(self.packs.fetch, blocks)
+        last, frame, mask = ("", -1), b"", self.umask | 0o7000
+        for pack, start, _, offset, size, number in order:
+            if (pack, start) != last:
+                last, frame = (pack, start), next(frames)
             path, node = jobs[number]
             data = frame[offset : offset + size]
             whole = chunk_id(data) == node.payload
@@ -262,27 +275,33 @@ class _Checkout:
                 os.close(fd)
             self.done(node, path, whole)
 
-    def ready(self, places: list[Place]) -> Iterator[bytes]:
-        """What each place's block holds, in order, the next ones being made ready meanwhile."""
-        waiting: deque[Future[bytes]] = deque()
+    def ready(self, make: Callable[[Want], Got], wanted: list[Want]) -> Iterator[Got]:
+        """What `make` gives for each, in order, the next ones being made meanwhile."""
+        waiting: deque[Future[Got]] = deque()
         at = 0
-        for _ in places:
-            while at < len(places) and len(waiting) < AHEAD:
-                waiting.append(self.pool.submit(self.packs.fetch, places[at]))
+        for _ in wanted:
+            while at < len(wanted) and len(waiting) < AHEAD:
+                waiting.append(self.pool.submit(make, wanted[at]))
                 at += 1
             yield waiting.popleft().result()
+
+    def chunk(self, wanted: tuple[Place, bytes]) -> tuple[bytes, bool]:
+        """A chunk, and whether it is what its id says."""
+        place, identity = wanted
+        frame = self.packs.fetch(place)
+        data = frame if place.size == len(frame) else frame[place.offset : place.offset + place.size]
+        return data, chunk_id(data) == identity
 
     def stream(self, node: Node, path: bytes) -> None:
         """Write a file of many chunks (or of none), never holding more than the next few."""
         ids = node.chunks
         known = self.packs.places(set(ids))
-        places = [known[identity] for identity in ids]
+        wanted: list[tuple[Place, bytes]] = [(known[identity], identity) for identity in ids]
         whole = True
         fd = os.open(path, _CREATE, 0o600)
         try:
-            for identity, place, frame in zip(ids, places, self.ready(places), strict=True):
-                data = frame if place.size == len(frame) else frame[place.offset : place.offset + place.size]
-                whole = whole and chunk_id(data) == identity
+            for data, good in self.ready(self.chunk, wanted):
+                whole = whole and good
                 _write(fd, data)
             _set_xattrs(fd, node.xattrs)
             os.fchmod(fd, node.mode)

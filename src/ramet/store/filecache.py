@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import secrets
 import stat as modes
 from typing import Final
 
@@ -39,14 +40,14 @@ class FileCache:
     """Files under `<local>/files`. With `clone` they are copied by sharing blocks, else they are hard-linked."""
 
     def __init__(self, local: str, clone: bool) -> None:
-        self._folder = os.fsencode(f"{local}/files")
+        self._folder = f"{local}/files"
         self._clone = clone
-        self._made: set[bytes] = set()
+        self._made: set[str] = set()
 
-    def _path(self, node: Node) -> bytes:
-        payload = node.payload if len(node.payload) == SIZE else blake3(node.payload).digest()
-        name = payload.hex()
-        return b"%s/%s/%s-%o-%d" % (self._folder, name[:2].encode(), name.encode(), node.mode, node.mtime_ns)
+    def _path(self, node: Node) -> str:
+        payload = node.payload
+        name = payload.hex() if len(payload) == SIZE else blake3(payload).hexdigest()
+        return f"{self._folder}/{name[:2]}/{name}-{node.mode:o}-{node.mtime_ns}"
 
     def give(self, node: Node, path: bytes) -> bool:
         """Make `path` this file if it is here; False when it has to be written."""
@@ -72,12 +73,12 @@ class FileCache:
         if not node.payload:
             return
         target = self._path(node)
-        folder = target[: target.rindex(b"/")]
+        folder = os.path.dirname(target)
         if folder not in self._made:
             os.makedirs(folder, exist_ok=True)
             self._made.add(folder)
         if self._clone:
-            temporary = target + b".tmp-%d" % os.getpid()
+            temporary = f"{target}.tmp-{secrets.token_hex(4)}"
             self._cloned(path, temporary, node)
             os.replace(temporary, target)
             return
@@ -87,7 +88,7 @@ class FileCache:
             if error.errno not in (errno.EEXIST, errno.EMLINK, errno.EXDEV, errno.EPERM):
                 raise
 
-    def _cloned(self, source: bytes, path: bytes, node: Node) -> bool:
+    def _cloned(self, source: str | bytes, path: str | bytes, node: Node) -> bool:
         try:
             reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:

@@ -41,6 +41,8 @@ SMALL: Final = 1024
 """Objects up to which a pack is small."""
 CATALOG: Final = 32
 """Indexes that are worth one file of them all."""
+PENDING: Final = 96
+"""Blocks that may wait for being compressed: enough that writing a pack does not leave the compressor idle."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
 
 
@@ -353,8 +355,8 @@ class PackWriter:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
         self._pending.append((self._pool.submit(zstd.compress, data, LEVEL), block.ids))
         block.ids, block.parts, block.size = [], [], 0
-        if len(self._pending) > 16:
-            self._collect(8)
+        if len(self._pending) > PENDING:
+            self._collect(PENDING // 2)
 
     def _collect(self, leave: int = 0) -> None:
         while len(self._pending) > leave:

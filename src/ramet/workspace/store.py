@@ -35,6 +35,7 @@ from ramet.store.repair import Repaired
 from ramet.store.repository import Repository, kernel_chunk
 from ramet.store.revisions import MountState, Revision
 from ramet.store.statcache import StatCache
+from ramet.store.watch import Watcher
 from ramet.workspace.autocommit import CommitPolicy, commit_policy
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
@@ -224,7 +225,7 @@ class StoredWorkspace(Workspace):
             )  # fmt: skip
         ws = cls(forms, secrets=secrets, settings=settings)
         ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
-        ws._stats = {}
+        ws._stats, ws._watchers = {}, {}
         ws._tasks = []
         ws._commits, ws._pins = policy or CommitPolicy(), pins or {}
         ws._kernel_of(base)
@@ -233,6 +234,7 @@ class StoredWorkspace(Workspace):
         return ws
 
     _stats: dict[str, StatCache]
+    _watchers: dict[str, Watcher]
     _tasks: list[asyncio.Task[None]]
     _commits: CommitPolicy
     _pins: Mapping[str, str]
@@ -356,7 +358,9 @@ class StoredWorkspace(Workspace):
             if prefix not in self._stats:
                 packs = self.repository.packs
                 self._stats[prefix] = StatCache.kept(packs.local, resource.root, packs.packs())
-            tree = commit_directory(resource.root, writer, self._stats[prefix])
+            stats, watcher = self._stats[prefix], self._watchers.get(prefix)
+            dirty = watcher.take(stats) if watcher is not None else None
+            tree = commit_directory(resource.root, writer, stats, dirty=dirty)
             return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)
         plain = save_resource(resource, lambda _: None)
         return MountState(
@@ -396,6 +400,13 @@ class StoredWorkspace(Workspace):
             await sleep(self._commits.every)
             await self.commit("on a timer")
 
+    def watch(self) -> None:
+        """Watch the mounted directories, so that commits look only at what changed in them. Needs the extra `watch`."""
+        for mount in self.mounts():
+            prefix = str(mount.prefix)
+            if isinstance(mount.resource, DiskResource) and prefix not in self._watchers:
+                self._watchers[prefix] = Watcher(mount.resource.root)
+
     async def finish(self) -> None:
         """Commit what is not committed, let the lease go, close. Doing it twice is fine."""
         if self.closed:
@@ -408,6 +419,8 @@ class StoredWorkspace(Workspace):
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            for watcher in self._watchers.values():
+                await asyncio.to_thread(watcher.close)
             if self.lease is not None:
                 self.repository.refs.release(self.name, self.lease)
                 self.lease = None
