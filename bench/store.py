@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,8 +80,6 @@ def ours(root: Path) -> Times:
         commit("first commit")
         times["size"] = size_of(store / "packs")
         before = commit("unchanged")
-        fresh = StatCache.kept(f"{store}/local", str(root), packs.packs())
-        assert fresh.path is not None
         change(root)
         after = commit("1% changed")
         out_to("checkout", after, f"{out}/tree")
@@ -179,10 +176,6 @@ def _resource() -> RAMResource:
 
     asyncio.run(fill())
     return ram
-
-
-def _run(act: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(act())
 
 
 @cache
@@ -349,5 +342,4 @@ def cases() -> Iterator[Case]:
 if __name__ == "__main__":
     from bench.harness import print_table, run_case
 
-    sys.argv = sys.argv[:1]
     print_table([run_case(case) for case in cases()])
