@@ -127,8 +127,9 @@ class StoredWorkspaceRef:
 
     # ------------------------------------------------------------------------------------------ interchange
 
-    def checkout(self, target: str, revision: str | None = None, prefix: str = "/") -> Any:
-        return self._repository.checkout(self.find(revision), prefix, target)
+    def checkout(self, target: str, revision: str | None = None, prefix: str = "/", **options: Any) -> Any:
+        """One mount as a real directory. Options: `how` ("copy", "hardlink", "reflink"), `verify`, `progress`."""
+        return self._repository.checkout(self.find(revision), prefix, target, **options)
 
     def export(
         self,
