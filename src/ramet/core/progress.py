@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Progress(Protocol):
@@ -13,3 +13,7 @@ class Progress(Protocol):
 
 def silent(stage: str, done: int, total: int | None) -> None:
     """Progress that nobody watches."""
+
+
+EVERY: Final = 256
+"""Files after which work tells how far it is."""

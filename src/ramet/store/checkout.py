@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from ramet.core.errors import RametError
+from ramet.core.progress import EVERY, Progress, silent
 from ramet.store import trees
 from ramet.store.chunking import chunks
 from ramet.store.filecache import FileCache, umask
 from ramet.store.ids import SIZE, TreeId, chunk_id
 from ramet.store.packs import PackReader, Place
-from ramet.store.progress import EVERY, Progress, Step
 from ramet.store.trees import DIR, FILE, Node
 
 Want = TypeVar("Want")
@@ -63,7 +63,7 @@ def checkout(
     *,
     how: How = "copy",
     verify: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Receipt:
     """Make `target` equal to the tree: files, modes, times, links, hard links, extended attributes, empty directories.
 
@@ -82,9 +82,8 @@ def checkout(
         work.run(tree, top)
     finally:
         work.pool.shutdown(cancel_futures=True)
-    if progress is not None:
-        files = receipt.written + receipt.kept
-        progress(Step("checkout", files, receipt.bytes_written, files, receipt.bytes_written))
+    files = receipt.written + receipt.kept
+    progress("checkout", files, files)
     return receipt
 
 
@@ -94,7 +93,7 @@ class _Checkout:
     receipt: Receipt
     cache: FileCache | None
     verify: bool
-    progress: Progress | None
+    progress: Progress
     pool: ThreadPoolExecutor = field(init=False)
     jobs: list[tuple[bytes, Node]] = field(default_factory=list)
     """Files of one chunk that have to be written."""
@@ -319,9 +318,9 @@ class _Checkout:
             self.cache.take(node, path)
         self.receipt.written += 1
         self.receipt.bytes_written += node.size
-        if self.progress is not None and self.receipt.written - self.told >= EVERY:
+        if self.receipt.written - self.told >= EVERY:
             self.told = self.receipt.written
-            self.progress(Step("checkout", self.receipt.written + self.receipt.kept, self.receipt.bytes_written))
+            self.progress("checkout", self.receipt.written + self.receipt.kept, None)
 
     def remove(self, path: bytes, directory: bool) -> None:
         if directory:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from ramet.backends.ram import Dir, File, Link, RAMResource
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
+from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.chunking import WHOLE, chunks
 from ramet.store.ids import TreeId, chunk_id, tree_id
 from ramet.store.packs import PackWriter
-from ramet.store.progress import EVERY, Progress, Step
 from ramet.store.trees import DIR, FILE, LINK, Node, encode, hard_group
 
 
@@ -45,7 +45,7 @@ def unchanged(ram: RAMResource, store: object) -> TreeId | None:
     return None if known is None else TreeId(known)
 
 
-def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Progress | None = None) -> Committed:
+def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Progress = silent) -> Committed:
     """The tree of a memory resource. Only nodes that changed since their last commit to this store are looked at."""
     top = ram.node(ROOT)
     assert isinstance(top, Dir)
@@ -84,8 +84,8 @@ def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Pr
                 payload = _known(child, store)
                 if payload is None:
                     payload = _file(child, writer, store, done)
-                    if progress is not None and done.files % EVERY == 0:
-                        progress(Step("commit", done.files, done.size))
+                    if done.files % EVERY == 0:
+                        progress("commit", done.files, None)
                 nodes.append(
                     Node(encode_name(name), FILE, child.mode, child.mtime_ns, child.content.size, payload, group)
                 )
@@ -98,8 +98,7 @@ def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Pr
         else:
             fleeting.add(node)
     done.tree = TreeId(trees[top])
-    if progress is not None:
-        progress(Step("commit", done.files, done.size, done.files, done.size))
+    progress("commit", done.files, done.files)
     return done
 
 

@@ -20,11 +20,11 @@ from operator import attrgetter
 from typing import Final
 
 from ramet.backends.disk import TEMP_PREFIX
+from ramet.core.progress import EVERY, Progress, silent
 from ramet.store import trees
 from ramet.store.chunking import WHOLE, chunks
 from ramet.store.ids import TreeId, chunk_id, tree_id
 from ramet.store.packs import PackWriter
-from ramet.store.progress import EVERY, Progress, Step
 from ramet.store.statcache import Folder, Row, StatCache, rows_of, stamp
 from ramet.store.trees import DIR, FILE, LINK, Node, hard_group
 
@@ -44,7 +44,7 @@ def commit_directory(
     cache: StatCache,
     *,
     excluded: Callable[[str], bool] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     now: Callable[[], int] = time.time_ns,
     dirty: set[bytes] | None = None,
 ) -> TreeId:
@@ -62,8 +62,7 @@ def commit_directory(
         walk = _Walk(os.fsencode(root), writer, cache, excluded, progress, now(), None)
         tree = walk.run()
     writer.when_durable(walk.settle)
-    if progress is not None:
-        progress(Step("commit", walk.files, walk.size, walk.files, walk.size))
+    progress("commit", walk.files, walk.files)
     return tree
 
 
@@ -87,7 +86,7 @@ class _Walk:
     writer: PackWriter
     cache: StatCache
     excluded: Callable[[str], bool] | None
-    progress: Progress | None
+    progress: Progress
     began: int
     dirty: set[bytes] | None
     seen: set[bytes] = field(default_factory=set)
@@ -185,8 +184,8 @@ class _Walk:
         before = self.files // EVERY
         self.files += files
         self.size += size
-        if self.progress is not None and self.files // EVERY != before:
-            self.progress(Step("commit", self.files, self.size))
+        if self.files // EVERY != before:
+            self.progress("commit", self.files, None)
 
     def changed(self, here: _Scan, fd: int) -> list[Node]:
         """The entries of a folder except its directories, reading those whose stamps are new."""
