@@ -256,3 +256,30 @@ def test_a_snapshot_of_a_stored_workspace_is_a_snapshot(tmp_path: Path) -> None:
         assert (await again.execute("cat /f")).text == "kept\n"
 
     asyncio.run(act())
+
+
+def test_a_long_history_is_written_once(tmp_path: Path) -> None:
+    """Commits after many commands write the newest ones only; opening brings all of them back."""
+
+    async def act() -> None:
+        store = Store(str(tmp_path))
+        store.create("w")
+        async with store.open("w") as ws:
+            for number in range(600):
+                await ws.execute(f"echo {number}")
+            first = await ws.commit("many")
+            assert len(first.history) == 2
+            await ws.execute("echo more")
+            second = await ws.commit("one")
+            assert second.history == first.history and second.kernel != first.kernel
+        async with store.open("w") as ws:
+            assert [record.number for record in ws.history] == list(range(1, 602))
+            for _ in range(300):
+                await ws.execute("true")
+            third = await ws.commit("again")
+            assert third.history[:2] == first.history and len(third.history) == 3
+        assert store.verify().ok
+        async with store.open("w", readonly=True) as ws:
+            assert len(ws.history) == 901
+
+    asyncio.run(act())

@@ -6,14 +6,13 @@ A file that a revision did not change costs one comparison of ids; its text is r
 from __future__ import annotations
 
 import difflib
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ramet.core.errors import RametError
 from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId
+from ramet.store.kernel import records_of
 from ramet.store.revisions import Revision
 from ramet.store.trees import FILE, Node
 from ramet.store.walking import content, find_node, no_such_path
@@ -156,9 +155,7 @@ def writer_of(repository: Repository, revision: Revision, path: str) -> Writer |
     ops = revision.ops
     if ops is None or revision.kernel is None:
         return None
-    records = [
-        record for record in _records(repository, revision) if ops["first"] <= record.get("number", 0) <= ops["last"]
-    ]
+    records = records_of(repository.packs, revision, ops["first"], ops["last"])
     number = ops.get("writers", {}).get(path)
     if number is not None:
         found = [record for record in records if record["number"] == number]
@@ -169,13 +166,6 @@ def writer_of(repository: Repository, revision: Revision, path: str) -> Writer |
         return None
     record = found[0]
     return Writer(record["number"], str(record["session_id"]), str(record["agent_id"]), str(record["command"]))
-
-
-def _records(repository: Repository, revision: Revision) -> list[Mapping[str, Any]]:
-    assert revision.kernel is not None
-    kernel = json.loads(repository.packs.read(revision.kernel))
-    records = kernel.get("history", {}).get("records", [])
-    return records if isinstance(records, list) else []
 
 
 def _matching(old: list[bytes], new: list[bytes]) -> dict[int, int]:

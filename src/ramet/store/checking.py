@@ -202,8 +202,7 @@ class Reach:
         for mount in revision.mounts:
             for tree in mount.trees:
                 lost |= self._below(tree)
-        if revision.kernel is not None and revision.kernel not in self._good:
-            lost.add(revision.kernel)
+        lost.update(chunk for chunk in revision.chunks if chunk not in self._good)
         return frozenset(lost)
 
     def _below(self, top: TreeId) -> frozenset[bytes]:

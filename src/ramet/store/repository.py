@@ -23,7 +23,7 @@ from ramet.store.checking import Report, verify
 from ramet.store.checkout import Receipt, checkout
 from ramet.store.diff import Difference, compare
 from ramet.store.graph import newest_first
-from ramet.store.ids import ChunkId, RevisionId, TreeId, chunk_id, revision_id
+from ramet.store.ids import RevisionId, TreeId, revision_id
 from ramet.store.lazy import LazyTree
 from ramet.store.logs import Log, ObjectLog
 from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
@@ -399,10 +399,3 @@ class Repository:
         self.packs.refresh()
         self._revisions.clear()
         return done
-
-
-def kernel_chunk(writer: PackWriter, data: bytes) -> ChunkId:
-    """Keep the kernel state of a revision like any other content."""
-    identity = chunk_id(data)
-    writer.add(identity, data)
-    return identity

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ramet.store.ids import RevisionId, TreeId, revision_id
+from ramet.store.ids import ChunkId, RevisionId, TreeId, revision_id
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,10 @@ class Revision:
     parents: tuple[RevisionId, ...]
     lineage: str
     mounts: tuple[MountState, ...]
-    kernel: TreeId | None = None
-    """Sessions, history and jobs, kept like a file of their own."""
+    kernel: ChunkId | None = None
+    """Sessions, jobs and the newest history, kept like a file of their own."""
+    history: tuple[ChunkId, ...] = ()
+    """The older history in segments, oldest first."""
     author: str = ""
     agent: str = ""
     time: float = 0.0
@@ -52,6 +54,11 @@ class Revision:
     diff: Mapping[str, Any] | None = None
     ops: Mapping[str, Any] | None = None
     """Which commands of the history led here: `first` and `last` number, and `writers`: the last one per path."""
+
+    @property
+    def chunks(self) -> tuple[ChunkId, ...]:
+        """Everything of the store that this revision needs beside its trees."""
+        return self.history if self.kernel is None else (self.kernel, *self.history)
 
     @property
     def name(self) -> str:
@@ -79,6 +86,7 @@ class Revision:
             "author": self.author, "agent": self.agent, "time": self.time, "message": self.message,
             "trace_id": self.trace_id, "phase": self.phase, "diff": self.diff,
             **({} if self.ops is None else {"ops": self.ops}),
+            **({} if not self.history else {"history": [segment.hex() for segment in self.history]}),
         }  # fmt: skip
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
@@ -122,7 +130,7 @@ def decode(data: bytes) -> Revision:
         parents=tuple(RevisionId(bytes.fromhex(parent)) for parent in plain["parents"]),
         lineage=plain["lineage"],
         mounts=mounts,
-        kernel=None if plain["kernel"] is None else TreeId(bytes.fromhex(plain["kernel"])),
+        kernel=None if plain["kernel"] is None else ChunkId(bytes.fromhex(plain["kernel"])),
         author=plain["author"],
         agent=plain["agent"],
         time=plain["time"],
@@ -131,4 +139,5 @@ def decode(data: bytes) -> Revision:
         phase=plain["phase"],
         diff=plain["diff"],
         ops=plain.get("ops"),
+        history=tuple(ChunkId(bytes.fromhex(segment)) for segment in plain.get("history", ())),
     )

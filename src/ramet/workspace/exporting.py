@@ -5,7 +5,6 @@ Content streams from the store to the target; only names are held in memory. The
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from ramet.core.paths import decode as decode_name
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.store.gitstream import Exported, branch_name, fast_import
+from ramet.store.kernel import kernel_of
 from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
 from ramet.store.trees import DIR, LINK, Node, split_group
@@ -33,7 +33,7 @@ def export_snapshot(
     repository: Repository, revision: Revision, target: Target, compress: str | None = None, progress: Progress = silent
 ) -> None:
     """The revision as a snapshot: `Workspace.load` and `import` read it."""
-    kernel = {} if revision.kernel is None else json.loads(repository.packs.read(revision.kernel))
+    kernel = kernel_of(repository.packs, revision)
     kernel.pop("mounts", None)
     counted = _Counted(progress)
     state = {

@@ -103,6 +103,11 @@ class History:
     def __iter__(self) -> Iterator[ExecutionRecord]:
         return iter(tuple(self._records))
 
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest command that is remembered."""
+        return self._records[0].number if self._records else self.next_number
+
     def add(self, record: ExecutionRecord) -> None:
         self._records.append(record)
         self.next_number = record.number + 1

@@ -18,7 +18,8 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.building import Builder
 from ramet.store.ids import TreeId
-from ramet.store.repository import Repository, kernel_chunk
+from ramet.store.kernel import write_chunk
+from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
 from ramet.workspace.migrate import is_foreign, migrated
 from ramet.workspace.mounts import parse_prefix
@@ -117,7 +118,7 @@ def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, messa
             if parts.only is not None:
                 new = {mount.prefix: mount for mount in parts.mounts}
                 kept = [replace(m, tree=new.pop(m.prefix).tree) if m.prefix in new else m for m in head.mounts]
-                made = replace(made, mounts=(*kept, *new.values()), kernel=head.kernel)
+                made = replace(made, mounts=(*kept, *new.values()), kernel=head.kernel, history=head.history)
         repository.commit(name, entry, made, "import")
     return made
 
@@ -216,7 +217,7 @@ def _from_snapshot(repository: Repository, source: Target, progress: Progress) -
         kernel.update(mounts=[], cache={"entries": [], "manifest": []})
         _check_kernel(kernel, report)
         encoded = json.dumps(kernel, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
-        chunk = kernel_chunk(writer, encoded)
+        chunk = write_chunk(writer, encoded)
         writer.finish()
         progress("files", count.files, count.files)
     except BaseException:

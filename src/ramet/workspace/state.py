@@ -38,10 +38,11 @@ class RestoreReport:
         self.problems.append(problem)
 
 
-def to_state_dict(ws: Workspace, *, content: bool = True) -> dict[str, Any]:
+def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0) -> dict[str, Any]:
     """Everything that is captured. Blobs are lazy: they are read when the state is written somewhere.
 
-    Without `content` it is the kernel alone: a revision keeps mounts and contents in its own way.
+    Without `content` it is the kernel alone: a revision keeps mounts, contents and the history before `history_from`
+    in its own way.
     """
     left_out: list[str] = []
     mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)] if content else []
@@ -58,7 +59,7 @@ def to_state_dict(ws: Workspace, *, content: bool = True) -> dict[str, Any]:
         "max_drain_bytes": ws.settings.max_drain_bytes,
         "dirty_inodes": [],
         "cache": {"entries": _cache_state(ws) if content else []},
-        "history": {"records": [record.as_dict() for record in ws.history]},
+        "history": {"records": [record.as_dict() for record in ws.history if record.number >= history_from]},
         "jobs": finished_jobs(ws),
         "left_out": left_out,
     }

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -28,11 +27,13 @@ from ramet.store.checking import Report
 from ramet.store.commit import Committed, commit_ram
 from ramet.store.diff import Difference, summary
 from ramet.store.directory import commit_directory
+from ramet.store.ids import ChunkId
+from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
 from ramet.store.objects import Objects
 from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
 from ramet.store.repair import Repaired
-from ramet.store.repository import Repository, kernel_chunk
+from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
 from ramet.store.statcache import StatCache
 from ramet.store.watch import Watcher
@@ -151,21 +152,24 @@ class Opening:
         self._ws: StoredWorkspace | None = None
 
     async def __aenter__(self) -> StoredWorkspace:
+        repository, name = self._repository, self._name
         lease = None
         if not self._readonly:
-            self._repository.prove()
+            await asyncio.to_thread(repository.prove)
             lease = await self._acquire()
-        base = (
-            self._repository.find(self._name, self._revision) if self._revision else self._repository.head(self._name)
-        )
         try:
-            self._ws = StoredWorkspace.hydrated(self._repository, self._name, base, lease, **self._options)
+            self._ws = await asyncio.to_thread(self._hydrate, lease)
         except BaseException:
             if lease is not None:
-                self._repository.refs.release(self._name, lease)
+                await asyncio.to_thread(repository.refs.release, name, lease)
             raise
         self._ws.keep_going()
         return self._ws
+
+    def _hydrate(self, lease: Entry | None) -> StoredWorkspace:
+        repository, name = self._repository, self._name
+        base = repository.find(name, self._revision) if self._revision else repository.head(name)
+        return StoredWorkspace.hydrated(repository, name, base, lease, **self._options)
 
     async def _acquire(self) -> Entry:
         loop = asyncio.get_running_loop()
@@ -173,7 +177,7 @@ class Opening:
         holder = holder_name()
         while True:
             try:
-                return self._repository.refs.acquire(self._name, holder)
+                return await asyncio.to_thread(self._repository.refs.acquire, self._name, holder)
             except RametError as error:
                 if error.code != "workspace_busy" or loop.time() >= deadline:
                     raise
@@ -225,7 +229,7 @@ class StoredWorkspace(Workspace):
             )  # fmt: skip
         ws = cls(forms, secrets=secrets, settings=settings)
         ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
-        ws._stats, ws._watchers = {}, {}
+        ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
         ws._tasks = []
         ws._commits, ws._pins = policy or CommitPolicy(), pins or {}
         ws._kernel_of(base)
@@ -235,6 +239,7 @@ class StoredWorkspace(Workspace):
 
     _stats: dict[str, StatCache]
     _watchers: dict[str, Watcher]
+    _segments: Segments
     _tasks: list[asyncio.Task[None]]
     _commits: CommitPolicy
     _pins: Mapping[str, str]
@@ -248,7 +253,8 @@ class StoredWorkspace(Workspace):
     def _kernel_of(self, base: Revision | None) -> None:
         if base is None or base.kernel is None:
             return
-        manifest = json.loads(self.repository.packs.read(base.kernel))
+        manifest = kernel_of(self.repository.packs, base)
+        self._segments.adopt(base, manifest["history"]["records"])
         report = RestoreReport()
         apply_state_dict(self, Opened(manifest, TarIndex(io.BytesIO()), {}), report)
         self.restored = report
@@ -271,9 +277,19 @@ class StoredWorkspace(Workspace):
         return execution.followed_by(commit)
 
     async def commit(
-        self, message: str = "", *, author: str = "", agent: str = "", trace_id: str = "", diff: bool = True
+        self,
+        message: str = "",
+        *,
+        author: str = "",
+        agent: str = "",
+        trace_id: str = "",
+        diff: bool = True,
+        progress: Progress = silent,
     ) -> Revision:
-        """Everything into one revision. Unchanged content and sessions commit to the revision that is there."""
+        """Everything into one revision. Unchanged content and sessions commit to the revision that is there.
+
+        `progress` is told of the files that were looked at; it is called from another thread.
+        """
         self._raise_failure()
         async with self._committing:
             if self.lease is None:
@@ -283,6 +299,7 @@ class StoredWorkspace(Workspace):
             self._commands = 0
             await self.sync()
             kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
+            segments, oldest = self._new_segments()
             forks = {
                 str(m.prefix): m.resource.fork()
                 for m in self.mounts(scratch=True)
@@ -293,65 +310,92 @@ class StoredWorkspace(Workspace):
                 for m in self.mounts(scratch=True)
                 if self._pins.get(str(m.prefix)) == "versions"
             }
-            states, chunk, settled = await asyncio.to_thread(self._write, forks, pinned, kernel)
+            written = await asyncio.to_thread(self._write, forks, pinned, kernel, segments, oldest, progress)
             base = self.base
-            if base is not None and base.mounts == tuple(states) and base.kernel == chunk:
+            if base is not None and (base.mounts, base.kernel, base.history) == written[:3]:
                 return base
+            states, chunk, history, settled = written
             revision = Revision(
                 workspace=self.name, seq=1 if base is None else base.seq + 1,
                 parents=() if base is None else (base.id,),
                 lineage="root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}",
-                mounts=tuple(states), kernel=chunk, author=author, agent=agent or _agent_of(records),
+                mounts=states, kernel=chunk, history=history, author=author, agent=agent or _agent_of(records),
                 time=self.settings.clock(), message=message, trace_id=trace_id,
             )  # fmt: skip
-            changes = self.repository.diff(base, revision) if diff or records else []
-            revision = replace(
-                revision,
-                diff=summary(changes) if diff else None,
-                ops=operations_of(records, self.history.since(records[0].started_at) if records else [], changes),
-            )
-            self.lease = self.repository.commit(self.name, self.lease, revision)
+            operations = self.history.since(records[0].started_at) if records else []
+            lease = self.lease
+
+            def publish() -> tuple[Revision, Entry]:
+                changes = self.repository.diff(base, revision) if diff or records else []
+                found = summary(changes) if diff else None
+                final = replace(revision, diff=found, ops=operations_of(records, operations, changes))
+                return final, self.repository.commit(self.name, lease, final)
+
+            made, self.lease = await asyncio.to_thread(publish)
             for tree in settled:
                 tree.settle()
-            self.base, self._position = revision, position
-            return revision
+            self.base, self._position = made, position
+            return made
 
     def _new_records(self) -> list[ExecutionRecord]:
         return [record for record in self.history if record.number >= self._position]
 
+    def _new_segments(self) -> tuple[dict[int, list[dict[str, Any]]], int]:
+        """Records that fill segments which no revision has, by segment; and the number of the oldest record."""
+        oldest = self.history.oldest
+        new: dict[int, list[dict[str, Any]]] = {n: [] for n in self._segments.missing(oldest, self.history.next_number)}
+        if new:
+            for record in self.history:
+                if record.number // SEGMENT in new:
+                    new[record.number // SEGMENT].append(record.as_dict())
+        return new, oldest
+
     def _kernel_state(self) -> bytes:
-        state = to_state_dict(self, content=False)
+        tail = self._segments.tail(self.history.next_number)
+        state = to_state_dict(self, content=False, history_from=tail)
         state["cache"]["manifest"] = [
             {"path": str(path), "fingerprint": entry.fingerprint, "bytes": len(entry.data)}
             for path, entry in sorted(self.cached_files.entries.items())
         ]
-        return json.dumps(state, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+        return encoded(state)
 
     def _write(
-        self, forks: Mapping[str, RAMResource], pinned: Mapping[str, Pins], kernel: bytes
-    ) -> tuple[list[MountState], Any, list[Committed]]:
+        self,
+        forks: Mapping[str, RAMResource],
+        pinned: Mapping[str, Pins],
+        kernel: bytes,
+        segments: Mapping[int, list[dict[str, Any]]],
+        oldest: int,
+        progress: Progress,
+    ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed]]:
         """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
         writer: PackWriter = self.repository.writer()
         settled: list[Committed] = []
         states: list[MountState] = []
         try:
             for mount in self.mounts(scratch=True):
-                state = self._mount_state(mount, forks, writer, settled)
+                state = self._mount_state(mount, forks, writer, settled, progress)
                 pins = pinned.get(state.prefix)
                 states.append(state if pins is None else replace(state, pin=pins.write(writer)))
-            chunk = kernel_chunk(writer, kernel)
+            chunk = write_chunk(writer, kernel)
+            history = self._segments.write(writer, segments, oldest)
             writer.finish()
         except BaseException:
             writer.abandon()
             raise
-        return states, chunk, settled
+        return tuple(states), chunk, history, settled
 
     def _mount_state(
-        self, mount: Mount, forks: Mapping[str, RAMResource], writer: PackWriter, settled: list[Committed]
+        self,
+        mount: Mount,
+        forks: Mapping[str, RAMResource],
+        writer: PackWriter,
+        settled: list[Committed],
+        progress: Progress,
     ) -> MountState:
         prefix, resource = str(mount.prefix), mount.resource
         if prefix in forks:
-            done = commit_ram(forks[prefix], writer, self.repository)
+            done = commit_ram(forks[prefix], writer, self.repository, progress)
             settled.append(done)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if isinstance(resource, DiskResource):
@@ -360,7 +404,7 @@ class StoredWorkspace(Workspace):
                 self._stats[prefix] = StatCache.kept(packs.local, resource.root, packs.packs())
             stats, watcher = self._stats[prefix], self._watchers.get(prefix)
             dirty = watcher.take(stats) if watcher is not None else None
-            tree = commit_directory(resource.root, writer, stats, dirty=dirty)
+            tree = commit_directory(resource.root, writer, stats, dirty=dirty, progress=progress)
             return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)
         plain = save_resource(resource, lambda _: None)
         return MountState(
@@ -393,7 +437,8 @@ class StoredWorkspace(Workspace):
         while True:
             await sleep(TTL / 3)
             if self.lease is not None:
-                self.lease = self.repository.refs.renew(self.name, self.lease)
+                async with self._committing:  # a commit moves the lease, too
+                    self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
 
     async def _ticking(self, sleep: Callable[[float], Any]) -> None:
         while True:
@@ -422,7 +467,7 @@ class StoredWorkspace(Workspace):
             for watcher in self._watchers.values():
                 await asyncio.to_thread(watcher.close)
             if self.lease is not None:
-                self.repository.refs.release(self.name, self.lease)
+                await asyncio.to_thread(self.repository.refs.release, self.name, self.lease)
                 self.lease = None
             await self.close()
 
