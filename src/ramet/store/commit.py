@@ -23,6 +23,9 @@ class Memo(NamedTuple):
 
     store: object
     payload: bytes
+    name: str = ""
+    node: Node | None = None
+    """The entry that a file of this name is in its directory's tree."""
 
 
 @dataclass
@@ -68,6 +71,11 @@ def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Pr
         nodes: list[Node] = []
         keep = True
         for name, entry in node.entries.items():
+            if type(entry) is File:
+                memo = entry.memo
+                if type(memo) is Memo and memo.name == name and memo.store is store and memo.node is not None:
+                    nodes.append(memo.node)
+                    continue
             if isinstance(entry, Dir):
                 nodes.append(Node(encode_name(name), DIR, entry.mode, entry.mtime_ns, 0, trees[entry]))
                 keep = keep and entry not in fleeting
@@ -86,9 +94,10 @@ def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Pr
                     payload = _file(child, writer, store, done)
                     if done.files % EVERY == 0:
                         progress("commit", done.files, None)
-                nodes.append(
-                    Node(encode_name(name), FILE, child.mode, child.mtime_ns, child.content.size, payload, group)
-                )
+                made = Node(encode_name(name), FILE, child.mode, child.mtime_ns, child.content.size, payload, group)
+                nodes.append(made)
+                if child is entry:
+                    done.memos.append((child, Memo(store, payload, name, made)))
         encoded = encode(nodes)
         identity = tree_id(encoded)
         writer.add_tree(identity, encoded)
@@ -140,5 +149,4 @@ def _file(node: File, writer: PackWriter, store: object, done: Committed) -> byt
             writer.add(identity, chunk)
             ids.append(identity)
         payload = b"".join(ids)
-    done.memos.append((node, Memo(store, payload)))
     return payload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,13 +35,9 @@ def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bo
 def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str) -> Iterator[Difference]:
     if before == after:
         return
-    old = {node.name: node for node in trees.decode(read(before))} if before is not None else {}
-    new = {node.name: node for node in trees.decode(read(after))} if after is not None else {}
-    # Most entries are the same: those are told apart without a step of Python for each.
-    differing = [name for name, node in new.items() if old.get(name) != node]
-    differing += [name for name in old if name not in new]
-    for name in sorted(differing):
-        was, now = old.get(name), new.get(name)
+    earlier = trees.decode(read(before)) if before is not None else []
+    later = trees.decode(read(after)) if after is not None else []
+    for name, was, now in _differing(earlier, later):
         path = f"{where}/{decode_name(name)}"
         if was is not None and now is not None and was.kind == now.kind == DIR:
             if was.mode != now.mode:
@@ -60,6 +56,16 @@ def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str
             yield Difference(path, "added", None, now)
             if now.kind == DIR:
                 yield from _compare(read, None, now.tree, path)
+
+
+def _differing(earlier: list[Node], later: list[Node]) -> Iterable[tuple[bytes, Node | None, Node | None]]:
+    """Entries that are not the same, by name. Mostly the names are, and then two sorted lists need no dictionary."""
+    pairs = [(a, b) for a, b in zip(earlier, later, strict=False) if a != b]
+    if len(earlier) == len(later) and all(a.name == b.name for a, b in pairs):
+        return [(a.name, a, b) for a, b in pairs]
+    old, new = {node.name: node for node in earlier}, {node.name: node for node in later}
+    names = [name for name, node in new.items() if old.get(name) != node] + [name for name in old if name not in new]
+    return [(name, old.get(name), new.get(name)) for name in sorted(names)]
 
 
 def _paired(found: list[Difference]) -> list[Difference]:
