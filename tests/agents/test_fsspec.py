@@ -88,10 +88,8 @@ def test_a_revision_is_read_by_its_url(stored: dict[str, Any]) -> None:
 
 
 def test_paths_of_universal_pathlib(stored: dict[str, Any]) -> None:
-    pytest.importorskip("upath")
-    from upath import UPath
-
-    top: Any = UPath("ramet://proj@1/data", **stored)  # type: ignore[no-untyped-call]
+    kind: Any = pytest.importorskip("upath").UPath
+    top = kind("ramet://proj@1/data", **stored)
     assert sorted(path.name for path in top.iterdir()) == ["big", "t.csv"]
     assert (top / "t.csv").read_text().startswith("a,b") and not (top / "none").exists()
 
