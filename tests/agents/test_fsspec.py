@@ -96,7 +96,10 @@ def test_paths_of_universal_pathlib(stored: dict[str, Any]) -> None:
 
 def test_a_revision_cannot_be_changed(stored: dict[str, Any]) -> None:
     fs = fsspec.filesystem("ramet", name="proj", **stored)
-    for act in (lambda: fs.pipe_file("/x", b""), lambda: fs.rm("/data/t.csv"), lambda: fs.open("/x", "wb")):
+    acts: list[Callable[[], object]] = [
+        lambda: fs.pipe_file("/x", b""), lambda: fs.rm("/data/t.csv"), lambda: fs.open("/x", "wb"),
+    ]  # fmt: skip
+    for act in acts:
         with pytest.raises(OSError, match="Read-only"):
             act()
 
