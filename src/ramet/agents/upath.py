@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fsspec.registry import get_filesystem_class
 from upath import UPath
+
+# universal-pathlib learns how our URLs are cut from the class itself, once fsspec has loaded it.
+get_filesystem_class("ramet")
 
 
 class RametPath(UPath):  # type: ignore[misc]
