@@ -11,10 +11,17 @@ except ImportError as error:
 
 from ramet.agents.openai_agents.client import RametSandboxClient, RametSandboxClientOptions
 from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
+from ramet.agents.openai_agents.snapshots import RametSnapshot, RametSnapshotSpec
+from ramet.agents.openai_agents.tools import Edit, EditTool, Mounts
 
 __all__ = [
+    "Edit",
+    "EditTool",
+    "Mounts",
     "RametSandboxClient",
     "RametSandboxClientOptions",
     "RametSandboxSession",
     "RametSandboxSessionState",
+    "RametSnapshot",
+    "RametSnapshotSpec",
 ]

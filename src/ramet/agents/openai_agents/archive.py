@@ -20,6 +20,7 @@ from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat, default_mode
 from ramet.vfs.table import VFS
+from ramet.workspace.tar import TarWriter
 
 BAD_ARCHIVE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
 """What a damaged stream raises, by compression."""
@@ -47,31 +48,34 @@ async def pack(fs: VFS, root: Path, skip: Iterable[str]) -> tuple[io.BytesIO, li
     """The tree at `root` as a tar, and the links that were left out because they lead outside."""
     out, left_out = io.BytesIO(), []
     skipped = set(skip)
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        tar.addfile(_header(".", await fs.stat(root)))
-        pending = [(root / name, stat) for name, stat in reversed(await ops.scan_sorted(fs, root))]
-        while pending:
-            path, stat = pending.pop()
-            name = path.below(root)[1:]
-            if name in skipped:
+    tar = TarWriter(out)
+    tar.directory(".", mode=_mode(top := await fs.stat(root)), mtime_ns=top.mtime_ns or 0)
+    pending = [(root / name, stat) for name, stat in reversed(await ops.scan_sorted(fs, root))]
+    while pending:
+        path, stat = pending.pop()
+        name = path.below(root)[1:]
+        if name in skipped:
+            continue
+        shown, mtime_ns = "./" + name, stat.mtime_ns or 0
+        if stat.kind is Kind.DIR:
+            tar.directory(shown, mode=_mode(stat), mtime_ns=mtime_ns)
+            pending.extend((path / below, found) for below, found in reversed(await ops.scan_sorted(fs, path)))
+        elif stat.kind is Kind.FILE:
+            data = await ops.read_bytes(fs, path)
+            tar.file(shown, len(data), iter((data,)), mode=_mode(stat), mtime_ns=mtime_ns)
+        elif stat.kind is Kind.LINK:
+            target = portable_target(stat.target or "", name, root)
+            if target is None:
+                left_out.append(name)
                 continue
-            member = _header(name, stat)
-            if stat.kind is Kind.DIR:
-                tar.addfile(member)
-                pending.extend((path / below, found) for below, found in reversed(await ops.scan_sorted(fs, path)))
-            elif stat.kind is Kind.FILE:
-                data = await ops.read_bytes(fs, path)
-                member.size = len(data)
-                tar.addfile(member, io.BytesIO(data))
-            elif stat.kind is Kind.LINK:
-                target = portable_target(stat.target or "", name, root)
-                if target is None:
-                    left_out.append(name)
-                    continue
-                member.linkname = target
-                tar.addfile(member)
+            tar.link(shown, target, mtime_ns=mtime_ns)
+    tar.close()
     out.seek(0)
     return out, left_out
+
+
+def _mode(stat: Stat) -> int:
+    return default_mode(stat.kind) if stat.mode is None else stat.mode
 
 
 def portable_target(target: str, name: str, root: Path) -> str | None:
@@ -87,17 +91,6 @@ def portable_target(target: str, name: str, root: Path) -> str | None:
         target = "/".join([*[".."] * depth, *([rest] if rest else [])]) or "."
     reached = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
     return None if reached == ".." or reached.startswith("../") else target
-
-
-_TYPES = {Kind.DIR: tarfile.DIRTYPE, Kind.FILE: tarfile.REGTYPE, Kind.LINK: tarfile.SYMTYPE}
-
-
-def _header(name: str, stat: Stat) -> tarfile.TarInfo:
-    member = tarfile.TarInfo(name)
-    member.type = _TYPES.get(stat.kind, tarfile.REGTYPE)
-    member.mode = default_mode(stat.kind) if stat.mode is None else stat.mode
-    member.mtime = (stat.mtime_ns or 0) // 1_000_000_000
-    return member
 
 
 # ------------------------------------------------------------------------------------------------- reading

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Literal
 
 from agents.sandbox.manifest import Manifest
@@ -14,6 +15,7 @@ from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 
 from ramet.agents.openai_agents.live import LIVE, drop_live, open_live
 from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
+from ramet.workspace.mounts import MountForm
 
 
 class RametSandboxClientOptions(BaseSandboxClientOptions):
@@ -21,9 +23,17 @@ class RametSandboxClientOptions(BaseSandboxClientOptions):
 
     type: Literal["ramet"] = "ramet"
     exposed_ports: tuple[int, ...] = ()
+    checkpoint_store: str | None = None
+    """A store: `persist_workspace` leaves a revision there and gives a pointer to it instead of an archive."""
 
-    def __init__(self, exposed_ports: tuple[int, ...] = (), *, type: Literal["ramet"] = "ramet") -> None:
-        super().__init__(type=type, exposed_ports=exposed_ports)
+    def __init__(
+        self,
+        exposed_ports: tuple[int, ...] = (),
+        checkpoint_store: str | None = None,
+        *,
+        type: Literal["ramet"] = "ramet",
+    ) -> None:
+        super().__init__(type=type, exposed_ports=exposed_ports, checkpoint_store=checkpoint_store)
 
 
 class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
@@ -40,10 +50,16 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
     supports_default_options = True
 
     def __init__(
-        self, *, instrumentation: Instrumentation | None = None, dependencies: Dependencies | None = None
+        self,
+        *,
+        instrumentation: Instrumentation | None = None,
+        dependencies: Dependencies | None = None,
+        mounts: Mapping[str, MountForm] | None = None,
     ) -> None:
+        """`mounts` are in every session of this client: absolute path to resource, or to (resource, mode)."""
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
+        self._mounts = dict(mounts or {})
 
     async def create(
         self,
@@ -62,6 +78,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
             manifest=manifest,
             snapshot=resolve_snapshot(snapshot, str(session_id)),
             exposed_ports=() if options is None else options.exposed_ports,
+            checkpoint_store=None if options is None else options.checkpoint_store,
         )
         return self._opened(state)
 
@@ -88,6 +105,6 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
     def _opened(self, state: RametSandboxSessionState) -> SandboxSession:
         preserved = state.session_id in LIVE
         inner = RametSandboxSession.from_state(state)
-        inner._live = open_live(state.session_id, state.manifest)
+        inner._live = open_live(state.session_id, state.manifest, self._mounts)
         inner._set_start_state_preserved(preserved)
         return self._wrap_session(inner, instrumentation=self._instrumentation)

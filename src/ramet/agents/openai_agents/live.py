@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from ramet.agents.openai_agents.mounts import native_resource
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
 from ramet.core.paths import ROOT, Path, encode, parse
@@ -15,6 +17,9 @@ from ramet.workspace.workspace import Workspace
 
 MAX_PACKED = 64 << 20
 """Bytes of an archive that is worth keeping in memory."""
+
+LINES = 5
+"""Commands that the message of a revision names."""
 
 
 @dataclass
@@ -26,18 +31,36 @@ class Live:
     workspace: Workspace
     busy: set[int] = field(default_factory=set)
     """Numbers of the shell sessions that run now."""
+    told: int = 0
+    """The number of the first command that no revision speaks of."""
     packed: tuple[tuple[bytes, ...], bytes] | None = None
     """The last archive and what it was made of: a workspace that has not changed is not packed again."""
 
     def packed_key(self, skip: list[str]) -> tuple[bytes, ...] | None:
         """What an archive of the tree depends on, apart from times; None when other mounts lie below the root."""
-        if any(prefix != self.root and prefix.under(self.root) for prefix in self.workspace.fs.mounts):
-            return None
+        skipped = [self.root / name for name in skip]
+        for prefix in self.workspace.fs.mounts:
+            if prefix != self.root and prefix.under(self.root) and not any(prefix.under(path) for path in skipped):
+                return None
         return (self.files.digest(ROOT), *map(encode, sorted(skip)))
 
     def keep_packed(self, key: tuple[bytes, ...] | None, archive: bytes) -> None:
         if key is not None and len(archive) <= MAX_PACKED:
             self.packed = (key, archive)
+
+    def mount(self, where: Path, entry: Any) -> None:
+        """Mount what an entry of the manifest describes; one that is mounted already stays."""
+        if where not in self.workspace.fs.mounts:
+            mode = MountMode.READ if entry.read_only else MountMode.WRITE
+            self.workspace.mount(str(where), native_resource(entry), mode)
+
+    def said(self) -> str:
+        """The commands since this was last asked, shortened: what a revision is told to be the result of."""
+        new = [record for record in self.workspace.history if record.number >= self.told]
+        self.told = self.workspace.history.next_number
+        lines = [self.workspace.secrets.scrub_text(record.command.strip().partition("\n")[0][:72]) for record in new]
+        shown = "; ".join(lines[-LINES:])
+        return f"... {shown}" if len(lines) > LINES else shown
 
     def take_number(self) -> int:
         """The lowest number that no running command has, so that names do not grow without end."""
@@ -51,12 +74,12 @@ class Live:
 LIVE: dict[uuid.UUID, Live] = {}
 
 
-def open_live(session_id: uuid.UUID, manifest: Any) -> Live:
+def open_live(session_id: uuid.UUID, manifest: Any, more: Mapping[str, MountForm] | None = None) -> Live:
     """The live workspace of this session, made now when there is none."""
     found = LIVE.get(session_id)
     if found is None:
         root, files = parse(manifest.root), RAMResource()
-        mounts: dict[str, MountForm] = {str(root): files}
+        mounts: dict[str, MountForm] = {**(more or {}), str(root): files}
         for grant in manifest.extra_path_grants:
             host = getattr(grant, "host_path", None)
             if host is not None:

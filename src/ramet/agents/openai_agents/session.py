@@ -6,16 +6,19 @@ import errno
 import hashlib
 import io
 import logging
+from collections.abc import Sequence
 from pathlib import Path as HostPath
 from pathlib import PurePosixPath
 from stat import S_IFDIR
 from typing import Literal, NoReturn, TypeAlias
 
+from agents.sandbox.entries import BaseEntry, GitRepo, InContainerMountStrategy, Mount
 from agents.sandbox.errors import (
     ExecNonZeroError,
     ExecTimeoutError,
     ExecTransportError,
     InvalidManifestPathError,
+    SnapshotPersistError,
     WorkspaceArchiveReadError,
     WorkspaceArchiveWriteError,
     WorkspaceReadNotFoundError,
@@ -23,9 +26,10 @@ from agents.sandbox.errors import (
     WorkspaceStopError,
 )
 from agents.sandbox.files import EntryKind, FileEntry
-from agents.sandbox.materialization import MaterializationResult
+from agents.sandbox.materialization import MaterializationResult, MaterializedFile
 from agents.sandbox.session import SandboxSessionState
 from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
+from agents.sandbox.session.manifest_application import ManifestApplier
 from agents.sandbox.session.pty_types import (
     PtyExecUpdate,
     clamp_pty_yield_time_ms,
@@ -36,11 +40,14 @@ from agents.sandbox.types import ExecResult, Permissions, User
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError
 
 from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Member, pack, place, unpack
+from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, adopt, commit, repository_at, without
 from ramet.agents.openai_agents.confine import real_path
+from ramet.agents.openai_agents.gitrepo import fetch_repository
 from ramet.agents.openai_agents.live import LIVE, Live, open_live
+from ramet.agents.openai_agents.snapshots import RametSnapshot
 from ramet.agents.openai_agents.terminals import Terminals
 from ramet.core import ops
-from ramet.core.errors import fail, reason
+from ramet.core.errors import RametError, fail, reason
 from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Kind, Stat, default_mode
@@ -59,6 +66,8 @@ logger = logging.getLogger(__name__)
 
 class RametSandboxSessionState(SandboxSessionState):
     type: Literal["ramet"] = "ramet"
+    checkpoint_store: str | None = None
+    """The store in which `persist_workspace` leaves a revision, to give a pointer to it instead of an archive."""
 
 
 class RametSandboxSession(BaseSandboxSession):
@@ -122,7 +131,36 @@ class RametSandboxSession(BaseSandboxSession):
         self, *, only_ephemeral: bool = False, provision_accounts: bool = True
     ) -> MaterializationResult:
         self._refuse_accounts()
-        return await super()._apply_manifest(only_ephemeral=only_ephemeral, provision_accounts=provision_accounts)
+        return await self._applier().apply_manifest(
+            self.state.manifest,
+            only_ephemeral=only_ephemeral,
+            provision_accounts=False,
+            base_dir=self._manifest_base_dir(),
+        )
+
+    async def _apply_entry_batch(
+        self, entries: Sequence[tuple[HostPath, BaseEntry]], *, base_dir: HostPath
+    ) -> list[MaterializedFile]:
+        return list(await self._applier()._apply_entry_batch(entries, base_dir=base_dir))
+
+    def _applier(self) -> ManifestApplier:
+        return ManifestApplier(
+            mkdir=lambda path: self.mkdir(path, parents=True),
+            exec_checked_nonzero=self._exec_checked_nonzero,
+            apply_entry=self._apply_entry,
+            max_entry_concurrency=self._max_manifest_entry_concurrency,
+        )
+
+    async def _apply_entry(self, entry: BaseEntry, dest: HostPath, base_dir: HostPath) -> list[MaterializedFile]:
+        """What other backends do with programs inside the sandbox is done from here; the rest is the SDK's."""
+        if isinstance(entry, Mount) and isinstance(entry.mount_strategy, InContainerMountStrategy):
+            self._here().mount(parse(str(entry._resolve_mount_path(self, dest))), entry)
+            return []
+        if isinstance(entry, GitRepo):
+            await fetch_repository(self._fs, entry, await self._reach(dest, for_write=True))
+            await entry._apply_metadata(self, dest)
+            return []
+        return list(await entry.apply(self, dest, base_dir))
 
     async def provision_manifest_accounts(self) -> None:
         self._refuse_accounts()
@@ -394,8 +432,10 @@ class RametSandboxSession(BaseSandboxSession):
     # ----------------------------------------------------------------------------- snapshots of the workspace
 
     async def persist_workspace(self) -> io.IOBase:
+        if self.state.checkpoint_store is not None:
+            return io.BytesIO((await self._checkpoint(self.state.checkpoint_store, self._own_name())).encode())
         live = self._here()
-        skip = [path.as_posix() for path in self._persist_workspace_skip_relpaths()]
+        skip = self._skipped()
         await live.workspace.sync()
         key = live.packed_key(skip)
         if key is not None and live.packed is not None and live.packed[0] == key:
@@ -410,21 +450,74 @@ class RametSandboxSession(BaseSandboxSession):
         return archive
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
-        await self._place(self._members(data))
+        raw: bytes = data.read()  # type: ignore[attr-defined]
+        if raw.startswith(MAGIC):
+            await self._take_up(raw)
+        else:
+            await self._place(self._members(raw))
+
+    async def _persist_snapshot(self) -> None:
+        snapshot = self.state.snapshot
+        if not isinstance(snapshot, RametSnapshot):
+            await super()._persist_snapshot()
+            return
+        record = await self._compute_and_cache_snapshot_fingerprint()
+        try:
+            await self._checkpoint(snapshot.store, snapshot.workspace)
+        except (OSError, RametError) as error:
+            raise SnapshotPersistError(snapshot_id=snapshot.id, path=HostPath(snapshot.store), cause=error) from error
+        self.state.snapshot_fingerprint = record["fingerprint"]
+        self.state.snapshot_fingerprint_version = record["version"]
 
     async def _restore_snapshot_into_workspace_on_resume(self) -> None:
-        archive = await self.state.snapshot.restore(dependencies=self.dependencies)
+        snapshot = self.state.snapshot
+        if isinstance(snapshot, RametSnapshot):
+            await self._take_up(Pointer(snapshot.store, snapshot.workspace, "head").encode())
+            return
+        archive = await snapshot.restore(dependencies=self.dependencies)
         try:
-            members = self._members(archive)  # a bad archive must not cost the files that are here
+            raw: bytes = archive.read()
         finally:
             archive.close()
+        if raw.startswith(MAGIC):
+            await self._take_up(raw)
+            return
+        members = self._members(raw)  # a bad archive must not cost the files that are here
         await self._clear_workspace_root_on_resume()
         await self._place(members)
 
-    def _members(self, data: io.IOBase) -> list[Member]:
+    async def checkpoint(self, store: str, workspace: str | None = None) -> Pointer:
+        """The workspace as it is now as a revision of a store, at the cost of what has changed."""
+        return await self._checkpoint(store, workspace or self._own_name())
+
+    async def _checkpoint(self, store: str, workspace: str) -> Pointer:
+        live = self._here()
+        await live.workspace.sync()
+        made = Made(live.said(), str(live.root))
+        revision = await commit(store, workspace, live.files, self._skipped(), made)
+        return Pointer(store, workspace, revision.id.hex())
+
+    async def _take_up(self, raw: bytes) -> None:
+        """A revision in place of what is in the workspace; mounts stay."""
+        live = self._here()
+        root = HostPath(live.root)
+        try:
+            pointer = Pointer.decode(raw)
+            repository = repository_at(pointer.store)
+            await adopt(live.files, repository, repository.find(pointer.workspace, pointer.revision))
+        except (OSError, ValueError, RametError) as error:
+            raise WorkspaceArchiveWriteError(path=root, context={"reason": "revision"}, cause=error) from error
+
+    def _own_name(self) -> str:
+        return f"sandbox-{self.state.session_id}"
+
+    def _skipped(self) -> list[str]:
+        return sorted(path.as_posix() for path in self._persist_workspace_skip_relpaths())
+
+    def _members(self, raw: bytes) -> list[Member]:
         root = HostPath(self._here().root)
         try:
-            return unpack(data.read())  # type: ignore[attr-defined]
+            return unpack(raw)
         except UnsafeTarMemberError as error:
             raise _unsafe(root, error) from error
         except BAD_ARCHIVE as error:
@@ -444,7 +537,7 @@ class RametSandboxSession(BaseSandboxSession):
 
     async def _compute_and_cache_snapshot_fingerprint(self, *, version: str | None = None) -> dict[str, str]:
         """The content id of the tree, which costs what has changed, bound to the manifest it was made with."""
-        tree = self._here().files.digest(ROOT).hex()
+        tree = (await without(self._here().files, self._skipped())).digest(ROOT).hex()
         text = f"{tree} {self._resume_manifest_digest()}"
         return {"fingerprint": hashlib.sha256(text.encode()).hexdigest(), "version": FINGERPRINT_VERSION}
 

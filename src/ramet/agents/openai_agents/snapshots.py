@@ -1,0 +1,140 @@
+"""`RametSnapshot`: the workspace of any backend of the SDK as revisions of a store, to log, compare and fork."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+from pathlib import Path as HostPath
+from typing import Literal
+
+from agents.sandbox.errors import SnapshotNotRestorableError, SnapshotPersistError, SnapshotRestoreError
+from agents.sandbox.session.dependencies import Dependencies
+from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec
+
+from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, export, record, repository_at, tree_of
+from ramet.core.errors import RametError
+from ramet.store.diff import Difference
+from ramet.store.revisions import Revision
+from ramet.workspace.importing import import_archive
+
+logger = logging.getLogger(__name__)
+
+
+class RametSnapshot(SnapshotBase):
+    """The newest revision of one workspace of a store. Every `stop` of a session adds a revision to it.
+
+        snapshot = RametSnapshotSpec(store="~/.ramet", workspace="report")
+        session = await UnixLocalSandboxClient().create(snapshot=snapshot)   # or any other backend
+        ...
+        session.state.snapshot.log(); session.state.snapshot.diff(); session.state.snapshot.fork("other-way")
+
+    The store is any address that `ramet.Store` takes; credentials for it come from the environment, never from here.
+    """
+
+    type: Literal["ramet"] = "ramet"
+    store: str
+    workspace: str
+
+    async def persist(self, data: io.IOBase, *, dependencies: Dependencies | None = None) -> None:
+        try:
+            await asyncio.to_thread(self._persist, data)
+        except (OSError, ValueError, RametError) as error:
+            raise SnapshotPersistError(snapshot_id=self.id, path=self._where(), cause=error) from error
+
+    async def restore(self, *, dependencies: Dependencies | None = None) -> io.IOBase:
+        """The tar that every backend accepts; a session of ours takes the revision itself instead."""
+        if not await self.restorable():
+            raise SnapshotNotRestorableError(snapshot_id=self.id, path=self._where())
+        try:
+            return await asyncio.to_thread(self._restore)
+        except (OSError, ValueError, RametError) as error:
+            raise SnapshotRestoreError(snapshot_id=self.id, path=self._where(), cause=error) from error
+
+    async def restorable(self, *, dependencies: Dependencies | None = None) -> bool:
+        return await asyncio.to_thread(self._head) is not None
+
+    # ------------------------------------------------------------------------------------- over the revisions
+
+    def log(self) -> list[Revision]:
+        """The revisions of this workspace, newest first."""
+        return repository_at(self.store).log(self.workspace)
+
+    def diff(self, revision: str | None = None, against: str | None = None) -> list[Difference]:
+        """What a revision (the newest) changed: against the one before it, or against any other (`OTHER@REV`)."""
+        repository = repository_at(self.store)
+        found = repository.find(self.workspace, revision)
+        if against is not None:
+            name, _, spec = against.rpartition("@")
+            before: Revision | None = repository.find(name or self.workspace, spec)
+        else:
+            before = repository.read_revision(found.parents[0]) if found.parents else None
+        return repository.diff(before, found)
+
+    def fork(self, workspace: str, revision: str | None = None) -> RametSnapshot:
+        """A snapshot that begins with a revision (the newest) and goes its own way. Nothing is copied."""
+        repository_at(self.store).fork(self.workspace, revision, workspace)
+        return RametSnapshot(id=workspace, store=self.store, workspace=workspace)
+
+    # -------------------------------------------------------------------------------------------------- parts
+
+    def _persist(self, data: io.IOBase) -> None:
+        repository = repository_at(self.store)
+        start: bytes = data.read(len(MAGIC))  # type: ignore[attr-defined]
+        message = f"snapshot {self.id}"
+        if start == MAGIC:
+            pointer = Pointer.decode(data.read())  # type: ignore[attr-defined]
+            if pointer.store != self.store:
+                raise ValueError(f"the revision is in {pointer.store}, not in {self.store}")
+            tree = tree_of(repository.find(pointer.workspace, pointer.revision))
+            record(repository, self.workspace, tree, Made(message))
+            return
+        stream = io.BufferedReader(_Again(start, data))
+        done = import_archive(repository, self.workspace, stream, kind="tar", message=message)
+        if done.left_out:
+            logger.warning("Not in the snapshot: %s", ", ".join(done.left_out))
+
+    def _restore(self) -> io.IOBase:
+        head = self._head()
+        assert head is not None
+        archive, left_out = export(repository_at(self.store), head)
+        if left_out:
+            logger.warning("Links that lead out of the workspace are not restored: %s", ", ".join(left_out))
+        return archive  # type: ignore[return-value]
+
+    def _head(self) -> Revision | None:
+        repository = repository_at(self.store)
+        return repository.head(self.workspace) if repository.refs.exists(self.workspace) else None
+
+    def _where(self) -> HostPath:
+        return HostPath(f"<ramet:{self.workspace}>")
+
+
+class RametSnapshotSpec(SnapshotSpec):
+    """Says in which store sessions keep their workspaces: each in a workspace of its own, or all in the one named.
+
+    With a name, a new session goes on where the last one ended, and the log is the log of the agent's runs.
+    """
+
+    type: Literal["ramet"] = "ramet"
+    store: str = "~/.ramet"
+    workspace: str | None = None
+
+    def build(self, snapshot_id: str) -> RametSnapshot:
+        return RametSnapshot(id=snapshot_id, store=self.store, workspace=self.workspace or f"sandbox-{snapshot_id}")
+
+
+class _Again(io.RawIOBase):
+    """A stream of which the beginning was read, from its beginning."""
+
+    def __init__(self, start: bytes, rest: io.IOBase) -> None:
+        self._start, self._rest = start, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data: bytes = self._start[: len(buffer)] or self._rest.read(len(buffer)) or b""  # type: ignore[attr-defined]
+        self._start = self._start[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
