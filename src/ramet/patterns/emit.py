@@ -197,7 +197,9 @@ class _Emitter:
         word = self.charset(CharSet(((95, 95),), ("alnum",)))
         return {
             Assertion.BOUNDARY: r"\b" if not self.unicode else f"(?:(?<!{word})(?={word})|(?<={word})(?!{word}))",
-            Assertion.NOT_BOUNDARY: r"\B" if not self.unicode else f"(?:(?<!{word})(?!{word})|(?<={word})(?={word}))",
+            Assertion.NOT_BOUNDARY: (r"\B" if engine is Engine.RE2 else r"(?!\b)")
+            if not self.unicode
+            else f"(?:(?<!{word})(?!{word})|(?<={word})(?={word}))",
             Assertion.WORD_START: f"(?<!{word})(?={word})",
             Assertion.WORD_END: f"(?<={word})(?!{word})",
         }[kind]

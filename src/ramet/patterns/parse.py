@@ -59,12 +59,16 @@ class Dialect:
     back_references: bool = True
     gnu: bool = True
     """`\\|`, `\\+` and `\\?` are operators of the basic dialect."""
+    single_repeat: bool = False
+    """`*` or an interval right behind a repetition is refused."""
 
 
 GREP_BASIC = Dialect(True, Leading.LITERAL, Leading.LITERAL, False, False, strict_class=True)
 GREP_EXTENDED = Dialect(False, Leading.IGNORED, Leading.IGNORED, True, True, strict_class=True)
-SED_BASIC = Dialect(True, Leading.LITERAL, Leading.ERROR, False, False, c_escapes=True)
-SED_EXTENDED = Dialect(False, Leading.ERROR, Leading.ERROR, False, False, c_escapes=True)
+SED_BASIC = Dialect(
+    True, Leading.LITERAL, Leading.ERROR, False, False, c_escapes=True, strict_class=True, single_repeat=True
+)
+SED_EXTENDED = Dialect(False, Leading.ERROR, Leading.ERROR, False, False, c_escapes=True, strict_class=True)
 POSIX_BASIC = Dialect(True, Leading.LITERAL, Leading.ERROR, False, False)
 POSIX_EXTENDED = Dialect(False, Leading.ERROR, Leading.ERROR, False, True)
 AWK = Dialect(
@@ -168,6 +172,8 @@ class _Parser:
                 low, high = repeat
                 if (low, high) != (-1, -1):
                     parts[-1] = Repeat(parts[-1], low, high)
+                    if self.dialect.single_repeat and (text.startswith("*", self.pos) or self.at("{")):
+                        raise PatternError(errors.BAD_REPEAT)
                 else:
                     # An operator with nothing to repeat takes what follows for an expression, even a parenthesis.
                     self.taken = self.at(")")
@@ -241,7 +247,8 @@ class _Parser:
             if self.dialect.loose_interval:
                 self.pos = start
                 return None
-            raise PatternError(errors.OPEN_BRACE if self.pos >= len(self.text) else errors.BAD_INTERVAL)
+            closed = self.text.find("\\}" if self.dialect.basic else "}", self.pos) >= 0
+            raise PatternError(errors.BAD_INTERVAL if closed else errors.OPEN_BRACE)
         self.skip()
         least = low or 0
         if high is not None and high < least:
@@ -321,7 +328,9 @@ class _Parser:
             return self.digits(self.pos, 3, 10, "0123456789")
         if not awk and char == "o":
             return self.digits(self.pos, 3, 8, "01234567")
-        if not awk and char == "c" and self.pos < len(text):
+        if not awk and char == "c":
+            if self.pos >= len(text):
+                raise PatternError(errors.BAD_ESCAPE)
             self.pos += 1
             return chr(ord(text[self.pos - 1].upper()) ^ 0x40)
         return None

@@ -92,7 +92,7 @@ def _by_line(change: substitute.Change, block: bytes) -> bytes:
 
 
 def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
-    if substitution.number != 1 or substitution.show or substitution.file is not None:
+    if substitution.number != 1 or substitution.show or substitution.file is not None or substitution.run:
         return None
     constant = substitute.constant_of(substitution.pieces)
     if constant is not None and matcher.literal and b"\n" not in matcher.literal:

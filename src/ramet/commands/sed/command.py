@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import errno
 import functools
+import random
+import re
+import string
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.inputs import LARGE, is_utf8, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.script import Flavour, Instruction, Kind, ScriptError, Source, parse
 from ramet.core.errors import reason
-from ramet.core.paths import encode
+from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs
 from ramet.core.stat import Kind as FileKind
-from ramet.core.streams import Reader, copy, line_blocks
+from ramet.core.streams import Capture, Reader, line_blocks
 from ramet.patterns import MatchTimeout
 
 
 def _length(text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"invalid line length: {text}", 1, hint=False)
-    return int(text)
+    digits = re.match(r"\s*\d+", text)
+    return int(digits[0]) if digits else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     if sources is None:
         proc.stderr.write(encode(help_text(COMMANDS[0])))
         return 1
-    quiet = o.quiet or (sources[0].text.startswith("#n\n") or sources[0].text == "#n")
+    # GNU looks at these two characters only, whatever the documentation says of the rest of the line.
+    quiet = o.quiet or sources[0].text.startswith("#n")
     flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
     try:
         program = _parsed(tuple(sources), flavour)
@@ -92,7 +95,12 @@ class _Run:
 
     def __init__(self, proc: Proc, o: SedOptions, program: list[Instruction], quiet: bool, operands: list[str]) -> None:
         self.proc, self.o, self.program, self.quiet = proc, o, program, quiet
+        if o.in_place is not None and not operands:
+            raise ScriptError("no input files", 4)
         self.words = operands or ["-"]
+        self.target = proc.cwd
+        self.mode: int | None = None
+        self.temporary: Path | None = None
         self.next_word = 0
         self.in_place = o.in_place is not None
         self.delim = b"\0" if o.null_data else b"\n"
@@ -102,7 +110,7 @@ class _Run:
         self.rest = b""
         self.sources: dict[bytes, Reader | None] = {}
         self.files: dict[str, Output] = {}
-        self.out = Output(None if self.in_place else proc.stdout)
+        self.out = Output(None if self.in_place else proc.stdout, self.delim)
 
     async def all(self) -> int:
         await self.open_outputs()
@@ -114,9 +122,21 @@ class _Run:
                 await self.by_block(change)
             else:
                 await self.by_line()
+        except BaseException:
+            await self.discard()
+            raise
         finally:
             await self.close()
         return self.status
+
+    async def discard(self) -> None:
+        """An edit that failed leaves the file as it was."""
+        if self.reader is not None and self.in_place:
+            await self.proc.close(self.reader)
+            self.reader = None
+        if self.temporary is not None:
+            await self.proc.fs.remove(self.temporary)
+            self.temporary = None
 
     # ------------------------------------------------------------------ files
 
@@ -130,11 +150,12 @@ class _Run:
         for name in names:
             if name in self.files:
                 continue
-            if name == "/dev/stdout":
-                self.files[name] = self.out
+            if name == "/dev/stdout" and not self.in_place:
+                # The same stream, but a newline that is missing in the one is not the other's business.
+                self.files[name] = Output(self.proc.stdout, self.delim, self.out.parts)
                 continue
             try:
-                self.files[name] = Output(await self.proc.create(name))
+                self.files[name] = Output(await self.proc.create(name), self.delim)
             except OSError as error:
                 raise ScriptError(f"couldn't open file {name}: {reason(error)}", 4) from None
 
@@ -151,6 +172,8 @@ class _Run:
                         self.fail(f"couldn't edit {self.word}: not a regular file", 4)
                         continue
                 self.reader = await self.proc.open(self.word)
+                if self.in_place and self.word != "-":
+                    await self.begin_edit()
             except OSError as error:
                 if error.errno == errno.EISDIR:
                     self.fail(f"read error on {self.word}: {reason(error)}", 4)
@@ -174,20 +197,37 @@ class _Run:
             self.out.parts.clear()
             self.out.missing = False
 
-    async def replace_file(self, data: bytes) -> None:
-        """The edited text in place of the file, which is first kept under its backup name if there is one."""
+    async def begin_edit(self) -> None:
+        """A file of our own beside the one to edit, which it will replace; where there are no modes none is needed."""
         fs, path = self.proc.fs, self.proc.path(self.word)
         if self.o.follow:
             path = await fs.resolve(path)
-        stat = await fs.stat(path, follow=True)
+        self.target, self.mode = path, (await fs.stat(path, follow=True)).mode
+        self.temporary = None
+        if self.mode is None:
+            return
+        name = "sed" + "".join(random.choices(string.ascii_letters + string.digits, k=6))
+        temporary = self.proc.path(f"{path.parent}/{name}")
+        try:
+            await fs.write(temporary, b"")
+        except OSError as error:
+            where = self.word.rpartition("/")[0] or ("/" if self.word.startswith("/") else ".")
+            raise ScriptError(f"couldn't open temporary file {where}/{name}: {reason(error)}", 4) from None
+        self.temporary = temporary
+
+    async def replace_file(self, data: bytes) -> None:
+        """The edited text in place of the file, which is first kept under its backup name if there is one."""
+        fs, path = self.proc.fs, self.target
+        await fs.write(self.temporary or path, data)
         if self.o.in_place:
             suffix = self.o.in_place
             name = suffix.replace("*", path.name) if "*" in suffix else path.name + suffix
-            backup = self.proc.path(name if "/" in name else f"{path.parent}/{name}")
-            await fs.rename(path, backup)
-        await fs.write(path, data)
-        if stat.mode is not None and self.o.in_place:
-            await fs.setattr(path, Attrs(mode=stat.mode))
+            await fs.rename(path, self.proc.path(name if "/" in name else f"{path.parent}/{name}"))
+        if self.temporary is not None:
+            if self.mode is not None:
+                await fs.setattr(self.temporary, Attrs(mode=self.mode))
+            await fs.rename(self.temporary, path)
+            self.temporary = None
 
     async def close(self) -> None:
         await self.finish_file()
@@ -226,7 +266,7 @@ class _Run:
             quiet=self.quiet,
             delim=self.delim,
             separate=self.o.separate or self.in_place,
-            posix=self.o.posix,
+            posix=self.o.posix or "POSIXLY_CORRECT" in self.proc.env,
             line_length=self.o.line_length,
             out=self.out,
             files=self.files,
@@ -245,6 +285,10 @@ class _Run:
                     await self.next_input(machine)
                 elif need is Need.TURN:
                     await self.breathe()
+                elif need is Need.RUN:
+                    await self.run_command(machine)
+                elif need is Need.HEAD:
+                    await self.write_heads()
                 else:
                     await self.write_queue(machine)
         except StopIteration as stop:
@@ -265,19 +309,24 @@ class _Run:
         if self.rest:
             self.proc.stdout.write(self.rest)
             self.rest = b""
+        unfinished = False
         while True:
-            if self.reader is not None:
-                await copy(self.reader, self.proc.stdout)
+            begun = True
+            while self.reader is not None:
+                block = await self.reader.read(LARGE)
+                if not block:
+                    break
+                await self.proc.emit(self.delim + block if begun and unfinished else block)
+                begun, unfinished = False, not block.endswith(self.delim)
+                await self.proc.budget.breathe()
             if not await self.next_file():
                 return
 
     async def after_quit(self, machine: Machine) -> None:
-        """`q` leaves what it has not read to whoever shares the input; edited in place, the rest of the file stays."""
+        """`q` leaves what it has not read to whoever shares the input; edited in place, the rest of a file is lost."""
         left = machine.lines[machine.at :]
         tail = self.delim.join(left) + (self.delim if left and not machine.unfinished else b"") + self.rest
-        if self.in_place and self.reader is not None:
-            self.out.parts.append(tail + await self.reader.read_all())
-        elif self.reader is self.proc.stdin and self.reader is not None:
+        if self.reader is self.proc.stdin and self.reader is not None:
             self.reader.unread(tail)
         self.rest = b""
 
@@ -330,19 +379,31 @@ class _Run:
     async def write_queue(self, machine: Machine) -> None:
         for kind, data in machine.queue:
             if kind == "a":
-                if data:
-                    self.out.text(data)
+                self.out.text(data)
             elif kind == "r":
                 await self.append_file(data)
             else:
                 line = await self.read_line(data)
                 if line:
-                    ended = line.endswith(self.delim)
-                    self.out.line(line[:-1] if ended else line, self.delim)
+                    self.out.text(line)
         machine.queue.clear()
+
+    async def write_heads(self) -> None:
+        """`0r FILE`: before the first line."""
+        for item in self.program:
+            if item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO:
+                await self.append_file(item.text)
+
+    async def run_command(self, machine: Machine) -> None:
+        """What the command of the script prints; what it has to say itself goes where ours goes."""
+        self.out.flush()
+        sink = Capture()
+        await self.proc.run(["sh", "-c", machine.command.decode("utf-8", "surrogateescape")], stdout=sink)
+        machine.answer = sink.getvalue()
 
     async def append_file(self, raw: bytes) -> None:
         name = raw.decode("utf-8", "surrogateescape")
+        self.out.complete()
         try:
             reader = await self.proc.open(name, dash=False)
         except OSError:
@@ -395,8 +456,8 @@ COMMANDS = [
         summary="Stream editor for filtering and transforming text.",
         usage="[OPTION]... {script-only-if-no-other-script} [input-file]...",
         details="""
-            If no -e or -f option is given, the first operand is the script; the others are files. Commands that would
-            run programs (`e', and the `e' flag of `s') are refused.
+            If no -e or -f option is given, the first operand is the script; the others are files. What the `e' command
+            runs, it runs in the shell of the workspace.
         """,
         examples=(
             ("sed 's/old/new/g' file", "replace everywhere"),

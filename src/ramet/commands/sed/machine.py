@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from enum import Enum
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.script import Address, Instruction, Kind, ScriptError
+from ramet.commands.sed.script import Address, Instruction, Kind, ScriptError, Substitution
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
 
@@ -23,22 +23,31 @@ class Need(Enum):
     """A turn for others: the script has jumped about for a while."""
     QUEUE = "queue"
     """The texts and files that were appended in this cycle, written out."""
+    HEAD = "head"
+    """The files that are to be read before the first line, written out."""
+    RUN = "run"
+    """The output of the command line in `command`, put into `answer`."""
 
 
 class Output:
     """Where lines go; remembers a newline that the last line of the input lacked until something follows."""
 
-    __slots__ = ("missing", "parts", "writer")
+    __slots__ = ("delim", "missing", "parts", "writer")
 
-    def __init__(self, writer: Writer | None) -> None:
-        self.writer = writer
-        self.parts: list[bytes] = []
+    def __init__(self, writer: Writer | None, delim: bytes = b"\n", parts: list[bytes] | None = None) -> None:
+        self.writer, self.delim = writer, delim
+        self.parts: list[bytes] = [] if parts is None else parts
         self.missing = False
+
+    def complete(self) -> None:
+        """The newline that was missing is wanted after all."""
+        if self.missing:
+            self.parts.append(self.delim)
+            self.missing = False
 
     def line(self, data: bytes, end: bytes) -> None:
         if self.missing:
-            self.parts.append(b"\n")
-            self.missing = False
+            self.complete()
         self.parts.append(data)
         if end:
             self.parts.append(end)
@@ -47,9 +56,7 @@ class Output:
 
     def text(self, data: bytes) -> None:
         """Text that brings its own newline; an empty one does nothing."""
-        if self.missing:
-            self.parts.append(b"\n")
-            self.missing = False
+        self.complete()
         self.parts.append(data)
 
     def flush(self) -> None:
@@ -75,7 +82,8 @@ class Machine:
         self.posix, self.line_length = posix, line_length
         self.out, self.files = out, files
         self.space = self.hold = b""
-        self.end = delim
+        self.end = self.hold_end = delim
+        self.command = self.answer = b""
         self.number = 0
         self.name = "-"
         self.lines: list[bytes] = []
@@ -105,6 +113,8 @@ class Machine:
     def _selector(self, index: int, item: Instruction) -> Callable[[], bool] | None:
         if item.first is None:
             return None if not item.negated else lambda: False
+        if item.first.kind is Kind.ZERO and item.second is None:
+            return lambda: False
         test = self._test(item.first) if item.second is None else self._range(index, item.first, item.second)
         if item.negated:
             return lambda: not test()
@@ -165,7 +175,7 @@ class Machine:
                 if second.kind is Kind.PLUS:
                     limit[index] = number + second.first
                 elif second.kind is Kind.MULTIPLE:
-                    limit[index] = -(-number // second.first) * second.first if second.first else number
+                    limit[index] = (number // second.first + 1) * second.first if second.first else number
                 else:
                     limit[index] = second.first
                 active[index] = limit[index] > number
@@ -236,6 +246,8 @@ class Machine:
     def run(self) -> Generator[Need, None, int]:
         """All cycles; the exit status."""
         restart = False
+        if any(item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO for item in self.program):
+            yield Need.HEAD
         while True:
             if not restart:
                 if self.at < len(self.lines) or (yield from self._advance()):
@@ -251,6 +263,8 @@ class Machine:
                 self.out.line(self.space, self.end)
             if self.queue:
                 yield Need.QUEUE
+            elif verdict == "quit":
+                self.out.complete()
             if verdict in ("quit", "silent"):
                 break
             restart = verdict == "restart"
@@ -269,7 +283,10 @@ class Machine:
             name = item.name
             pc += 1
             if name == "s":
-                self._substitute(pc - 1, item)
+                if item.substitution is not None and item.substitution.run:
+                    yield from self._substitute_and_run(pc - 1, item)
+                else:
+                    self._substitute(pc - 1, item)
             elif name == "p":
                 out.line(self.space, self.end)
             elif name == "d":
@@ -322,9 +339,16 @@ class Machine:
             elif name == "q" or name == "Q":
                 self.status = max(item.number, 0)
                 return "quit" if name == "q" else "silent"
+            elif name == "e":
+                self.command = item.text or self.space
+                yield Need.RUN
+                if item.text:
+                    out.text(self.answer)
+                else:
+                    self.space = self.answer.removesuffix(self.delim)
             elif name == "c":
                 if item.second is None or item.negated or not self.active[pc - 1]:
-                    out.text(item.text)
+                    out.text(self._delimited(item.text))
                 return "delete"
             else:
                 self._plain(name, item)
@@ -334,8 +358,25 @@ class Machine:
         if self.queue:
             yield Need.QUEUE
         self.space = self._take()
+        self.replaced = False
         if self.needs_last:
             self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
+
+    def _substitute_and_run(self, index: int, item: Instruction) -> Generator[Need, None, None]:
+        """The `e` flag: the changed space is a command line whose output takes its place."""
+        substitution, change = item.substitution, self.changes[index]
+        assert substitution is not None and change is not None
+        changed = change(self.space)
+        if changed is None:
+            return
+        self.command, self.replaced = changed, True
+        yield Need.RUN
+        self.space = self.answer.removesuffix(self.delim)
+        self._shown(substitution)
+
+    def _delimited(self, text: bytes) -> bytes:
+        """Text of a command with the delimiter of the lines at its end."""
+        return text if self.delim == b"\n" else text[:-1] + self.delim
 
     def _substitute(self, index: int, item: Instruction) -> None:
         substitution, change = item.substitution, self.changes[index]
@@ -347,44 +388,52 @@ class Machine:
             return
         self.space = changed
         self.replaced = True
+        self._shown(substitution)
+
+    def _shown(self, substitution: Substitution) -> None:
         if substitution.show:
-            self.out.line(changed, self.end)
+            self.out.line(self.space, self.end)
         if substitution.file is not None:
-            self.files[substitution.file].line(changed, self.end)
+            self.files[substitution.file].line(self.space, self.end)
 
     def _plain(self, name: str, item: Instruction) -> None:
         """The commands that only move data between the spaces and the outputs."""
         if name == "h":
-            self.hold = self.space
+            self.hold, self.hold_end = self.space, self.end
         elif name == "H":
             self.hold += self.delim + self.space
+            self.hold_end = self.end
         elif name == "g":
-            self.space = self.hold
+            self.space, self.end = self.hold, self.hold_end
         elif name == "G":
             self.space += self.delim + self.hold
+            self.end = self.hold_end
         elif name == "x":
             self.space, self.hold = self.hold, self.space
+            self.end, self.hold_end = self.hold_end, self.end
         elif name == "y":
             self._transliterate(item)
         elif name == "=":
-            self.out.text(b"%d\n" % self.number)
+            self.out.text(b"%d" % self.number + self.delim)
         elif name == "P":
-            self.out.line(self.space.split(self.delim, 1)[0], self.delim)
+            first, more, _ = self.space.partition(self.delim)
+            self.out.line(first, more or self.end)
         elif name == "z":
             self.space = b""
         elif name == "i":
-            self.out.text(item.text)
+            self.out.text(self._delimited(item.text))
         elif name in "arR":
             self.queue.append((name, item.text))
         elif name == "w":
             self.files[item.text.decode("utf-8", "surrogateescape")].line(self.space, self.end)
         elif name == "W":
-            first = self.space.split(self.delim, 1)[0]
-            self.files[item.text.decode("utf-8", "surrogateescape")].line(first, self.delim)
+            first, more, _ = self.space.partition(self.delim)
+            self.files[item.text.decode("utf-8", "surrogateescape")].line(first, more or self.end)
         elif name == "F":
-            self.out.text(self.name.encode("utf-8", "surrogateescape") + b"\n")
+            self.out.text(self.name.encode("utf-8", "surrogateescape") + self.delim)
         elif name == "l":
-            self.out.text(listed(self.space, self.line_length if item.number < 0 else item.number))
+            shown = listed(self.space, self.line_length if item.number < 0 else item.number)
+            self.out.text(self._delimited(shown))
 
     def _transliterate(self, item: Instruction) -> None:
         if item.table is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
 from ramet import patterns
 from ramet.patterns import Dialect, Lines, Matcher, PatternError
+from ramet.patterns.errors import CLASS_SYNTAX
 
 
 class ScriptError(Exception):
@@ -52,6 +54,10 @@ class Substitution:
     number: int = 1
     show: int = 0
     file: str | None = None
+    run: bool = False
+    """The result is a command line; its output takes its place."""
+    by_bytes: bool = False
+    """Nothing in the pattern knows characters, so the search goes on by bytes behind an empty match, as GNU's does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,22 @@ _PLAIN = frozenset("dDgGhHnNpPxzF=")
 _TEXT_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
+_OF_CHARACTERS = re.compile(r"\\[wWsSbB<>]|\[\^|\[[:=.]|\[[^\]]*[^\x00-\x7f]")
+_CODE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|d([0-9]{1,3})|o([0-7]{1,3})|.)", re.DOTALL)
+
+
+def _with_codes(regex: str) -> str:
+    """The regex with the characters that it gives by number; they mean there what they mean when written plainly."""
+
+    def plain(found: re.Match[str]) -> str:
+        for digits, base in ((found[1], 16), (found[2], 10), (found[3], 8)):
+            if digits:
+                return bytes((int(digits, base) & 0xFF,)).decode("utf-8", "surrogateescape")
+        return found[0]
+
+    return _CODE.sub(plain, regex) if "\\" in regex else regex
+
+
 class _Parser:
     def __init__(self, sources: list[Source], flavour: Flavour) -> None:
         self.sources, self.flavour = sources, flavour
@@ -110,6 +132,8 @@ class _Parser:
         self.pos = 0
         self.out: list[Instruction] = []
         self.blocks: list[int] = []
+        self.blocks_at: list[int] = []
+        """Where in the text the open blocks began."""
         self.labels: dict[str, int] = {}
 
     # ------------------------------------------------------------------ errors
@@ -126,12 +150,15 @@ class _Parser:
                 if source.name is not None:
                     line = self.text.count("\n", start, max(start, place - 1)) + 1
                     return ScriptError(f"file {source.name} line {line}: {message}")
-                return ScriptError(f"-e expression #{number}, char {place - start}: {message}")
+                before = self.text[start:place].encode("utf-8", "surrogateescape")
+                return ScriptError(f"-e expression #{number}, char {len(before)}: {message}")
             start = end + 1
         return ScriptError(f"-e expression #1, char 0: {message}")
 
-    def expression_error(self, message: str) -> ScriptError:
-        return ScriptError(f"-e expression #1, char 0: {message}")
+    def unclosed(self) -> ScriptError:
+        """The block that is still open; only files tell where it began."""
+        place = re.sub(r"char \d+", "char 0", str(self.error("", self.blocks_at[-1])))
+        return ScriptError(f"{place}unmatched `{{'")
 
     # ------------------------------------------------------------------ characters
 
@@ -167,7 +194,7 @@ class _Parser:
                 break
             self.command()
         if self.blocks:
-            raise self.expression_error("unmatched `{'")
+            raise self.unclosed()
         return [self.resolved(instruction) for instruction in self.out]
 
     def resolved(self, instruction: Instruction) -> Instruction:
@@ -193,7 +220,8 @@ class _Parser:
                 second = self.address()
                 if second is None:
                     raise self.error("unexpected `,'", self.pos + 1)
-            if first.kind is Kind.ZERO and (second is None or second.kind is not Kind.REGEX or self.flavour.posix):
+            ranged = second is not None and second.kind is Kind.REGEX and not self.flavour.posix
+            if first.kind is Kind.ZERO and not ranged and not (second is None and self.peek() == "r"):
                 self.pos += 1
                 raise self.error("invalid usage of line address 0")
         self.blanks()
@@ -227,6 +255,7 @@ class _Parser:
         name = head.name
         if name == "{":
             self.blocks.append(len(self.out))
+            self.blocks_at.append(self.pos)
             self.out.append(head)
         elif name == "}":
             self.close_block(head)
@@ -247,10 +276,14 @@ class _Parser:
             self.out.append(replace(head, substitution=self.substitution()))
         elif name == "y":
             self.out.append(self.transliteration(head))
-        elif name == "e" and self.flavour.sandbox:
-            raise self.error("e/r/w commands disabled in sandbox mode")
         elif name == "e":
-            raise self.error("the `e' command is not supported: it would run a program")
+            self.forbid_in_sandbox()
+            self.blanks()
+            end = self.text.find("\n", self.pos)
+            end = len(self.text) if end < 0 else end
+            command = self.text[self.pos : end]
+            self.pos = end + 1
+            self.out.append(replace(head, text=command.encode("utf-8", "surrogateescape")))
         elif name == "v":
             version = self.word(semicolons=True).decode("ascii", "replace")
             if version and [int(part) for part in version.split(".") if part.isdigit()] > [4, 9]:
@@ -278,6 +311,7 @@ class _Parser:
         if head.first is not None:
             raise self.error("} doesn't want any addresses")
         opened = self.blocks.pop()
+        self.blocks_at.pop()
         self.out[opened] = replace(self.out[opened], target=len(self.out))
         self.end_of_command()
 
@@ -286,7 +320,7 @@ class _Parser:
             raise self.error(": doesn't want any addresses")
         self.blanks()
         start = self.pos
-        while self.peek() and not self.peek().isspace() and self.peek() != ";":
+        while self.peek() and not self.peek().isspace() and self.peek() not in ";}":
             self.pos += 1
         label = self.text[start : self.pos]
         if not label:
@@ -305,9 +339,12 @@ class _Parser:
             self.pos += 1
         return word.encode("utf-8", "surrogateescape")
 
-    def file_name(self) -> str:
+    def forbid_in_sandbox(self) -> None:
         if self.flavour.sandbox:
             raise self.error("e/r/w commands disabled in sandbox mode")
+
+    def file_name(self) -> str:
+        self.forbid_in_sandbox()
         self.blanks()
         end = self.text.find("\n", self.pos)
         end = len(self.text) if end < 0 else end
@@ -348,7 +385,8 @@ class _Parser:
                 self.pos += 1
                 self.blanks()
                 step = self.number() if self.peek().isdecimal() else 0
-                return Address(Kind.STEP, line, step) if step > 0 else Address(Kind.LINE, line)
+                if step > 0:
+                    return Address(Kind.STEP, line, step)
             return Address(Kind.LINE if line else Kind.ZERO, line)
         if char and char in "+~" and not self.flavour.posix:
             self.pos += 1
@@ -366,7 +404,7 @@ class _Parser:
             return None
         try:
             return patterns.compile(
-                regex.encode("utf-8", "surrogateescape"),
+                _with_codes(regex).encode("utf-8", "surrogateescape"),
                 self.flavour.dialect,
                 icase=icase,
                 lines=Lines.MULTI if multi and not self.flavour.null_data else Lines.TEXT,
@@ -374,6 +412,8 @@ class _Parser:
                 seconds=self.flavour.seconds,
             )
         except PatternError as error:
+            if str(error) == CLASS_SYNTAX:
+                raise ScriptError(CLASS_SYNTAX, 4) from None
             raise self.error(str(error)) from None
 
     def delimited(self, delimiter: str, regex: bool) -> str | None:
@@ -438,9 +478,8 @@ class _Parser:
     def inserted(self) -> bytes:
         """The text of a, i or c, on the same line or on those that follow."""
         self.blanks()
-        if self.pos >= len(self.text):
-            raise self.error("expected \\ after `a', `c' or `i'")
-        keep = False
+        if self.pos >= len(self.text) or (self.flavour.posix and self.peek() != "\\"):
+            raise self.error("expected \\ after `a', `c' or `i'", self.pos + 1)
         if self.peek() == "\\":
             self.pos += 1
             at = self.pos
@@ -452,7 +491,6 @@ class _Parser:
             else:
                 # `a\  text` keeps its blanks.
                 self.pos = at
-            keep = True
         elif self.peek() == "\n":
             raise self.error("expected \\ after `a', `c' or `i'")
         out: list[str] = []
@@ -464,7 +502,7 @@ class _Parser:
                 if self.pos >= len(self.text):
                     break
                 char = self.take()
-                if char in _TEXT_ESCAPES and (out or not keep):
+                if char in _TEXT_ESCAPES:
                     char = _TEXT_ESCAPES[char]
                 elif char in "xdoc":
                     char = self.coded(char)
@@ -474,7 +512,12 @@ class _Parser:
     def coded(self, letter: str) -> str:
         """A character given by number: `\\x41`, `\\d065`, `\\o101`, `\\cA`; the letter has been read."""
         if letter == "c":
-            return chr(ord(self.take().upper()) ^ 0x40)
+            if self.pos >= len(self.text):
+                return "\\"
+            char = self.take()
+            if char == "\\" and self.peek() == "\\":
+                self.pos += 1
+            return chr(ord(char.upper()) ^ 0x40)
         base, width, digits = {
             "x": (16, 2, "0123456789abcdefABCDEF"),
             "d": (10, 3, "0123456789"),
@@ -500,16 +543,17 @@ class _Parser:
         replacement = self.delimited(delimiter, regex=False)
         if replacement is None:
             raise self.error("unterminated `s' command", len(self.text))
-        every, number, show, icase, multi, file = self.flags()
+        every, number, show, icase, multi, file, run = self.flags()
         matcher = self.compiled(regex, icase, multi)
         pieces = self.pieces(replacement)
         highest = max((piece.group for piece in pieces), default=0)
         if matcher is not None and highest > matcher.groups:
             raise self.error(f"invalid reference \\{highest} on `s' command's RHS")
-        return Substitution(matcher, pieces, every, number or 1, show, file)
+        by_bytes = not icase and _OF_CHARACTERS.search(regex) is None
+        return Substitution(matcher, pieces, every, number or 1, show, file, run, by_bytes)
 
-    def flags(self) -> tuple[bool, int, int, bool, bool, str | None]:
-        every = icase = multi = False
+    def flags(self) -> tuple[bool, int, int, bool, bool, str | None, bool]:
+        every = icase = multi = run = False
         number = show = 0
         while True:
             flag = self.take()
@@ -526,9 +570,10 @@ class _Parser:
             elif flag in ("m", "M"):
                 multi = True
             elif flag == "e":
-                raise self.error("the `e' option to `s' is not supported: it would run a program")
+                self.forbid_in_sandbox()
+                run = True
             elif flag == "w":
-                return every, number, show, icase, multi, self.file_name()
+                return every, number, show, icase, multi, self.file_name(), run
             elif flag.isdecimal() and flag.isascii() and flag:
                 if number:
                     raise self.error("multiple number options to `s' command")
@@ -538,11 +583,11 @@ class _Parser:
                     raise self.error("number option to `s' command may not be zero")
             elif flag == "}" or flag == "#":
                 self.pos -= 1
-                return every, number, show, icase, multi, None
+                return every, number, show, icase, multi, None, run
             elif not flag or flag in "\n;":
                 if not flag:
                     self.pos -= 1
-                return every, number, show, icase, multi, None
+                return every, number, show, icase, multi, None, run
             elif flag in " \t\r":
                 continue
             else:
@@ -575,8 +620,8 @@ class _Parser:
                     flush(int(char))
                 elif char in "LUEul" and not self.flavour.posix:
                     flush()
-                    # `\u` before `\L` and its like apply together.
-                    case = case + char
+                    # `\L\u` apply together; `\L` makes forget a `\u` that came before it.
+                    case = case + char if char in "ul" else char
                 elif char in _TEXT_ESCAPES:
                     literal.append(_TEXT_ESCAPES[char])
                 elif char in "xdoc":
@@ -620,7 +665,5 @@ class _Parser:
                     char = _TEXT_ESCAPES[char]
                 elif char in "xdoc":
                     char = inner.coded(char)
-                elif char not in "\\\n":
-                    out.append("\\")
             out.append(char)
         return out

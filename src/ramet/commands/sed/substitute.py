@@ -22,7 +22,8 @@ def make(substitution: Substitution, matcher: Matcher) -> Change:
     if constant is not None and matcher.literal and number == 1:
         return _literal(matcher.literal, constant, every)
     fill = filler(pieces)
-    general = _general(matcher, fill, every, number, needs_groups(pieces))
+    step = after_byte if substitution.by_bytes else after_char
+    general = _general(matcher, fill, every, number, needs_groups(pieces), step)
     if number != 1 or has_case(pieces):
         return general
     template = template_of(pieces)
@@ -46,8 +47,12 @@ def _literal(old: bytes, new: bytes, every: bool) -> Change:
     return change
 
 
+def after_byte(data: bytes, pos: int) -> int:
+    return pos + 1
+
+
 def _general(
-    matcher: Matcher, fill: Callable[[bytes, list[Span]], bytes], every: bool, number: int, groups: bool
+    matcher: Matcher, fill: Fill, every: bool, number: int, groups: bool, step: Callable[[bytes, int], int]
 ) -> Change:
     def change(line: bytes) -> bytes | None:
         engine = matcher.engine(line)
@@ -67,7 +72,7 @@ def _general(
                 spans = [found]
             if start == stop and start == last:
                 # Nothing is matched twice: not the emptiness right behind a match.
-                pos = after_char(line, start)
+                pos = step(line, start)
                 continue
             seen += 1
             if seen >= number:
@@ -77,7 +82,7 @@ def _general(
                 if not every:
                     break
             last = stop
-            pos = stop if stop > start else after_char(line, start)
+            pos = stop if stop > start else step(line, start)
         if seen < number:
             return None
         out.append(line[copied:])
