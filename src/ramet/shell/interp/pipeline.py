@@ -13,8 +13,8 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.traps import before_command
-from ramet.shell.syntax.nodes import Pipeline, Simple, Word
+from ramet.shell.interp.traps import before_command, failed
+from ramet.shell.syntax.nodes import Pipeline, Simple, Subshell, Word
 from ramet.shell.syntax.printer import word_text
 
 
@@ -28,6 +28,8 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
             return drive(_run(sh, stages, merge, prompt, node))
 
         body = several
+        if isinstance(node.stages[-1], Subshell) and not node.negated:
+            body = _twice_blamed(body)
 
     elif stages:
         body = stages[0]
@@ -42,6 +44,22 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
     if node.timed:
         body = _timed(body, node.timed)
     return _negated(body) if node.negated else body
+
+
+def _twice_blamed(body: Run) -> Run:
+    """`a | (b)`: bash runs the ERR trap for the subshell at the end, and again for the pipeline."""
+
+    async def run(sh: Session) -> int:
+        result: Any = body(sh)
+        if type(result) is not int:
+            result = await result
+        if result and result < 256 and not sh.ignore and "ERR" in sh.traps:
+            result = failed(sh, result)
+            if type(result) is not int:
+                result = await result
+        return int(result)
+
+    return lambda sh: drive(run(sh))
 
 
 def _is_prompt(stage: Any) -> bool:

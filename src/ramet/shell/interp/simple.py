@@ -5,11 +5,12 @@ The usual case (a builtin or function, nothing to wait for, nothing watched) run
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final
 
 from ramet.shell.expand import quote, words
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, put, set_item
@@ -41,8 +42,25 @@ def compile_simple(node: Simple) -> Run:
     return _fast(node, expand)
 
 
+def _unbraced(word: Word | Assignment) -> Iterable[Word | Assignment]:
+    """`declare a=x{1,2}`: unlike an assignment of its own, an argument is subject to brace expansion."""
+    if isinstance(word, Word) or not isinstance(word.value, Word) or not has_braces(word.value):
+        return (word,)
+    try:
+        return [
+            Assignment(word.name, word.subscript, word.append, value) for value in expand_braces(word.value, _BRACES)
+        ]
+    except TooManyWords:
+        return (word,)
+
+
+_BRACES: Final = 1000
+"""Assignments that one argument may stand for."""
+
+
 def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[Session], Any]]:
     """The words of a command, with the assignments among the arguments of a declaration builtin."""
+    sources = tuple(one for word in sources for one in _unbraced(word))
     plain = [word for word in sources if isinstance(word, Word)]
     if len(plain) == len(sources):
         compiled = words.words(plain, patient=True)

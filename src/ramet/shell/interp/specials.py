@@ -88,6 +88,8 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "GROUPS": (lambda sh: [str(sh.shell.user.gid)], _ignored),
     "SHELLOPTS": (lambda sh: ":".join(name for name in OPTIONS if name in sh.options), None),
     "BASHOPTS": (lambda sh: ":".join(name for name in SHOPTS if name in sh.shopts), None),
+    "BASH_ARGC": (lambda sh: [], _ignored),
+    "BASH_ARGV": (lambda sh: [], _ignored),
     "HISTCMD": (lambda sh: str(len(sh.history) + 1), _ignored),
 }
 

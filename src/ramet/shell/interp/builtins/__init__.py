@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ramet.shell.interp.builtins import declare, dirs, flow, io, jobs, lookup, misc, printf, settings, test
+from ramet.shell.interp.builtins import completion, declare, dirs, flow, io, jobs, lookup, misc, printf, settings, test
 from ramet.shell.interp.session import Builtin
 
 BUILTINS: Final[dict[str, Builtin]] = {
@@ -17,6 +17,7 @@ BUILTINS: Final[dict[str, Builtin]] = {
     **dirs.TABLE,
     **jobs.TABLE,
     **lookup.TABLE,
+    **completion.TABLE,
     **settings.TABLE,
 }
 

@@ -61,6 +61,7 @@ class _Request:
     add: int = 0
     remove: int = 0
     array: str = ""
+    both: bool = False
     functions: bool = False
     names_only: bool = False
     everywhere: bool = False
@@ -93,6 +94,7 @@ def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
                 else:
                     request.remove |= _BITS[letter]
             elif letter in "aA":
+                request.both = on and request.array in ("a", "A") and request.array != letter
                 request.array = letter if on else "+"
             elif letter == "f":
                 request.functions = on
@@ -228,6 +230,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
         prefix = "" if request.command in ("export", "readonly") else f"{request.command}: "
         sh.complain(f"{prefix}{name}: readonly variable")
+        if request.command == "export":
+            store.flag(name, EXPORT)
         return False
     if not _shape(sh, request, name, key, assignment):
         return False
@@ -295,6 +299,9 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
     if request.array == "+" and isinstance(value, Indexed | Assoc):
         sh.complain(f"{request.command}: {name}: cannot destroy array variables in this way")
         return False
+    if request.both:
+        sh.complain(f"{request.command}: {name}: cannot convert associative to indexed array")
+        return False
     if request.array == "A":
         if type(value) is Indexed:
             sh.complain(f"{request.command}: {name}: cannot convert indexed to associative array")
@@ -322,6 +329,9 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
     if type(value) is NameRef and assignment is None:
         target = value.target
     base, _ = split_subscript(target)
+    if assignment is not None and not target:
+        sh.complain(f"{request.command}: `': not a valid identifier")
+        return False
     if target and not is_name(base):
         sh.complain(f"{request.command}: `{target}': invalid variable name for name reference")
         return False

@@ -9,6 +9,7 @@ from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.interp.assign import put
+from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 
@@ -82,6 +83,7 @@ def cd(sh: Session, argv: list[str]) -> Result:
 
 async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
     if not target:
+        put(sh, "OLDPWD", sh.pwd)
         return 0
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
         for prefix in (sh.store.get("CDPATH") or "").split(":"):
@@ -147,6 +149,13 @@ def _rotation(sh: Session, word: str, size: int) -> int | None:
     return number if word[0] == "+" else size - 1 - number
 
 
+def _outside(sh: Session, name: str, word: str) -> int:
+    """A place that the stack does not have."""
+    return sh.error(
+        f"{name}: {word}: directory stack index out of range" if sh.dirs else f"{name}: directory stack empty"
+    )
+
+
 def dirs(sh: Session, argv: list[str]) -> Result:
     long = lines = verbose = False
     place: int | None = None
@@ -155,20 +164,16 @@ def dirs(sh: Session, argv: list[str]) -> Result:
         if word[:1] in "+-" and word[1:].isdigit():
             place = _rotation(sh, word, len(stack))
             if place is None or not 0 <= place < len(stack):
-                return sh.error(f"dirs: {word}: directory stack index out of range")
+                return _outside(sh, "dirs", word)
             continue
         if not word.startswith("-"):
-            sh.complain(f"dirs: {word}: invalid option")
-            sh.err("dirs: usage: dirs [-clpv] [+N] [-N]\n")
-            return 2
+            return bad_option(sh, "dirs", word)
         for letter in word[1:]:
             if letter == "c":
                 sh.dirs.clear()
                 return 0
             if letter not in "lpv":
-                sh.complain(f"dirs: -{letter}: invalid option")
-                sh.err("dirs: usage: dirs [-clpv] [+N] [-N]\n")
-                return 2
+                return bad_option(sh, "dirs", word, "invalid number")
             long = long or letter == "l"
             lines = lines or letter in "pv"
             verbose = verbose or letter == "v"
@@ -201,7 +206,7 @@ async def _pushd(sh: Session, words: list[str]) -> int:
     elif words[0][:1] in "+-" and words[0][1:].isdigit():
         place = _rotation(sh, words[0], len(stack))
         if place is None or not 0 <= place < len(stack):
-            return sh.error(f"pushd: {words[0]}: directory stack index out of range")
+            return _outside(sh, "pushd", words[0])
         stack = stack[place:] + stack[:place]
     elif words[0].startswith("-") and len(words[0]) > 1:
         sh.complain(f"pushd: {words[0]}: invalid number")
@@ -250,13 +255,9 @@ async def _popd(sh: Session, words: list[str]) -> int:
         word = words[0]
         found = _rotation(sh, word, len(stack)) if word[:1] in "+-" else None
         if found is None:
-            sh.complain(f"popd: {word}: invalid argument")
-            sh.err("popd: usage: popd [-n] [+N | -N]\n")
-            return 2
+            return bad_option(sh, "popd", word, "invalid number" if word.startswith("-") else "invalid argument")
         if not 0 <= found < len(stack) or len(stack) == 1:
-            return sh.error(
-                f"popd: {word}: directory stack index out of range" if len(stack) > 1 else "popd: directory stack empty"
-            )
+            return _outside(sh, "popd", word)
         place = found
     if len(stack) == 1:
         return sh.error("popd: directory stack empty")

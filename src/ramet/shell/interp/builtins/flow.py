@@ -6,8 +6,9 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import Discard, Readonly
 from ramet.shell.interp import signals
+from ramet.shell.interp.builtins.usage import bad_option, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result
 from ramet.shell.interp.session import Builtin, Session
 
@@ -100,7 +101,7 @@ def shift(sh: Session, argv: list[str]) -> Result:
         if found is None:
             return sh.error(f"shift: {words[0]}: numeric argument required")
         if len(words) > 1:
-            return sh.error("shift: too many arguments")
+            raise Discard("shift: too many arguments")
         if found < 0:
             return sh.error(f"shift: {words[0]}: shift count out of range")
         count = found
@@ -115,9 +116,10 @@ def shift(sh: Session, argv: list[str]) -> Result:
 def getopts(sh: Session, argv: list[str]) -> Result:
     """Options one by one: OPTIND, OPTARG and the given variable."""
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    if len(argv) > 1 and argv[1].startswith("-") and len(argv[1]) > 1 and argv[1] != "--":
+        return bad_option(sh, "getopts", argv[1][:2])
     if len(words) < 2:
-        sh.complain("getopts: usage: getopts optstring name [arg ...]")
-        return 2
+        return usage(sh, "getopts")
     spec, name = words[0], words[1]
     arguments = words[2:] if len(words) > 2 else sh.params
     quiet = spec.startswith(":")
@@ -133,7 +135,10 @@ def getopts(sh: Session, argv: list[str]) -> Result:
         sh.vars["OPTIND"] = str(index)
         if not name.isidentifier():
             return sh.error(f"getopts: `{name}': not a valid identifier")
-        sh.store.set(name, letter)
+        try:
+            sh.store.set(name, letter)
+        except Readonly as error:
+            return sh.error(error.message, 2)
         return status
 
     if not place:
@@ -194,9 +199,7 @@ def trap(sh: Session, argv: list[str]) -> Result:
     if printing:
         words = words[1:]
     elif words and words[0].startswith("-") and len(words[0]) > 1 and words[0] != "--":
-        sh.complain(f"trap: {words[0]}: invalid option")
-        sh.err("trap: usage: trap [-lp] [[arg] signal_spec ...]\n")
-        return 2
+        return bad_option(sh, "trap", words[0][:2])
     if words[:1] == ["--"]:
         words = words[1:]
     if printing or not words:

@@ -400,7 +400,7 @@ def mapfile(sh: Session, argv: list[str]) -> Result:
     if not is_name(name):
         return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
     for letter in "nOsuc":
-        if letter in options and not options[letter].isdigit():
+        if letter in options and (not options[letter].isdigit() or (letter == "c" and not int(options[letter]))):
             what = {"n": "line count", "O": "array origin", "s": "line count", "u": "file descriptor specification"}
             return sh.error(f"{argv[0]}: {options[letter]}: invalid {what.get(letter, 'callback quantum')}")
     return drive(_mapfile(sh, str(argv[0]), name, options, strip))
@@ -408,7 +408,10 @@ def mapfile(sh: Session, argv: list[str]) -> Result:
 
 async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str], strip: bool) -> int:
     delim = encode(options["d"])[:1] or b"\0" if "d" in options else b"\n"
-    reader = sh.reader(int(options.get("u", "0")))
+    source = int(options.get("u", "0"))
+    if source not in sh.fds and "u" in options:
+        return sh.error(f"{command}: {source}: invalid file descriptor: Bad file descriptor")
+    reader = sh.reader(source)
     limit, skip = int(options.get("n", "0")), int(options.get("s", "0"))
     callback, quantum = options.get("C"), int(options.get("c", "5000")) or 5000
     target, _ = sh.store.follow(name)

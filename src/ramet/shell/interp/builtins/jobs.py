@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 from ramet.core.paths import encode
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
+from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import send
+from ramet.shell.interp.variables import is_name, split_subscript
 
 if TYPE_CHECKING:
     from ramet.shell.interp.jobs import Job
@@ -24,9 +26,9 @@ def jobs(sh: Session, argv: list[str]) -> Result:
         if word.startswith("-") and len(word) > 1:
             for letter in word[1:]:
                 if letter not in "lpnrsx":
-                    sh.complain(f"jobs: -{letter}: invalid option")
-                    sh.err("jobs: usage: jobs [-lnprs] [jobspec ...] or jobs -x command [args]\n")
-                    return 2
+                    return bad_option(sh, "jobs", f"-{letter}")
+                if letter == "x":
+                    return _with_pids(sh, argv[argv.index(word) + 1 :])
                 long, pids = long or letter == "l", pids or letter == "p"
                 only = letter if letter in "rs" else only
         else:
@@ -61,6 +63,15 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     return status or written
 
 
+def _with_pids(sh: Session, argv: list[str]) -> Result:
+    """`jobs -x`: a command whose job specifications are replaced by process ids."""
+    words: list[str] = []
+    for word in argv:
+        job = sh.jobs.find(word) if word.startswith("%") else None
+        words.append(word if job is None else str(job.pid))
+    return drive(sh.shell.invoke(sh, words)) if words else 0
+
+
 def wait(sh: Session, argv: list[str]) -> Result:
     following = False
     variable: str | None = None
@@ -76,10 +87,10 @@ def wait(sh: Session, argv: list[str]) -> Result:
                 i += 0 if word[place + 1 :] else 1
                 break
             if letter not in "fn":
-                sh.complain(f"wait: -{letter}: invalid option")
-                sh.err("wait: usage: wait [-fn] [-p var] [id ...]\n")
-                return 2
+                return bad_option(sh, "wait", f"-{letter}")
             following = following or letter == "n"
+    if variable is not None and not is_name(split_subscript(variable)[0]):
+        return sh.error(f"wait: `{variable}': not a valid identifier")
     words = [str(word) for word in argv[i:]]
     return drive(_wait(sh, words, following, variable))
 
@@ -125,7 +136,13 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
 
 async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int:
     """`wait -n`: the next job to end."""
-    chosen = [job for word in words if (job := sh.jobs.find(word)) is not None] if words else list(sh.jobs.jobs)
+    chosen: list[Job] = [] if words else list(sh.jobs.jobs)
+    for word in words:
+        job = sh.jobs.find(word)
+        if job is None:
+            sh.complain(f"wait: {word}: no such job")
+        else:
+            chosen.append(job)
     if not chosen:
         return 127
     while True:
@@ -171,9 +188,12 @@ def bg(sh: Session, argv: list[str]) -> Result:
 
 
 def disown(sh: Session, argv: list[str]) -> Result:
-    words = [word for word in argv[1:] if not word.startswith("-")]
-    every = any("a" in word or "r" in word for word in argv[1:] if word.startswith("-"))
-    keep = any("h" in word for word in argv[1:] if word.startswith("-"))
+    options = flags_of(sh, argv, "ahr")
+    if options is None:
+        return 2
+    flags, words = options
+    every = "a" in flags or "r" in flags
+    keep = "h" in flags
     if every and not words:
         sh.jobs.jobs.clear()
         return 0

@@ -1,4 +1,4 @@
-"""What a name means: type, command, builtin, hash, enable, alias, help, and completion basics."""
+"""What a name means: type, command, builtin, hash, enable, alias, help."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.fields import split_plain
-from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
-from ramet.shell.interp.options import OPTIONS, SHOPTS
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
 
@@ -60,7 +58,7 @@ SPECIAL: Final = frozenset(
 )
 
 
-def _table() -> dict[str, Builtin]:
+def builtin_table() -> dict[str, Builtin]:
     from ramet.shell.interp.builtins import BUILTINS
 
     return BUILTINS
@@ -98,20 +96,8 @@ async def _file(sh: Session, name: str) -> str | None:
 
 
 def type_(sh: Session, argv: list[str]) -> Result:
-    flags = ""
-    i = 1
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        if argv[i] == "--":
-            i += 1
-            break
-        for letter in argv[i][1:]:
-            if letter not in "aftpP":
-                sh.complain(f"type: -{letter}: invalid option")
-                sh.err("type: usage: type [-afptP] name [name ...]\n")
-                return 2
-        flags += argv[i][1:]
-        i += 1
-    return drive(_type(sh, flags, [str(word) for word in argv[i:]]))
+    found = flags_of(sh, argv, "aftpP")
+    return 2 if found is None else drive(_type(sh, found[0], [str(word) for word in found[1]]))
 
 
 async def _type(sh: Session, flags: str, names: list[str]) -> int:
@@ -140,7 +126,7 @@ async def _describe(sh: Session, name: str, flags: str) -> list[str]:
             lines.append("keyword" if kind else f"{name} is a shell keyword")
         if name in sh.functions and "f" not in flags:
             lines.append("function" if kind else f"{name} is a function\n{function_text(sh.functions[name].node)}")
-        if name in _table() and name not in sh.disabled:
+        if name in builtin_table() and name not in sh.disabled:
             special = "special " if sh.posix and name in SPECIAL else ""
             lines.append("builtin" if kind else f"{name} is a {special}shell builtin")
         if "p" in flags and lines and not every:
@@ -177,29 +163,19 @@ _QUIET: Final = _Quiet()
 
 
 def command(sh: Session, argv: list[str]) -> Result:
-    i = 1
-    mode = ""
-    standard = False
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        word = argv[i]
-        i += 1
-        if word == "--":
-            break
-        for letter in word[1:]:
-            if letter not in "pvV":
-                sh.complain(f"command: -{letter}: invalid option")
-                sh.err("command: usage: command [-pVv] command [arg ...]\n")
-                return 2
-            mode = letter if letter in "vV" else mode
-            standard = standard or letter == "p"
-    words = argv[i:]
+    found = flags_of(sh, argv, "pvV")
+    if found is None:
+        return 2
+    flags, words = found
+    mode = max(flags.replace("p", ""), key=flags.rfind, default="")
+    standard = "p" in flags
     if not words:
         return 0
     if mode == "V":
         return drive(_command_verbose(sh, [str(word) for word in words]))
     if mode == "v":
         return drive(_command_v(sh, [str(word) for word in words]))
-    if standard and words[0] not in _table():
+    if standard and words[0] not in builtin_table():
         return drive(_standard(sh, words))
     return drive(sh.shell.invoke(sh, words, functions=False))
 
@@ -232,7 +208,7 @@ async def _command_v(sh: Session, names: list[str]) -> int:
     for name in names:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
             lines.append(f"alias {name}={quote.single(sh.aliases[name])}")
-        elif name in KEYWORDS or name in sh.functions or (name in _table() and name not in sh.disabled):
+        elif name in KEYWORDS or name in sh.functions or (name in builtin_table() and name not in sh.disabled):
             lines.append(name)
         else:
             file = await _file(sh, name)
@@ -245,23 +221,27 @@ async def _command_v(sh: Session, names: list[str]) -> int:
 
 
 def builtin(sh: Session, argv: list[str]) -> Result:
-    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    options = flags_of(sh, argv, "")
+    if options is None:
+        return 2
+    words = options[1]
     if not words:
         return 0
-    found = _table().get(words[0])
+    found = builtin_table().get(words[0])
     if found is None or words[0] in sh.disabled:
         return sh.error(f"builtin: {words[0]}: not a shell builtin")
     return found(sh, words)
 
 
 def hash_(sh: Session, argv: list[str]) -> Result:
-    words = argv[1:]
-    flags = ""
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        flags += words[0][1:]
-        words = words[1:]
+    options = flags_of(sh, argv, "lrpdt")
+    if options is None:
+        return 2
+    flags, words = options
     if "r" in flags:
         sh.hashed.clear()
+    if "p" in flags and not words:
+        return bad_option(sh, "hash", "-p", "option requires an argument")
     if "d" in flags:
         for word in words:
             if sh.hashed.pop(word, None) is None:
@@ -298,7 +278,7 @@ async def _hash_shown(sh: Session, words: list[str]) -> int:
 async def _hash(sh: Session, words: list[str]) -> int:
     status = 0
     for word in words:
-        if word in _table() or word in sh.functions:
+        if word in builtin_table() or word in sh.functions:
             continue
         sh.hashed.pop(word, None)
         found = await search(sh, word)
@@ -310,15 +290,15 @@ async def _hash(sh: Session, words: list[str]) -> int:
 
 
 def enable(sh: Session, argv: list[str]) -> Result:
-    off = False
-    words = argv[1:]
-    flags = ""
-    while words and words[0].startswith("-") and len(words[0]) > 1:
-        flags += words[0][1:]
-        words = words[1:]
+    options = flags_of(sh, argv, "adnpsf")
+    if options is None:
+        return 2
+    flags, words = options
+    if "f" in flags:
+        return sh.error("enable: -f: no builtin can be loaded here")
     off = "n" in flags
     if not words or "p" in flags:
-        names = sorted(_table())
+        names = sorted(name for name in builtin_table() if "s" not in flags or name in SPECIAL)
         lines: list[str] = []
         for name in names:
             disabled = name in sh.disabled
@@ -327,7 +307,7 @@ def enable(sh: Session, argv: list[str]) -> Result:
         return sh.out(encode("".join(lines)), "enable")
     status = 0
     for word in words:
-        if word not in _table():
+        if word not in builtin_table():
             status = sh.error(f"enable: {word}: not a shell builtin")
         elif off:
             sh.disabled.add(word)
@@ -337,12 +317,13 @@ def enable(sh: Session, argv: list[str]) -> Result:
 
 
 def alias(sh: Session, argv: list[str]) -> Result:
-    words = [word for word in argv[1:] if word != "-p"]
+    options = flags_of(sh, argv, "p")
+    if options is None:
+        return 2
+    words = options[1]
     lines: list[str] = []
     status = 0
-    if len(argv) > 1 and not words and argv[1] != "-p":
-        words = argv[1:]
-    if not words:
+    if not words or options[0]:
         lines = [f"alias {name}={quote.single(value)}\n" for name, value in sorted(sh.aliases.items())]
     for word in words:
         name, equals, value = str(word).partition("=")
@@ -360,209 +341,20 @@ def alias(sh: Session, argv: list[str]) -> Result:
 
 
 def unalias(sh: Session, argv: list[str]) -> Result:
-    words = argv[1:]
-    if words[:1] == ["-a"]:
+    options = flags_of(sh, argv, "a")
+    if options is None:
+        return 2
+    if options[0]:
         sh.aliases.clear()
         return 0
-    if words[:1] == ["--"]:
-        words = words[1:]
+    words = options[1]
     if not words:
-        sh.err("unalias: usage: unalias [-a] name [name ...]\n")
-        return 2
+        return usage(sh, "unalias")
     status = 0
     for word in words:
         if sh.aliases.pop(word, None) is None:
             status = sh.error(f"unalias: {word}: not found")
     return status
-
-
-def help_(sh: Session, argv: list[str]) -> Result:
-    words = [word for word in argv[1:] if not word.startswith("-")]
-    if not words:
-        return sh.out(
-            encode("These shell commands are defined internally:\n " + "\n ".join(sorted(_table())) + "\n"), "help"
-        )
-    known = {*_table(), *KEYWORDS}
-    out: list[str] = []
-    status = 0
-    for word in words:
-        pattern = compile_pattern(word)
-        names = sorted(name for name in known if pattern.matches(name))
-        if not names:
-            status = sh.error(
-                f"help: no help topics match `{word}'.  Try `help help' or `man -k {word}' or `info {word}'."
-            )
-        out += [f"{name}: {name}\n    A shell {'keyword' if name in KEYWORDS else 'builtin'}.\n" for name in names]
-    written = sh.out(encode("".join(out)), "help")
-    return status or written
-
-
-# -------------------------------------------------------------------------------------------------- completion
-
-
-def compgen(sh: Session, argv: list[str]) -> Result:
-    """The generators that need no terminal."""
-    flags: list[tuple[str, str]] = []
-    i = 1
-    word = ""
-    while i < len(argv):
-        item = str(argv[i])
-        i += 1
-        if item == "--":
-            word = str(argv[i]) if i < len(argv) else ""
-            break
-        if not item.startswith("-"):
-            word = item
-            continue
-        letter = item[1:2]
-        if letter in "AFCGWXPSo":
-            value = item[2:]
-            if not value and i < len(argv):
-                value = str(argv[i])
-                i += 1
-            flags.append((letter, value))
-        else:
-            flags += [(one, "") for one in item[1:]]
-    return drive(_compgen(sh, flags, word))
-
-
-_ACTIONS: Final = {
-    "alias": "a",
-    "builtin": "b",
-    "command": "c",
-    "directory": "d",
-    "export": "e",
-    "file": "f",
-    "function": "FUNCTION",
-    "keyword": "k",
-    "variable": "v",
-    "job": "j",
-    "setopt": "SETOPT",
-    "shopt": "SHOPT",
-    "user": "u",
-    "group": "g",
-}
-
-
-async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
-    names: list[str] = []
-    prefix = suffix = exclude = ""
-    for letter, value in flags:
-        kind = _ACTIONS.get(value, "") if letter == "A" else letter
-        if letter == "A" and not kind:
-            return sh.error(f"compgen: {value}: invalid action name")
-        if kind == "P":
-            prefix = value
-        elif kind == "S":
-            suffix = value
-        elif kind == "X":
-            exclude = value
-        elif kind == "W":
-            names += await _word_list(sh, value)
-        elif kind == "F":
-            names += await _by_function(sh, value, word)
-        elif kind == "G":
-            names += await _globbed(sh, value)
-        else:
-            names += await _generate(sh, kind, word)
-    found = [name for name in names if name.startswith(word)]
-    if exclude:
-        negate = exclude.startswith("!")
-        pattern = compile_pattern(exclude[negate:].replace("&", word), "extglob" in sh.shopts)
-        found = [name for name in found if pattern.matches(name) is negate]
-    written = sh.out(encode("".join(f"{prefix}{name}{suffix}\n" for name in found)), "compgen")
-    if not isinstance(written, int):
-        written = await written
-    return written if found else 1
-
-
-async def _word_list(sh: Session, text: str) -> list[str]:
-    from ramet.shell.interp.prompt import expand_text
-
-    return split_plain(expand_text(sh, text), sh.ifs)
-
-
-async def _by_function(sh: Session, name: str, word: str) -> list[str]:
-    function = sh.functions.get(name)
-    if function is None:
-        return []
-    from ramet.shell.interp.functions import call_function
-
-    result = call_function(sh, function, [name, "", word, ""])
-    if not isinstance(result, int):
-        await result
-    return list(sh.store.elements("COMPREPLY"))
-
-
-async def _globbed(sh: Session, pattern: str) -> list[str]:
-    from ramet.shell.expand.fields import GlobWord
-
-    field = GlobWord(pattern)
-    field.pattern = pattern
-    return await sh.shell.globbed(sh, [field])
-
-
-async def _generate(sh: Session, kind: str, word: str) -> list[str]:
-    if kind == "a":
-        return sorted(sh.aliases)
-    if kind == "b":
-        return sorted(_table())
-    if kind == "c":
-        return sorted({*sh.aliases, *sh.functions, *_table(), *KEYWORDS, *sh.shell.commands})
-    if kind == "e":
-        return sorted(sh.store.exported())
-    if kind == "FUNCTION":
-        return sorted(sh.functions)
-    if kind == "k":
-        return list(KEYWORDS)
-    if kind == "v":
-        return sh.store.names()
-    if kind == "SETOPT":
-        return list(OPTIONS)
-    if kind == "SHOPT":
-        return list(SHOPTS)
-    if kind == "u":
-        return [sh.shell.user.name]
-    if kind == "g":
-        return [sh.shell.user.group]
-    if kind in "fd":
-        found = await _globbed(sh, word.replace("*", "\\*") + "*")
-        found = [name for name in found if not name.endswith("*")]
-        if kind == "d":
-            from ramet.shell.interp.cond import file_test
-
-            found = [name for name in found if await file_test(sh, "-d", name)]
-        return found
-    return []
-
-
-def complete(sh: Session, argv: list[str]) -> Result:
-    """Remembers specifications and shows them; nothing here completes."""
-    words = [str(word) for word in argv[1:]]
-    if not words or words == ["-p"]:
-        lines = "".join(f"complete {spec} {name}\n" for name, spec in sh.completions.items())
-        return sh.out(encode(lines), "complete")
-    if words[0] == "-r":
-        for name in words[1:]:
-            sh.completions.pop(name, None)
-        if len(words) == 1:
-            sh.completions.clear()
-        return 0
-    if words[0] == "-p":
-        status = 0
-        lines = ""
-        for name in words[1:]:
-            if name not in sh.completions:
-                status = sh.error(f"complete: {name}: no completion specification")
-            else:
-                lines += f"complete {sh.completions[name]} {name}\n"
-        return status or sh.out(encode(lines), "complete")
-    sh.completions[words[-1]] = " ".join(quote.word(word) for word in words[:-1])
-    return 0
-
-
-def compopt(sh: Session, argv: list[str]) -> Result:
-    return sh.error("compopt: not currently executing completion function")
 
 
 TABLE: Final[dict[str, Builtin]] = {
@@ -574,7 +366,4 @@ TABLE: Final[dict[str, Builtin]] = {
     "alias": alias,
     "unalias": unalias,
     "help": help_,
-    "compgen": compgen,
-    "complete": complete,
-    "compopt": compopt,
 }

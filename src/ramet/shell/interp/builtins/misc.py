@@ -10,6 +10,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Discard, ShellError
 from ramet.shell.interp.builtins import escapes
+from ramet.shell.interp.builtins.usage import bad_option, flags_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Builtin, Frame, Session
 
@@ -94,11 +95,13 @@ async def _evaluate(sh: Session, text: str) -> int:
 
 
 def source(sh: Session, argv: list[str]) -> Result:
-    words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    options = flags_of(sh, argv, "")
+    if options is None:
+        return 2
+    words = options[1]
     if not words:
         sh.complain(f"{argv[0]}: filename argument required")
-        sh.err(f"{argv[0]}: usage: {argv[0]} filename [arguments]\n")
-        return 2
+        return usage(sh, argv[0])
     return drive(_source(sh, argv[0], [str(word) for word in words]))
 
 
@@ -181,7 +184,7 @@ async def _in_path(sh: Session, name: str) -> str:
 def execute(sh: Session, argv: list[str]) -> Result:
     """`exec command`; without a command its redirections were made permanent already."""
     i, name = 1, None
-    clean = False
+    clean = login = False
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
         word = argv[i]
         i += 1
@@ -194,12 +197,14 @@ def execute(sh: Session, argv: list[str]) -> Result:
                 break
             if letter == "c":
                 clean = True
-            elif letter != "l":
-                sh.complain(f"exec: -{letter}: invalid option")
-                sh.err("exec: usage: exec [-cl] [-a name] [command [argument ...]] [redirection ...]\n")
-                return 2
+            elif letter == "l":
+                login = True
+            else:
+                return bad_option(sh, "exec", f"-{letter}")
     if i >= len(argv):
         return 0
+    if login:
+        name = f"-{name or argv[i]}"
     return drive(_execute(sh, argv[i:], name, clean))
 
 
@@ -237,39 +242,55 @@ def let(sh: Session, argv: list[str]) -> Result:
 
 
 def times(sh: Session, argv: list[str]) -> Result:
+    if flags_of(sh, argv, "") is None:
+        return 2
     return sh.out(b"0m0.000s 0m0.000s\n0m0.000s 0m0.000s\n", "times")
 
 
 def caller(sh: Session, argv: list[str]) -> Result:
     """Where the running function was called from."""
-    level = argv[1] if len(argv) > 1 else None
-    if level is not None and not level.isdigit():
-        sh.complain(f"caller: {level}: invalid number")
-        sh.err("caller: usage: caller [expr]\n")
+    options = flags_of(sh, argv, "")
+    if options is None:
         return 2
+    level = options[1][0] if options[1] else None
+    if level is not None and not level.isdigit():
+        return bad_option(sh, "caller", level, "invalid number")
     frames = sh.frames
     depth = int(level or 0)
+    if not frames and level is None and sh.origin == "main":
+        return sh.out(b"0 NULL\n", "caller")
     if depth >= len(frames):
         return 1
     frame = frames[-1 - depth]
     outer = frames[-2 - depth] if depth + 1 < len(frames) else None
-    if outer is None and level is not None and not sh.source:
+    if outer is None and level is not None and not sh.source and sh.origin != "main":
         return 1
     name = outer.name if outer is not None else "main"
-    file = outer.source if outer is not None else sh.source or "NULL"
+    file = outer.source if outer is not None else sh.source or (sh.name if sh.origin == "main" else "NULL")
     text = f"{frame.line} {file}\n" if level is None else f"{frame.line} {name} {file}\n"
     return sh.out(encode(text), "caller")
 
 
 def history(sh: Session, argv: list[str]) -> Result:
-    if "-c" in argv[1:]:
+    words = argv[1:]
+    flag = words[0] if words and words[0].startswith("-") and len(words[0]) > 1 else ""
+    if flag == "-c":
         sh.history.clear()
         return 0
-    words = argv[1:]
-    if words and words[0].startswith("-") and words[0][1:2].isdigit():
-        sh.complain(f"history: {words[0][:2]}: invalid option")
-        sh.err("history: usage: history [-c] [-d offset] [n] or history -anrw [filename] or history -ps arg [arg...]\n")
-        return 2
+    if flag == "-s":
+        if words[1:]:
+            sh.history.append(" ".join(words[1:]))
+        return 0
+    if flag == "-p":
+        return sh.out(encode("".join(f"{word}\n" for word in words[1:])), "history")
+    if flag == "-d":
+        return _forget_line(sh, words[1:])
+    if flag in ("-a", "-n", "-r", "-w"):
+        return sh.error(f"history: {flag}: there is no history file here")
+    if flag == "--":
+        words = words[1:]
+    elif flag:
+        return bad_option(sh, "history", flag[:2])
     if len(words) > 1:
         return sh.error("history: too many arguments")
     if words and not words[0].lstrip("+").isdigit():
@@ -278,6 +299,40 @@ def history(sh: Session, argv: list[str]) -> Result:
     start = max(0, len(sh.history) - count)
     lines = "".join(f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, len(sh.history)))
     return sh.out(encode(lines), "history")
+
+
+def _forget_line(sh: Session, words: list[str]) -> Result:
+    """`history -d offset`."""
+    if not words:
+        return bad_option(sh, "history", "-d", "option requires an argument")
+    offset = int(words[0]) if words[0].lstrip("-").isdigit() else 0
+    place = offset - 1 if offset > 0 else len(sh.history) + offset
+    if not offset or not 0 <= place < len(sh.history):
+        return sh.error(f"history: {words[0]}: history position out of range")
+    del sh.history[place]
+    return 0
+
+
+def listed_commands(sh: Session, argv: list[str]) -> Result:
+    """`fc -l`: the last commands; editing them needs a terminal."""
+    options = flags_of(sh, argv, "elnrs")
+    if options is None:
+        return 2
+    flags, words = options
+    if "l" not in flags:
+        return refuse(sh, argv)
+    if any(not word.lstrip("-").isdigit() for word in words):
+        return sh.error("fc: history specification out of range")
+    numbers = [int(word) for word in words]
+    total = len(sh.history)
+    ends = [number if number > 0 else total + number + 1 for number in numbers]
+    first = ends[0] if ends else total - 15
+    last = ends[1] if len(ends) > 1 else total
+    chosen = list(range(max(first, 1), min(last, total) + 1))
+    if "r" in flags:
+        chosen.reverse()
+    lines = "".join(f"{'' if 'n' in flags else number}\t {sh.history[number - 1]}\n" for number in chosen)
+    return sh.out(encode(lines), "fc")
 
 
 def refuse(sh: Session, argv: list[str]) -> Result:
@@ -290,14 +345,11 @@ def suspend(sh: Session, argv: list[str]) -> Result:
 
 
 def umask(sh: Session, argv: list[str]) -> Result:
-    symbolic = reusable = False
-    words = argv[1:]
-    while words and words[0].startswith("-") and len(words[0]) > 1 and words[0] != "--":
-        symbolic = symbolic or "S" in words[0]
-        reusable = reusable or "p" in words[0]
-        words = words[1:]
-    if words[:1] == ["--"]:
-        words = words[1:]
+    options = flags_of(sh, argv, "Sp")
+    if options is None:
+        return 2
+    flags, words = options
+    symbolic, reusable = "S" in flags, "p" in flags
     if not words:
         mask = sh.umask
         if symbolic:
@@ -312,18 +364,18 @@ def umask(sh: Session, argv: list[str]) -> Result:
         return sh.out(encode(text), "umask")
     word = words[0]
     if word[:1].isdigit():
-        if any(char not in "01234567" for char in word) or int(word, 8) > 0o777:
+        if any(char not in "01234567" for char in word):
             return sh.error(f"umask: {word}: octal number out of range")
-        sh.umask = int(word, 8)
+        sh.umask = int(word, 8) & 0o777
         return 0
     changed = _symbolic_mask(sh.umask, word)
-    if changed is None:
-        return sh.error(f"umask: `{word.lstrip('ugoa')[:1]}': invalid symbolic mode operator")
+    if isinstance(changed, str):
+        return sh.error(f"umask: {changed}")
     sh.umask = changed
     return sh.out(b"", "umask")
 
 
-def _symbolic_mask(mask: int, text: str) -> int | None:
+def _symbolic_mask(mask: int, text: str) -> int | str:
     allowed = ~mask & 0o777
     for clause in text.split(","):
         who = ""
@@ -332,8 +384,10 @@ def _symbolic_mask(mask: int, text: str) -> int | None:
             who += rest[0]
             rest = rest[1:]
         if not rest or rest[0] not in "+-=":
-            return None
+            return f"`{rest[:1]}': invalid symbolic mode operator"
         op, letters = rest[0], rest[1:]
+        if unknown := letters.strip("rwx"):
+            return f"`{unknown[0]}': invalid symbolic mode character"
         bits = sum({"r": 4, "w": 2, "x": 1}.get(letter, 0) for letter in set(letters))
         shifts = [6, 3, 0] if not who or "a" in who else [{"u": 6, "g": 3, "o": 0}[letter] for letter in who]
         for shift in shifts:
@@ -416,7 +470,7 @@ TABLE: Final[dict[str, Builtin]] = {
     "times": times,
     "caller": caller,
     "history": history,
-    "fc": refuse,
+    "fc": listed_commands,
     "bind": refuse,
     "suspend": suspend,
     "umask": umask,

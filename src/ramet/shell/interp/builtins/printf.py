@@ -14,6 +14,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.interp.builtins import escapes
+from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
@@ -289,6 +290,8 @@ def printf(sh: Session, argv: list[str]) -> Result:
             sh.complain(f"printf: {word[:2]}: invalid option")
             sh.err("printf: usage: printf [-v var] format [arguments]\n")
             return 2
+        if word == "-v" and i + 1 >= len(argv):
+            return bad_option(sh, "printf", "-v", "option requires an argument")
         target = word[2:] or (argv[i + 1] if i + 1 < len(argv) else "")
         i += 1 if word[2:] else 2
         name, _ = split_subscript(target)

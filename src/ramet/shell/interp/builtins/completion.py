@@ -1,0 +1,275 @@
+"""Completion as far as it needs no terminal: `compgen` generates, `complete` remembers and shows specifications."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramet.core.paths import encode
+from ramet.shell.expand import quote
+from ramet.shell.expand.fields import split_plain
+from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.values import Assoc, Dynamic, Indexed
+from ramet.shell.interp import signals
+from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
+from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.options import OPTIONS, SHOPTS
+from ramet.shell.interp.session import Builtin, Session
+
+_ACTIONS: Final = {
+    "alias": "a",
+    "arrayvar": "ARRAY",
+    "binding": "NONE",
+    "builtin": "b",
+    "command": "c",
+    "directory": "d",
+    "disabled": "DISABLED",
+    "enabled": "ENABLED",
+    "export": "e",
+    "file": "f",
+    "function": "FUNCTION",
+    "group": "g",
+    "helptopic": "HELP",
+    "hostname": "NONE",
+    "job": "j",
+    "keyword": "k",
+    "running": "j",
+    "service": "s",
+    "setopt": "SETOPT",
+    "shopt": "SHOPT",
+    "signal": "SIGNAL",
+    "stopped": "NONE",
+    "user": "u",
+    "variable": "v",
+}
+_OPTIONS: Final = (
+    "bashdefault", "default", "dirnames", "filenames", "noquote", "nosort", "nospace", "plusdirs",
+)  # fmt: skip
+_VALUED: Final = "AFCGWXPSo"
+_SHOWN: Final = "oAGWPSXFC"
+"""The order in which a specification is shown."""
+
+
+def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, str]], list[str]] | int:
+    """Options with their values, and the words after them; a status after an error."""
+    name = argv[0]
+    flags: list[tuple[str, str]] = []
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        item = str(argv[i])
+        i += 1
+        if item == "--":
+            break
+        for place, letter in enumerate(item[1:], 1):
+            if letter in _VALUED:
+                value = item[place + 1 :]
+                if not value:
+                    if i >= len(argv):
+                        return bad_option(sh, name, f"-{letter}", "option requires an argument")
+                    value = str(argv[i])
+                    i += 1
+                if letter == "A" and value not in _ACTIONS:
+                    return sh.error(f"{name}: {value}: invalid action name", 2)
+                if letter == "o" and value not in _OPTIONS:
+                    return sh.error(f"{name}: {value}: invalid option name", 2)
+                flags.append((letter, value))
+                break
+            if letter not in "abcdefgjksuv" + extra:
+                return bad_option(sh, name, f"-{letter}")
+            flags.append((letter, ""))
+    return flags, [str(word) for word in argv[i:]]
+
+
+def compgen(sh: Session, argv: list[str]) -> Result:
+    """The generators that need no terminal."""
+    parsed = _parsed(sh, argv, "")
+    if isinstance(parsed, int):
+        return parsed
+    flags, words = parsed
+    if any(letter == "F" for letter, _ in flags):
+        sh.complain("compgen: warning: -F option may not work as you expect")
+    return drive(_compgen(sh, flags, words[0] if words else ""))
+
+
+async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
+    names: list[str] = []
+    prefix = suffix = exclude = ""
+    for letter, value in flags:
+        kind = _ACTIONS[value] if letter == "A" else letter
+        if kind == "P":
+            prefix = value
+        elif kind == "S":
+            suffix = value
+        elif kind == "X":
+            exclude = value
+        elif kind == "W":
+            names += await _word_list(sh, value)
+        elif kind == "F":
+            names += await _by_function(sh, value, word)
+        elif kind == "G":
+            names += await _globbed(sh, value)
+        else:
+            names += await _generate(sh, kind, word)
+    found = [name for name in names if name.startswith(word)]
+    if exclude:
+        negate = exclude.startswith("!")
+        pattern = compile_pattern(exclude[negate:].replace("&", word), "extglob" in sh.shopts)
+        found = [name for name in found if pattern.matches(name) is negate]
+    written = sh.out(encode("".join(f"{prefix}{name}{suffix}\n" for name in found)), "compgen")
+    if not isinstance(written, int):
+        written = await written
+    return written if found else 1
+
+
+async def _word_list(sh: Session, text: str) -> list[str]:
+    from ramet.shell.interp.prompt import expand_text
+
+    return split_plain(expand_text(sh, text), sh.ifs)
+
+
+async def _by_function(sh: Session, name: str, word: str) -> list[str]:
+    function = sh.functions.get(name)
+    if function is None:
+        return []
+    from ramet.shell.interp.functions import call_function
+
+    result = call_function(sh, function, [name, "", word, ""])
+    if not isinstance(result, int):
+        await result
+    return list(sh.store.elements("COMPREPLY"))
+
+
+async def _globbed(sh: Session, pattern: str) -> list[str]:
+    from ramet.shell.expand.fields import GlobWord
+
+    field = GlobWord(pattern)
+    field.pattern = pattern
+    return await sh.shell.globbed(sh, [field])
+
+
+def _arrays(sh: Session) -> list[str]:
+    found = []
+    for name, value in sh.vars.items():
+        computed = value.get(sh) if isinstance(value, Dynamic) else value
+        if isinstance(computed, Indexed | Assoc | list | dict):
+            found.append(name)
+    return sorted(found)
+
+
+async def _generate(sh: Session, kind: str, word: str) -> list[str]:
+    if kind in "fd":
+        found = await _globbed(sh, word.replace("*", "\\*") + "*")
+        found = [name for name in found if not name.endswith("*")]
+        if kind == "d":
+            from ramet.shell.interp.cond import file_test
+
+            found = [name for name in found if await file_test(sh, "-d", name)]
+        return found
+    table = builtin_table()
+    makers = {
+        "a": lambda: sorted(sh.aliases),
+        "b": lambda: sorted(table),
+        "c": lambda: sorted({*sh.aliases, *sh.functions, *table, *KEYWORDS, *sh.shell.commands}),
+        "e": lambda: sorted(sh.store.exported()),
+        "g": lambda: [sh.shell.user.group],
+        "j": lambda: [job.text.split()[0] for job in sh.jobs.jobs if job.running and job.text],
+        "k": lambda: list(KEYWORDS),
+        "u": lambda: [sh.shell.user.name],
+        "v": lambda: sh.store.names(),
+        "ARRAY": lambda: _arrays(sh),
+        "DISABLED": lambda: sorted(sh.disabled),
+        "ENABLED": lambda: sorted(name for name in table if name not in sh.disabled),
+        "FUNCTION": lambda: sorted(sh.functions),
+        "HELP": lambda: list(SYNOPSES),
+        "SETOPT": lambda: list(OPTIONS),
+        "SHOPT": lambda: list(SHOPTS),
+        "SIGNAL": lambda: [name if name == "EXIT" else "SIG" + name for name in signals.NAMES] + list(signals.PSEUDO),
+    }
+    return makers[kind]() if kind in makers else []
+
+
+def complete(sh: Session, argv: list[str]) -> Result:
+    """Remembers specifications and shows them; nothing here completes."""
+    parsed = _parsed(sh, argv, "prDEI")
+    if isinstance(parsed, int):
+        return parsed
+    flags, names = parsed
+    letters = "".join(letter for letter, _ in flags)
+    names += [f"-{letter}" for letter in "DEI" if letter in letters]
+    if "r" in letters:
+        for name in names or list(sh.completions):
+            sh.completions.pop(name, None)
+        return 0
+    if "p" in letters or not flags:
+        return _show(sh, names)
+    if not names:
+        return usage(sh, "complete")
+    spec = _specification(flags)
+    for name in names:
+        sh.completions[name] = spec
+    return 0
+
+
+def _specification(flags: list[tuple[str, str]]) -> str:
+    """The options of a specification in the order in which they are shown."""
+    parts = [f"-o {option}" for option in _OPTIONS if ("o", option) in flags]
+    parts += [f"-{letter}" for letter, _ in flags if letter in "abcdefgjksuv"]
+    for wanted in _SHOWN[1:]:
+        for letter, value in flags:
+            if letter == wanted:
+                plain = letter in "AF" and quote.word(value) == value
+                parts.append(f"-{letter} {value if plain else quote.single(value)}")
+    return " ".join(parts)
+
+
+def _show(sh: Session, names: list[str]) -> Result:
+    status = 0
+    lines = ""
+    for name in names or sh.completions:
+        if name in sh.completions:
+            lines += f"complete {sh.completions[name]} {name}\n"
+        else:
+            status = sh.error(f"complete: {name}: no completion specification")
+    return status or sh.out(encode(lines), "complete")
+
+
+def compopt(sh: Session, argv: list[str]) -> Result:
+    options: list[tuple[bool, str]] = []
+    names: list[str] = []
+    i = 1
+    while i < len(argv):
+        word = str(argv[i])
+        i += 1
+        if word[:1] in ("-", "+") and len(word) > 1:
+            if word[1] in "DEI":
+                names.append(f"-{word[1]}")
+            elif word[1] != "o":
+                return bad_option(sh, "compopt", word)
+            elif i >= len(argv):
+                return bad_option(sh, "compopt", "-o", "option requires an argument")
+            else:
+                if argv[i] not in _OPTIONS:
+                    return sh.error(f"compopt: {argv[i]}: invalid option name", 2)
+                options.append((word[0] == "-", str(argv[i])))
+                i += 1
+        else:
+            names.append(word)
+    if not names:
+        return sh.error("compopt: not currently executing completion function")
+    status = 0
+    for name in names:
+        spec = sh.completions.get(name)
+        if spec is None:
+            status = sh.error(f"compopt: {name}: no completion specification")
+            continue
+        chosen = {option for option in _OPTIONS if f"-o {option}" in spec}
+        for on, option in options:
+            (chosen.add if on else chosen.discard)(option)
+        rest = spec
+        for option in _OPTIONS:
+            rest = rest.replace(f"-o {option}", "").strip()
+        sh.completions[name] = " ".join([*(f"-o {option}" for option in _OPTIONS if option in chosen), rest]).strip()
+    return status
+
+
+TABLE: Final[dict[str, Builtin]] = {"compgen": compgen, "complete": complete, "compopt": compopt}
