@@ -259,7 +259,7 @@ def _time(tokens: list[Token], i: int, parts: _Parts) -> int:
 
 def _set_time(parts: _Parts, hour: int, minute: int, second: int, nanos: int = 0) -> None:
     parts.once("time")
-    if hour > 24 or minute > 59 or second > 60 or (hour == 24 and (minute or second)):
+    if hour > 23 or minute > 59 or second > 60:
         raise BadDate("time")
     parts.time = (hour, minute, second, nanos)
 

@@ -146,6 +146,10 @@ PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
 """Commands whose originals put their name before the hint as well."""
 
 
+USAGE_LINE = frozenset({"grep", "egrep", "fgrep"})
+"""Commands whose originals repeat their usage before the hint."""
+
+
 def unexpected(proc: Proc, error: OSError) -> int:
     """What happens to an error that a body did not expect: a message, unless the reader of our output has gone."""
     if error.errno == errno.EPIPE:
@@ -159,8 +163,11 @@ def complain(proc: Proc, command: Command, error: UsageError) -> int:
     message = error.message
     if command.name in TYPOGRAPHIC and not PLAIN_MESSAGES.match(message):
         message = typographic(proc, message)
-    proc.complain(message)
+    if message:
+        proc.complain(message)
     if error.hint:
+        if command.name in USAGE_LINE:
+            proc.stderr.write(encode(f"Usage: {proc.argv[0]} {command.usage}\n"))
         lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
         proc.stderr.write(encode(f"{lead}Try '{proc.argv[0]} --help' for more information.\n"))
     return command.bad_usage if error.status is None else error.status
@@ -257,7 +264,7 @@ class _Parse:
 
     def _long(self, text: str, words: list[str], i: int) -> int:
         name, has_value, given = text.partition("=")
-        spec, full = self._find_long(name)
+        spec, full = self._find_long(name, text)
         if spec is None:
             return i
         shown = f"--{full}"
@@ -271,17 +278,17 @@ class _Parse:
         self._store(spec, given if has_value else None, shown)
         return i
 
-    def _find_long(self, name: str) -> tuple[Spec | None, str]:
+    def _find_long(self, name: str, text: str) -> tuple[Spec | None, str]:
         long = self.table.long
         if name in long:
             return long[name], name
         candidates = [known for known in (*long, "help", "version") if known.startswith(name)]
         specs = {id(long[c]) if c in long else c for c in candidates}
         if not candidates:
-            raise UsageError(f"unrecognized option '--{name}'")
+            raise UsageError(f"unrecognized option '--{text}'")
         if len(specs) > 1:
             options = " ".join(f"'--{c}'" for c in candidates)
-            raise UsageError(f"option '--{name}' is ambiguous; possibilities: {options}")
+            raise UsageError(f"option '--{text}' is ambiguous; possibilities: {options}")
         found = candidates[0]
         if found in long:
             return long[found], found

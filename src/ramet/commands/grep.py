@@ -174,7 +174,7 @@ async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> list[byt
     """All patterns in order; the first operand when no option gives any."""
     if not o.patterns and not o.pattern_files:
         if not operands:
-            raise UsageError("Usage: grep [OPTION]... PATTERNS [FILE]...", 2)
+            raise UsageError("", 2)
         return encode(operands.pop(0)).split(b"\n")
     wanted: list[bytes] = []
     for name, stored in o.order:
@@ -411,7 +411,7 @@ class _Run:
                     continue
                 if follow:
                     if path in seen:
-                        self.proc.complain(f"warning: {name}: recursive directory loop")
+                        self.proc.complain(f"{name}: warning: recursive directory loop")
                         continue
                     seen.add(path)
                 pending += await self.entries(path, name + "/")

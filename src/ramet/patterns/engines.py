@@ -182,6 +182,23 @@ class RegexTextEngine:
         return [(offsets[start], offsets[end]) for start, end in match.regs]
 
 
+_IN_PCRE_WORDS = {
+    "missing )": "missing closing parenthesis",
+    "unbalanced parenthesis": "unmatched closing parenthesis",
+    "nothing to repeat": "quantifier does not follow a repeatable item",
+    "multiple repeat": "quantifier does not follow a repeatable item",
+    "min repeat greater than max repeat": "numbers out of order in {} quantifier",
+    "unknown extension": "unrecognized character after (? or (?-",
+    "invalid group reference": "reference to non-existent subpattern",
+    "unknown group": "reference to non-existent subpattern",
+    "bad character range": "range out of order in character class",
+    "missing group name": "subpattern name expected",
+    "missing >": "syntax error in subpattern name (missing terminator?)",
+    "unknown property": "unknown property after \\P or \\p",
+}
+"""What is wrong with a pattern, as `grep -P` says it."""
+
+
 def compile_regex(source: str | bytes, icase: bool, posix: bool, flags: int = 0) -> Any:
     module = _regex()
     flags |= module.VERSION0
@@ -192,4 +209,5 @@ def compile_regex(source: str | bytes, icase: bool, posix: bool, flags: int = 0)
     try:
         return module.compile(source, flags, cache_pattern=False)
     except module.error as error:
-        raise PatternError(str(error)) from None
+        said = str(error.msg)
+        raise PatternError(_IN_PCRE_WORDS.get(said, said)) from None

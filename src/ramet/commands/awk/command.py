@@ -197,7 +197,9 @@ class _Run:
 
 
 def _located(message: str, runtime: Runtime) -> str:
-    """gawk says where in the input a fatal error happened."""
+    """gawk says where in the input a fatal error happened; that a file cannot be opened lies in no line at all."""
+    if message.startswith("fatal: cannot open file `"):
+        return message
     if message.startswith("fatal: ") and runtime.NR:
         name = runtime.special["FILENAME"] or "-"
         return f"cmd. line:1: (FILENAME={name} FNR={int(runtime.FNR)}) {message}"

@@ -334,7 +334,7 @@ class Session:
                 await self.proc.close(reader)
 
     def unreadable(self, word: str, error: OSError) -> None:
-        self.proc.stderr.write(encode(f"jq: error: Could not open {word}: {reason(error)}\n"))
+        self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
         self.failed_file = True
 
     async def values(self) -> AsyncIterator[list[Json]]:
@@ -415,7 +415,7 @@ class Session:
                     break
         if self.parse_error is not None:
             await self.flush()
-            self.proc.stderr.write(encode(f"jq: error (at {self.where()}): {self.parse_error}\n"))
+            self.proc.stderr.write(encode(f"jq: parse error: {self.parse_error}\n"))
             self.status = 2
 
     async def run_slurped(self, run: Run, source: AsyncIterator[list[Json]]) -> None:
@@ -627,7 +627,7 @@ async def _copy(state: Session) -> None:
         if state.parse_error is not None:
             break
     if state.parse_error is not None:
-        state.proc.stderr.write(encode(f"jq: error (at {state.where()}): {state.parse_error}\n"))
+        state.proc.stderr.write(encode(f"jq: parse error: {state.parse_error}\n"))
         state.status = 2
 
 
