@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ramet.shell.expand import transform
+from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef
@@ -176,6 +177,20 @@ def target_of(host: Any, node: Param) -> str:
 
 def apply_of(node: Param) -> Apply | None:
     """What the operator does to the value; None when there is nothing to do."""
+    apply = _operator(node)
+    if apply is None or (node.form == "length" and node.subscript in ("@", "*")):
+        return apply
+    operator = apply
+
+    def localized(host: Any, found: Found, args: Sequence[str]) -> Found:
+        if all_ascii(found) or not bytewise(host):
+            return operator(host, found, args)
+        return each(operator(host, each(found, as_bytes), [as_bytes(arg) for arg in args]), as_text)
+
+    return localized
+
+
+def _operator(node: Param) -> Apply | None:
     op = node.op
     if node.form == "length":
         return _length(node)

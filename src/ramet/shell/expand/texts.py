@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.params import (
@@ -420,7 +421,13 @@ def _stripped(node: Param, quoted: bool) -> Callable[[Any], Any] | None:
 
     def run(host: Any) -> str | None:
         found = get(host)
-        return found if not found else remove["extglob" in host.shopts](found, longest)
+        if not found:
+            return found
+        if not found.isascii() and bytewise(host):
+            kind = compile_pattern(as_bytes(source), "extglob" in host.shopts)
+            strip = kind.without_prefix if node.op[0] == "#" else kind.without_suffix
+            return as_text(strip(as_bytes(found), longest))
+        return remove["extglob" in host.shopts](found, longest)
 
     return run
 

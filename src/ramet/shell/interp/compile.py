@@ -11,6 +11,7 @@ from typing import Any
 
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -310,6 +311,8 @@ def _case(node: nodes.Case) -> Run:
     ]
 
     def match(sh: Session, value: str, pattern: str) -> bool:
+        if not value.isascii() and bytewise(sh):
+            value, pattern = as_bytes(value), as_bytes(pattern)
         return compile_pattern(pattern, "extglob" in sh.shopts, "nocasematch" in sh.shopts).matches(value)
 
     def simple(sh: Session) -> Result:
@@ -317,7 +320,7 @@ def _case(node: nodes.Case) -> Run:
         if sh.watch:
             return drive(general(sh))
         value = subject.run(sh)
-        plain = "nocasematch" not in sh.shopts
+        plain = "nocasematch" not in sh.shopts and (value.isascii() or not bytewise(sh))
         extglob = "extglob" in sh.shopts
         for (patterns, body, _), row, matchers in zip(items, fixed, ready, strict=True):
             for pattern, text, matcher in zip(patterns, row, matchers, strict=True):

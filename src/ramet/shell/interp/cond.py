@@ -13,6 +13,7 @@ from ramet.core.streams import PipeReader, PipeWriter
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Run, drive
@@ -396,6 +397,8 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
         return _pair(node.op, left, right, same)
 
     def match(sh: Session, value: str, pattern: str) -> bool:
+        if not value.isascii() and bytewise(sh):
+            value, pattern = as_bytes(value), as_bytes(pattern)
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
     return _pair(node.op, left, right, match)
