@@ -45,8 +45,18 @@ test-fast: $(STAMP)
 	.venv-agents/bin/python -m pip install --quiet pytest pytest-timeout hypothesis --editable '.[openai-agents]'
 	touch $@
 
-test-agents: .venv-agents/.installed
-	.venv-agents/bin/python -m pytest tests/agents
+# Older versions of the OpenAI Agents SDK that we promise to work with: the oldest, and one between it and the newest.
+OPENAI_AGENTS ?= 0.19 0.21
+OPENAI_AGENTS_VENVS := $(OPENAI_AGENTS:%=.venv-agents-%/.installed)
+
+.venv-agents-%/.installed: pyproject.toml
+	test -x .venv-agents-$*/bin/python || $(PYTHON) -m venv .venv-agents-$*
+	.venv-agents-$*/bin/python -m pip install --quiet pytest pytest-timeout hypothesis 'openai-agents==$*.*' --editable .
+	touch $@
+
+test-agents: .venv-agents/.installed $(OPENAI_AGENTS_VENVS)
+	.venv-agents/bin/python -m pytest tests/agents tests/test_examples.py
+	for version in $(OPENAI_AGENTS); do .venv-agents-$$version/bin/python -m pytest tests/agents/test_openai* || exit 1; done
 
 check: $(STAMP)
 	$(BIN)/ruff check src tests bench examples
@@ -74,4 +84,4 @@ conformance: $(STAMP)
 	$(BIN)/python $(CONFORMANCE) --adapter tests/conformance_adapter.py
 
 clean:
-	rm -rf $(VENV) .venv-agents .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-agents* .mypy_cache .ruff_cache .pytest_cache .hypothesis

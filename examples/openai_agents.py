@@ -1,4 +1,7 @@
-"""An agent of the OpenAI Agents SDK works in a ramet sandbox, offline; another process resumes from its snapshot."""
+"""An agent of the OpenAI Agents SDK works in a ramet sandbox, offline; its run pauses and goes on in another process.
+
+It uses the shell and the `edit` tool, waits for an approval, and ends in a store, which then tells what it did.
+"""
 
 from __future__ import annotations
 
@@ -11,44 +14,79 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+QUESTION = "Which number is the largest? Write a report."
+
+
+def agent(replies: list[Any]) -> Any:
+    from agents.sandbox import SandboxAgent
+    from agents.sandbox.capabilities import Shell
+    from agents.testing import ScriptedModel
+
+    from ramet.agents.openai_agents import Edit
+
+    capabilities = [Shell(), Edit(needs_approval=True)]
+    model = ScriptedModel(replies)
+    return SandboxAgent(name="counter", instructions="Look at the numbers.", model=model, capabilities=capabilities)
+
+
+def config(session: Any) -> Any:
+    from agents import RunConfig
+    from agents.run_config import SandboxRunConfig
+
+    return RunConfig(sandbox=SandboxRunConfig(session=session), tracing_disabled=True)
+
 
 async def begin(folder: Path) -> None:
-    from agents import RunConfig, Runner
-    from agents.run_config import SandboxRunConfig
-    from agents.sandbox import Manifest, SandboxAgent
+    """Run until the agent wants to change a file, which a person must approve; then stop with everything saved."""
+    from agents import Runner
+    from agents.sandbox import Manifest
     from agents.sandbox.entries import File
-    from agents.sandbox.snapshot import LocalSnapshotSpec
-    from agents.testing import ScriptedModel, assistant_message, function_call
+    from agents.testing import function_call
 
-    from ramet.agents.openai_agents import RametSandboxClient
+    from ramet.agents.openai_agents import RametSandboxClient, RametSnapshotSpec
 
-    commands = ["sort -n numbers | tail -1 > largest; cat largest", "wc -l < numbers"]
-    calls: list[Any] = [
-        [function_call("exec_command", {"cmd": command}, call_id=f"call-{number}")]
-        for number, command in enumerate(commands)
+    change = {"path": "report.txt", "old": "?", "new": "40", "all": False}
+    replies = [
+        [
+            function_call(
+                "exec_command", {"cmd": "sort -n numbers | tail -1; echo 'largest: ?' > report.txt"}, call_id="one"
+            )
+        ],
+        [function_call("edit", change, call_id="two")],
     ]
-    model = ScriptedModel([*calls, [assistant_message("The largest of 3 numbers is 40.")]])
-    agent = SandboxAgent(name="counter", instructions="Look at the numbers.", model=model)
-
     client = RametSandboxClient()
     manifest = Manifest(entries={"numbers": File(content=b"7\n40\n12\n")})
-    session = await client.create(manifest=manifest, snapshot=LocalSnapshotSpec(base_path=folder))
+    snapshot = RametSnapshotSpec(store=str(folder / "store"), workspace="report")
+    session = await client.create(manifest=manifest, snapshot=snapshot)
     async with session:
-        config = RunConfig(sandbox=SandboxRunConfig(session=session), tracing_disabled=True)
-        result = await Runner.run(agent, "Which number is the largest?", run_config=config)
-    print(result.final_output)
-    (folder / "state.json").write_text(json.dumps(client.serialize_session_state(session.state)))
+        result = await Runner.run(agent(replies), QUESTION, run_config=config(session))
+    print(f"waiting for approval of {[item.name for item in result.interruptions]}")
+    (folder / "run.json").write_text(result.to_state().to_string())
+    (folder / "session.json").write_text(json.dumps(client.serialize_session_state(session.state)))
     await client.delete(session)
 
 
 async def resume(folder: Path) -> None:
+    """In a new process: approve, and let the agent end its work on the files it had."""
+    from agents import Runner, RunState
+    from agents.testing import assistant_message
+
     from ramet.agents.openai_agents import RametSandboxClient
 
     client = RametSandboxClient()
-    state = client.deserialize_session_state(json.loads((folder / "state.json").read_text()))
-    session = await client.resume(state)
+    session = await client.resume(client.deserialize_session_state(json.loads((folder / "session.json").read_text())))
+    worker = agent([[assistant_message("The largest of 3 numbers is 40.")]])
     async with session:
-        print((await session.exec("ls; cat largest")).stdout.decode(), end="")
+        state: Any = await RunState.from_string(worker, (folder / "run.json").read_text())
+        for item in state.get_interruptions():
+            state.approve(item)
+        result = await Runner.run(worker, state, run_config=config(session))
+        print(result.final_output)
+        print((await session.exec("cat report.txt")).stdout.decode(), end="")
+    snapshot: Any = session.state.snapshot
+    for revision in reversed(snapshot.log()):
+        changes = ", ".join(f"{change.what} {change.path}" for change in snapshot.diff(str(revision.seq)))
+        print(f"{revision.name}: {changes}")
     await client.delete(session)
 
 
@@ -58,9 +96,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(begin(Path(folder)))
-        done = subprocess.run([sys.executable, __file__, folder], capture_output=True, text=True, check=True)
-        print(done.stdout, end="")
-        assert done.stdout == "largest\nnumbers\n40\n"
+        done = subprocess.run([sys.executable, __file__, folder], capture_output=True, text=True, check=False)
+        print(done.stdout + done.stderr, end="")
+        assert done.returncode == 0 and "largest: 40" in done.stdout
 
 
 if __name__ == "__main__":
