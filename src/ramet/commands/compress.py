@@ -584,6 +584,8 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         await proc.fs.remove(proc.path(word))
     if job.o.verbose:
         whole, packed = (size_in, size_out) if job.mode == "z" else (size_out, size_in)
+        if job.format == GZIP:
+            packed -= _frame(job, target if job.mode == "z" else word)
         ratio = (1 - packed / whole) * 100 if whole else 0.0
         action = "created" if job.o.keep else "replaced with"
         proc.stderr.write(encode(f"{word}:\t{ratio:5.1f}% -- {action} {target}\n"))
@@ -631,6 +633,7 @@ async def _list(job: _Pack, operands: list[str]) -> int:
     if job.format not in (GZIP, XZ, ZSTD):
         raise UsageError("listing is not supported for this format", hint=False)
     await proc.emit(b"         compressed        uncompressed  ratio uncompressed_name\n")
+    sums, frame = (0, 0), 0
     for word in operands or ["-"]:
         try:
             reader = await proc.open(word)
@@ -647,15 +650,23 @@ async def _list(job: _Pack, operands: list[str]) -> int:
         except Corrupt as corrupt:
             _bad(job, shown(word), corrupt)
             continue
-        header = 18
-        ratio = (
-            (1 - (len(data) - header - len(word.rpartition("/")[2].removesuffix(job.suffix)) - 1) / total) * 100
-            if total
-            else 0.0
-        )
+        frame = _frame(job, word)
         name = word.removesuffix(job.suffix) if word != "-" else "stdout"
-        await proc.emit(encode(f"{len(data):19d} {total:19d} {ratio:5.1f}% {name}\n"))
+        await proc.emit(_listed(len(data), total, frame, name))
+        sums = (sums[0] + len(data), sums[1] + total)
+    if len(operands) > 1:
+        await proc.emit(_listed(*sums, frame, "(totals)"))
     return job.status
+
+
+def _listed(packed: int, whole: int, frame: int, name: str) -> bytes:
+    ratio = (1 - (packed - frame) / whole) * 100 if whole else 0.0
+    return encode(f"{packed:19d} {whole:19d} {ratio:5.1f}% {name}\n")
+
+
+def _frame(job: _Pack, word: str) -> int:
+    """The bytes around the packed data, which ratios leave out: header, name and trailer."""
+    return 19 + len(encode(word.rpartition("/")[2].removesuffix(job.suffix)))
 
 
 COMMANDS = [

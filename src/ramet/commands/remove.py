@@ -223,6 +223,16 @@ async def shred(proc: Proc, o: ShredOptions, operands: list[str]) -> int:
     return status
 
 
+def _unabbreviated(words: list[str]) -> list[str]:
+    """The one option that must be spelled out."""
+    for word in words:
+        if word == "--":
+            break
+        if len(word) > 2 and word != "--no-preserve-root" and "--no-preserve-root".startswith(word):
+            raise UsageError("you may not abbreviate the --no-preserve-root option", hint=False)
+    return words
+
+
 COMMANDS = [
     Command(
         "rm",
@@ -231,6 +241,7 @@ COMMANDS = [
         summary="Remove (unlink) the FILE(s).",
         ignored=("--preserve-root[=",),
         usage="[OPTION]... [FILE]...",
+        rewrite=_unabbreviated,
     ),
     Command(
         "rmdir",

@@ -246,7 +246,7 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
     name = argv[0] if argv else ""
     if "/" not in name and await search(child, name) is None:
         shown = name if parent == "xargs" else f"\u2018{name}\u2019"
-        if parent in ("timeout", "nohup", "nice", "stdbuf"):
+        if parent in ("timeout", "nohup", "stdbuf"):
             shown = f"failed to run command {shown}"
         child.err(f"{parent}: {shown}: No such file or directory\n")
         await release_all(child.fds)
