@@ -100,6 +100,41 @@ def test_time_ends_everything_promptly(script: str) -> None:
     asyncio.run(main())
 
 
+ENDLESS = {
+    "sleep": "sleep 100",
+    "a tight loop": "while :; do :; done",
+    "a regular expression": "x=$(head -c 1000000 /dev/zero | tr '\\0' a); while :; do [[ $x =~ (a*)*b ]]; done",
+    "a pipeline": "yes | while read x; do :; done | cat > /dev/null",
+    "a command that reads on": "yes | sort",
+    "a job that is waited for": "sleep 100 & wait",
+    "a substitution": "x=$(while :; do :; done)",
+}
+
+
+async def how_late(script: str) -> float:
+    """Seconds between the order to stop and the end, the longer one of cancellation and timeout."""
+    ws = Workspace()
+    running = asyncio.create_task(ws.execute(script))
+    await asyncio.sleep(0.1)
+    started = time.monotonic()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    late = time.monotonic() - started
+    started = time.monotonic()
+    assert (await ws.execute(script, timeout=0.1)).exit_code == 124
+    late = max(late, time.monotonic() - started - 0.1)
+    assert (await ws.execute("echo on")).stdout == b"on\n"
+    await ws.close()
+    return late
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_cancellation_and_timeouts_take_no_50_ms(name: str) -> None:
+    # A loaded machine gets three tries: what does not look up fails all of them.
+    assert any(asyncio.run(how_late(ENDLESS[name])) < 0.05 for _ in range(3))
+
+
 def test_words_of_a_command_are_limited_however_they_come() -> None:
     async def main() -> None:
         ws = Workspace(limits=Limits(expansion_words=1000))
