@@ -56,7 +56,7 @@ class JsonReader:
                     self.wait = 2 * (len(self.text) - start)
                     return
                 if not self._spell_nan(start):
-                    raise ParseError(complaint(self.text[start:], self.line)) from None
+                    raise ParseError(self._complaint(start)) from None
                 continue
             except RecursionError:
                 raise ParseError("Exceeds depth limit for parsing") from None
@@ -65,7 +65,7 @@ class JsonReader:
                 self._count(start)
                 return
             if end < len(self.text) and self.text[end] not in ' \t\r\n,]}[{":\x1e' and self.text[end - 1] not in '"]}':
-                raise ParseError(complaint(self.text[start:], self.line))
+                raise ParseError(self._complaint(start))
             self._count(end)
             self.wait = 0
             yield value
@@ -78,6 +78,10 @@ class JsonReader:
         self._count(start)
         self.text, self.at = fixed, 0
         return True
+
+    def _complaint(self, start: int) -> str:
+        columns = len(self.text[self.text.rfind("\n", 0, start) + 1 : start].encode("utf-8", "surrogateescape"))
+        return complaint(self.text[start:], self.line, columns)
 
     def _count(self, end: int) -> None:
         self.line += self.text.count("\n", self.at, end)
@@ -115,61 +119,127 @@ def whole_lines(block: bytes) -> list[Json] | None:
     return values if len(values) == len(lines) else None
 
 
-def complaint(text: str, lines_before: int = 0) -> str:
-    """What jq says about a text that is not JSON."""
-    stripped = text.rstrip("\n")
-    line = lines_before + text.count("\n") + 1
-    column = 0 if text.endswith("\n") else len(text) - text.rfind("\n") - 1
-    depth = 0
-    in_string = False
-    escaped = False
-    for char in stripped:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                in_string = False
-        elif char == '"':
-            in_string = True
-        elif char in "[{":
-            depth += 1
-        elif char in "]}":
-            depth -= 1
-    if in_string:
-        return f"Unfinished string at EOF at line {line}, column {column}"
-    if depth > 0:
-        try:
-            decoder.raw_decode(stripped.strip() + _closing(stripped))
-            return f"Unfinished JSON term at EOF at line {line}, column {column}"
-        except (ValueError, RecursionError):
-            if re.search(r"[\[{,:]\s*\Z", stripped):
-                return f"Unfinished JSON term at EOF at line {line}, column {column}"
-    if re.search(r",\s*}", stripped):
-        return f"Objects must consist of key:value pairs at line {line}, column {column}"
-    if re.search(r",\s*\]", stripped):
-        return f"Expected value before ']' at line {line}, column {column}"
-    if text.endswith("\n") or lines_before:
-        return f"Invalid literal at line {line}, column {column}"
-    return f"Invalid numeric literal at EOF at line {line}, column {column}"
-
-
-def _closing(text: str) -> str:
-    closers: list[str] = []
-    in_string = escaped = False
+def complaint(text: str, lines_before: int = 0, columns_before: int = 0) -> str:
+    """What jq says about a text that is not JSON, and where: behind the character at which it noticed."""
+    scan = _Scan(lines_before + 1, columns_before)
     for char in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                in_string = False
+        found = scan.take(char)
+        if found is not None:
+            return f"{found} at line {scan.line}, column {scan.column}"
+    found = scan.literal() if not scan.in_string else "Unfinished string"
+    return f"{found or 'Unfinished JSON term'} at EOF at line {scan.line}, column {scan.column}"
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-?nan|-?Infinity", re.IGNORECASE)
+
+
+class _Scan:
+    """Reads JSON character by character as jq does, only to find out what is wrong with it.
+
+    `open` holds a bracket for each array or object and how many members it has; `key` stands for a key whose value is
+    still to come; `value` is the kind of the value that was read last and belongs nowhere yet.
+    """
+
+    def __init__(self, line: int, column: int) -> None:
+        self.line, self.column = line, column
+        self.in_string = self.escaped = self.bad_escape = False
+        self.token = ""
+        self.open: list[tuple[str, int]] = []
+        self.value = ""
+
+    def take(self, char: str) -> str | None:
+        self.column += len(char.encode("utf-8", "surrogateescape"))
+        if char == "\n":
+            self.line, self.column = self.line + 1, 0
+        if self.in_string:
+            return self.string(char)
+        if char in " \t\r\n":
+            return self.literal()
+        if char in '[]{},:"':
+            found = self.literal()
+            if found is not None:
+                return found
+            if char == '"':
+                self.in_string = True
+                return None
+            return self.structure(char)
+        self.token += char
+        return None
+
+    def string(self, char: str) -> str | None:
+        if self.escaped:
+            self.escaped = False
+            self.bad_escape = self.bad_escape or char not in 'bfnrtu"\\/'
+        elif char == "\\":
+            self.escaped = True
         elif char == '"':
-            in_string = True
-        elif char in "[{":
-            closers.append("]" if char == "[" else "}")
-        elif char in "]}" and closers:
-            closers.pop()
-    return "".join(reversed(closers))
+            self.in_string = False
+            return "Invalid escape" if self.bad_escape else self.whole("string")
+        return None
+
+    def whole(self, kind: str) -> str | None:
+        if self.value:
+            return "Expected separator between values"
+        self.value = kind if self.open else ""
+        return None
+
+    def literal(self) -> str | None:
+        token, self.token = self.token, ""
+        if not token:
+            return None
+        for word in ("true", "false", "null"):
+            if token[0] == word[0] and not token.startswith("na"):
+                return self.whole("word") if token == word else "Invalid literal"
+        return self.whole("number") if _NUMBER.fullmatch(token) else "Invalid numeric literal"
+
+    def structure(self, char: str) -> str | None:
+        top, members = self.open[-1] if self.open else ("", 0)
+        if char in "[{":
+            if self.value:
+                return "Expected separator between values"
+            self.open.append((char, 0))
+        elif char == ":":
+            if not self.value:
+                return "Expected string key before ':'"
+            if top != "{":
+                return "':' not as part of an object"
+            if self.value != "string":
+                return "Object keys must be strings"
+            self.open.append(("key", 0))
+            self.value = ""
+        elif char == ",":
+            if not self.value:
+                return "Expected value before ','"
+            return self.member(top)
+        elif char == "]":
+            if top != "[":
+                return "Unmatched ']'"
+            if not self.value and members:
+                return "Expected another array element"
+            self.closed()
+        else:
+            if not top or (not self.value and top != "{"):
+                return "Unmatched '}'"
+            if self.value:
+                found = self.member(top) if top == "key" else "Objects must consist of key:value pairs"
+                if found is not None:
+                    return found
+            elif members:
+                return "Expected another key-value pair"
+            self.closed()
+        return None
+
+    def member(self, top: str) -> str | None:
+        """The value goes where it belongs."""
+        if top == "{":
+            return "Objects must consist of key:value pairs"
+        if top == "key":
+            self.open.pop()
+        kind, members = self.open[-1]
+        self.open[-1] = (kind, members + 1)
+        self.value = ""
+        return None
+
+    def closed(self) -> None:
+        self.open.pop()
+        self.value = "container" if self.open else ""
