@@ -22,8 +22,8 @@ from agents.sandbox.errors import (
     SnapshotPersistError,
     WorkspaceArchiveWriteError,
 )
-from agents.sandbox.sandboxes.unix_local import UnixLocalSandboxClient
 from agents.sandbox.snapshot import SnapshotBase
+from tests.agents.openai_local import BWRAP, LocalClient
 
 from ramet.agents.openai_agents import (
     Edit,
@@ -58,7 +58,10 @@ async def get(session: Any, path: str) -> bytes:
     return content
 
 
-CLIENTS = [RametSandboxClient, UnixLocalSandboxClient]
+CLIENTS = [
+    RametSandboxClient,
+    pytest.param(LocalClient, marks=pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")),
+]
 
 
 @pytest.mark.parametrize("second", CLIENTS)
