@@ -126,16 +126,17 @@ class Assoc:
 
 
 _buckets: dict[str, int] = {}
+_PRODUCTS = tuple(bits * 16777619 & 1023 for bits in range(1024))
 
 
 def _bucket(key: str) -> int:
-    """The bucket of a key: 32-bit FNV-1 over its bytes."""
+    """The bucket of a key: the lowest ten bits of 32-bit FNV-1 over its bytes, which only the lowest ten make up."""
     found = _buckets.get(key)
     if found is None:
-        found = 2166136261
+        found, product = 2166136261 & 1023, _PRODUCTS
         for byte in encode(key):
-            found = (found * 16777619 & 0xFFFFFFFF) ^ byte
-        found &= 1023
+            # Bytes are signed there: one above 127 carries its sign into the higher bits.
+            found = product[found] ^ (byte if byte < 128 else byte | 0x300)
         if len(_buckets) > 20_000:
             _buckets.clear()
         _buckets[key] = found
@@ -154,10 +155,16 @@ class NameRef:
 class Dynamic:
     """A variable whose value is computed when it is read (`RANDOM`, `SECONDS`, `LINENO`)."""
 
-    __slots__ = ("get", "set")
+    __slots__ = ("get", "put", "set")
 
-    def __init__(self, get: Callable[[Any], str | list[str]], set: Callable[[Any, str], None] | None = None) -> None:
-        self.get, self.set = get, set
+    def __init__(
+        self,
+        get: Callable[[Any], str | list[str] | dict[str, str]],
+        set: Callable[[Any, str], None] | None = None,
+        put: Callable[[Any, str, str], None] | None = None,
+    ) -> None:
+        self.get, self.set, self.put = get, set, put
+        """`put` takes an element of a computed associative array."""
 
 
 Value = str | Indexed | Assoc | NameRef | Dynamic | None

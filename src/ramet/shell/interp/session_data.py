@@ -13,13 +13,13 @@ from ramet.core import paths
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef, Value
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.specials import COMPUTED
+from ramet.shell.interp.specials import DYNAMIC
 from ramet.shell.syntax import nodes, parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.printer import function_text
 
 _OWN: Final = frozenset(("BASH", "BASH_VERSION", "BASH_VERSINFO", "HOSTNAME", "HOSTTYPE", "MACHTYPE", "OSTYPE", "PPID",
-                         "UID", "EUID", "PWD", *COMPUTED))  # fmt: skip
+                         "UID", "EUID", "PWD", *DYNAMIC))  # fmt: skip
 """Variables that every session makes for itself."""
 
 

@@ -36,15 +36,20 @@ def compile_simple(node: Simple) -> Run:
     wait, expand = _arguments(node.words)
     if wait or assigns or redirects:
         return lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))
-    local = compile_local(node, lambda sh: _general(sh, None, node, expand, False, [], []))
-    if local is not None:
-        return local
+    if not any(isinstance(word, Assignment) and _braced(word) for word in node.words):
+        local = compile_local(node, lambda sh: _general(sh, None, node, expand, False, [], []))
+        if local is not None:
+            return local
     return _fast(node, expand)
+
+
+def _braced(word: Assignment) -> bool:
+    return isinstance(word.value, Word) and has_braces(word.value)
 
 
 def _unbraced(word: Word | Assignment) -> Iterable[Word | Assignment]:
     """`declare a=x{1,2}`: unlike an assignment of its own, an argument is subject to brace expansion."""
-    if isinstance(word, Word) or not isinstance(word.value, Word) or not has_braces(word.value):
+    if isinstance(word, Word) or not isinstance(word.value, Word) or not _braced(word):
         return (word,)
     try:
         return [

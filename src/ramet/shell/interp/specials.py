@@ -88,19 +88,35 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "GROUPS": (lambda sh: [str(sh.shell.user.gid)], _ignored),
     "SHELLOPTS": (lambda sh: ":".join(name for name in OPTIONS if name in sh.options), None),
     "BASHOPTS": (lambda sh: ":".join(name for name in SHOPTS if name in sh.shopts), None),
-    "BASH_ARGC": (lambda sh: [], _ignored),
+    "BASH_ARGC": (lambda sh: ["0"], _ignored),
     "BASH_ARGV": (lambda sh: [], _ignored),
     "HISTCMD": (lambda sh: str(len(sh.history) + 1), _ignored),
 }
 
 
-_DYNAMIC: Final = {name: Dynamic(get, put) for name, (get, put) in COMPUTED.items()}
+def _commands(sh: Session) -> dict[str, str]:
+    return {name: path.lstrip("\0") for name, (path, _) in sh.hashed.items()}
+
+
+def _set_alias(sh: Session, name: str, value: str) -> None:
+    sh.aliases[name] = value
+
+
+def _set_command(sh: Session, name: str, value: str) -> None:
+    sh.hashed[name] = (value, 0)
+
+
+DYNAMIC: Final = {
+    **{name: Dynamic(get, put) for name, (get, put) in COMPUTED.items()},
+    "BASH_ALIASES": Dynamic(lambda sh: dict(sh.aliases), _ignored, _set_alias),
+    "BASH_CMDS": Dynamic(_commands, _ignored, _set_command),
+}
 
 
 def install(sh: Session) -> None:
     """Give a new session the variables that every shell starts with."""
     values, attrs, user = sh.vars, sh.store.attrs, sh.shell.user
-    values.update(_DYNAMIC)
+    values.update(DYNAMIC)
     for name in ("SHELLOPTS", "BASHOPTS"):
         attrs[name] = READONLY
     values.update(

@@ -110,6 +110,8 @@ class Variables:
             return value.items.get("0")
         if type(value) is Dynamic:
             found = value.get(self.host)
+            if isinstance(found, dict):
+                return found.get("0")
             return found if isinstance(found, str) else (found[0] if found else None)
         target, subscript = self.follow(name)
         if not target:
@@ -147,6 +149,8 @@ class Variables:
         value = self.values.get(name)
         if type(value) is Dynamic:
             found = value.get(self.host)
+            if isinstance(found, dict):
+                return Assoc(found)
             return Indexed(found) if isinstance(found, list) else None
         return value if isinstance(value, Indexed | Assoc) else None
 
@@ -171,7 +175,8 @@ class Variables:
 
     def is_assoc(self, name: str) -> bool:
         name, _ = self.follow(name)
-        return type(self.values.get(name)) is Assoc
+        value = self.values.get(name)
+        return type(value) is Assoc or (type(value) is Dynamic and value.put is not None)
 
     def element(self, name: str, subscript: str) -> str | None:
         """One element; the subscript is a key or arithmetic, as the array wants it."""
@@ -191,6 +196,8 @@ class Variables:
         if type(value) is Assoc:
             return value.items.get(str(key))
         array = value if type(value) is Indexed else self.array(name)
+        if type(array) is Assoc:
+            return array.items.get(str(key))
         index = int(key)
         if isinstance(array, Indexed):
             if index < 0:
@@ -317,6 +324,9 @@ class Variables:
         if name in self.attrs:
             self.writable(name)
         old = self.values.get(name)
+        if type(old) is Dynamic and old.put is not None:
+            old.put(self.host, str(key), value)
+            return
         if type(old) is Assoc:
             assoc = self.own(name, old)
             text = str(key)
