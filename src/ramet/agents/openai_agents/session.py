@@ -432,8 +432,9 @@ class RametSandboxSession(BaseSandboxSession):
     # ----------------------------------------------------------------------------- snapshots of the workspace
 
     async def persist_workspace(self) -> io.IOBase:
-        if self.state.checkpoint_store is not None:
-            return io.BytesIO((await self._checkpoint(self.state.checkpoint_store, self._own_name())).encode())
+        store = getattr(self.state, "checkpoint_store", None)  # a session also works with a plain state
+        if store is not None:
+            return io.BytesIO((await self._checkpoint(store, self._own_name())).encode())
         live = self._here()
         skip = self._skipped()
         await live.workspace.sync()
