@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.harness import Row, print_table, run_case, save
 
-GROUPS = ("foundation", "shell", "commands", "workspace")
+GROUPS = ("foundation", "shell", "commands", "workspace", "http")
 
 
 def main(names: list[str]) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import typer
 
-from ramet.apps.cli import carrying, history, workspaces
+from ramet.apps.cli import carrying, history, serving, workspaces
 
 app = typer.Typer(
     name="ramet",
@@ -60,6 +60,7 @@ VERBS: Final[dict[str, tuple[tuple[str, Callable[..., Any]], ...]]] = {
         ("export", carrying.export),
         ("import", carrying.import_archive),
     ),
+    "For programs": (("serve", serving.serve),),
     "Care": (("verify", carrying.verify), ("repair", carrying.repair), ("version", version)),
 }
 for _panel, _verbs in VERBS.items():

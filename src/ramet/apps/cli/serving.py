@@ -1,0 +1,72 @@
+"""Verbs that serve workspaces to other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ramet.apps.cli.shared import HOME, Where, opened, reported
+from ramet.core.errors import RametError
+
+
+def serve(
+    store: Where = HOME,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8750,
+    uds: Annotated[str | None, typer.Option("--socket", help="Unix socket to listen on instead.")] = None,
+    token_file: Annotated[
+        str | None, typer.Option(help="File with the token; made when missing. [default: STORE/server-token]")
+    ] = None,
+    certificate: Annotated[str | None, typer.Option(help="TLS certificate (PEM).")] = None,
+    key: Annotated[str | None, typer.Option(help="TLS key (PEM).")] = None,
+    allow_host: Annotated[list[str] | None, typer.Option(help="Another value of the Host header to answer.")] = None,
+    durable: Annotated[
+        str, typer.Option(help="Commit before each answer (answer), on a timer (timer), or on close (close).")
+    ] = "answer",
+    every: Annotated[float, typer.Option(help="Seconds between commits with --durable timer.")] = 5.0,
+    concurrency: Annotated[int, typer.Option(help="Requests of one client at the same time.")] = 64,
+    idle: Annotated[float, typer.Option(help="Seconds after which an unused workspace is closed.")] = 600.0,
+    mount: Annotated[
+        list[str] | None, typer.Option(help="NAME:/prefix=DIRECTORY[:ro] mounts a directory; NAME may be *.")
+    ] = None,
+) -> None:
+    """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
+    with reported():
+        from ramet.apps.server.serving import serve as run
+        from ramet.apps.server.settings import Bounds, ServerSettings
+
+        if durable not in ("answer", "timer", "close"):
+            raise RametError("invalid_argument", f"--durable cannot be {durable!r}", "use answer, timer or close")
+        plain = ServerSettings()
+        settings = ServerSettings(
+            hosts=plain.hosts | frozenset(name.lower() for name in allow_host or ()), durable=durable,  # type: ignore[arg-type]
+            every=every, idle=idle, mounts=_mounts(mount or []), bounds=Bounds(concurrency=concurrency),
+        )  # fmt: skip
+        if token_file is None and uds is None:
+            token_file = (
+                str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
+            )
+        where = uds or f"{'https' if certificate else 'http'}://{host}:{port}"
+        typer.echo(f"ramet serves {store} on {where}" + (f", token in {token_file}" if token_file else ""), err=True)
+        run(
+            opened(store), host=host, port=port, uds=uds, token_file=token_file, certificate=certificate, key=key,
+            settings=settings,
+        )  # fmt: skip
+
+
+def _mounts(texts: list[str]) -> dict[str, dict[str, Any]]:
+    from ramet.backends.disk import DiskResource
+
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        name, colon, rest = text.partition(":")
+        prefix, equals, directory = rest.partition("=")
+        if not (colon and equals and prefix.startswith("/") and directory):
+            raise RametError(
+                "invalid_argument", f"--mount {text!r} cannot be understood", "write NAME:/prefix=DIRECTORY"
+            )
+        mode = "read" if directory.endswith(":ro") else "write"
+        found.setdefault(name, {})[prefix] = (DiskResource(directory.removesuffix(":ro")), mode)
+    return found

@@ -1,0 +1,1 @@
+"""The HTTP server: workspaces of a store, and workspaces in memory, for programs on this machine or elsewhere."""

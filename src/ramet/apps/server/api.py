@@ -1,0 +1,130 @@
+"""`Api`: from a request to its handler, and from whatever happens to an answer. It knows no workspace's inside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+from urllib.parse import unquote
+
+from ramet.apps.server.asking import PROBLEM, Call, ClientGone, Receive, Reply, Scope, Send, encoded, plain, send_reply
+from ramet.apps.server.events import Events
+from ramet.apps.server.hosting import Hosted, Hosting
+from ramet.apps.server.idempotency import Keys
+from ramet.apps.server.problems import Refused, internal, made, problem_of
+from ramet.apps.server.routes import ROUTES, Route
+from ramet.apps.server.settings import ServerSettings
+from ramet.workspace.reference import StoredWorkspaceRef
+
+log: Final = logging.getLogger("ramet.server")
+
+
+class Api:
+    """An ASGI application for everything below `/v1`."""
+
+    def __init__(self, hosting: Hosting, settings: ServerSettings, events: Events) -> None:
+        self.hosting, self.settings, self.events = hosting, settings, events
+        self.keys = Keys(hosting, settings.bounds)
+        self._tree: dict[str, Any] = {}
+        for route in ROUTES:
+            node = self._tree
+            for part in route.path[1:].split("/"):
+                node = node.setdefault("*" if part.startswith("{") else part, {})
+            node.setdefault("", {})[route.method] = route
+            if route.method == "GET" and route.path.endswith("/file"):
+                node[""]["HEAD"] = route
+
+    # ---------------------------------------------------------------------------------------- for handlers
+
+    @contextlib.asynccontextmanager
+    async def using(self, call: Call) -> AsyncIterator[Hosted]:
+        hosted = await self.hosting.enter(call.parts[0])
+        try:
+            yield hosted
+        finally:
+            hosted.leave()
+
+    def handle(self, name: str) -> Callable[[], StoredWorkspaceRef]:
+        """A stored workspace without opening it; looked up where it may block."""
+        store = self.hosting.need_store()
+        return lambda: store[name]
+
+    def commits_before_answer(self, hosted: Hosted) -> bool:
+        return hosted.committer is not None and self.settings.durable == "answer"
+
+    async def durable(self, hosted: Hosted, message: str) -> None:
+        if hosted.committer is not None and self.settings.durable == "answer":
+            await hosted.committer.commit(message)
+
+    async def changed(self, hosted: Hosted, message: str) -> None:
+        """A request changed something: make it durable as the server promises, and tell who listens."""
+        await self.durable(hosted, message)
+        self.events.add("changed", hosted.name, what=message)
+
+    # ------------------------------------------------------------------------------------------- dispatch
+
+    def find(self, method: str, path: str) -> tuple[Route, list[str]]:
+        """The route for a path and what stands for its placeholders."""
+        node, parts = self._tree, []
+        for part in path[1:].split("/"):
+            below = node.get(part) if part not in ("", "*") else None
+            if below is None:
+                below = node.get("*") if part else None
+                if below is None:
+                    raise Refused("not_found", "there is nothing at this address", "see /openapi.json")
+                parts.append(unquote(part, errors="surrogateescape"))
+            node = below
+        methods = node.get("")
+        if methods is None:
+            raise Refused("not_found", "there is nothing at this address", "see /openapi.json")
+        route = methods.get(method)
+        if route is None:
+            allowed = ", ".join(sorted(methods))
+            raise Refused(
+                "invalid_argument", f"{method} cannot be done here", f"use {allowed}", status=405,
+                headers={"allow": allowed},
+            )  # fmt: skip
+        return route, parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call = Call(scope, receive, scope.get("ramet.client", ""))
+        try:
+            reply = await self._answered(call)
+            await send_reply(reply, call, send)
+        except ClientGone:
+            return
+        except asyncio.CancelledError:
+            if not call.gone:
+                raise
+
+    async def _answered(self, call: Call) -> Reply:
+        scope = call.scope
+        try:
+            raw: bytes = scope.get("raw_path") or scope["path"].encode()
+            route, call.parts = self.find(scope["method"], raw.partition(b"?")[0].decode("ascii", "replace"))
+            if route.query.__struct_fields__ == ():
+                call.query(route.query)
+            key = call.header(b"idempotency-key") if scope["method"] not in ("GET", "HEAD") else None
+            if key is not None:
+                return await self.keys.once(self, call, key, route.handler)
+            return await route.handler(self, call)
+        except ClientGone:
+            raise
+        except Refused as refused:
+            return problem_reply(refused)
+        except Exception as error:
+            problem = problem_of(error)
+            if problem is None or problem.status >= 500:
+                log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            return Reply(encoded(problem or internal()), (problem or internal()).status, [PROBLEM])
+
+
+def problem_reply(refused: Refused) -> Reply:
+    return Reply(encoded(refused.problem), refused.problem.status, [PROBLEM, *plain(refused.headers)])
+
+
+def problem_for(code: str, cause: str, remediation: str, status: int | None = None) -> Reply:
+    problem = made(code, cause, remediation, status=status)
+    return Reply(encoded(problem), problem.status, [PROBLEM])

@@ -1,0 +1,205 @@
+"""`Call` and `Reply`: a request and an answer as handlers see them, over bare ASGI because this is the hot path."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from ramet.apps.server.problems import Refused
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Blocks = AsyncIterator[bytes]
+T = TypeVar("T")
+
+JSON: Final = (b"content-type", b"application/json")
+PROBLEM: Final = (b"content-type", b"application/problem+json")
+NO_STORE: Final = (b"cache-control", b"no-store")
+NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
+PATIENCE: Final = 0.01
+"""Seconds after which a request that still runs is watched for a client that went away."""
+
+_encoder = msgspec.json.Encoder()
+
+
+class ClientGone(Exception):
+    """The client closed the connection; what it asked for was stopped."""
+
+
+def encoded(value: object) -> bytes:
+    """JSON; names that are not UTF-8 are kept as escaped lone surrogates, which Python and JavaScript read back."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
+
+
+class Reply:
+    """An answer: a whole body, or blocks that are sent as they come."""
+
+    __slots__ = ("blocks", "body", "headers", "status")
+
+    def __init__(
+        self,
+        body: bytes = b"",
+        status: int = 200,
+        headers: list[tuple[bytes, bytes]] | None = None,
+        blocks: Blocks | None = None,
+    ) -> None:
+        self.body, self.status, self.headers, self.blocks = body, status, headers or [], blocks
+
+
+def answer(value: object, status: int = 200, headers: list[tuple[bytes, bytes]] | None = None) -> Reply:
+    return Reply(encoded(value), status, [JSON, NO_STORE, *(headers or [])])
+
+
+class Call:
+    """One request."""
+
+    __slots__ = ("_headers", "_query", "_receive", "client", "gone", "parts", "scope")
+
+    def __init__(self, scope: Scope, receive: Receive, client: str = "") -> None:
+        self.scope, self._receive, self.client = scope, receive, client
+        self._headers: dict[bytes, bytes] | None = None
+        self._query: dict[str, str] | None = None
+        self.parts: list[str] = []
+        """What stands for the placeholders of the route."""
+        self.gone = False
+
+    def header(self, name: bytes) -> str | None:
+        if self._headers is None:
+            self._headers = dict(self.scope["headers"])
+        value = self._headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    def query(self, kind: type[T]) -> T:
+        """The query as the type that the route declares; a name given twice or unknown is refused."""
+        return msgspec.convert(parse_query(self.scope["query_string"]), kind, strict=False)
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body; 413 when it is longer than `limit`."""
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            data: bytes = message.get("body", b"")
+            if len(data) > limit:
+                raise too_large(limit)
+            return data
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size > limit:
+                raise too_large(limit)
+            pieces.append(piece)
+            if not message.get("more_body"):
+                return b"".join(pieces)
+            message = await self._receive()
+
+    async def blocks(self, limit: int) -> Blocks:
+        """The body as it arrives. A client that goes away in the middle is an error, so nothing half is kept."""
+        declared = self.header(b"content-length")
+        if declared is not None and declared.isdigit() and int(declared) > limit:
+            raise too_large(limit)
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size > limit:
+                raise too_large(limit)
+            if piece:
+                yield piece
+            if not message.get("more_body"):
+                return
+
+    async def watched(self, work: Awaitable[T]) -> T:
+        """Await something, and stop it when the client goes away. What is quick is not watched: it costs nothing."""
+        task = asyncio.current_task()
+        assert task is not None
+        watcher: asyncio.Task[None] | None = None
+
+        async def watch() -> None:
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+            self.gone = True
+            task.cancel()
+
+        def begin() -> None:
+            nonlocal watcher
+            watcher = asyncio.ensure_future(watch())
+
+        timer = asyncio.get_running_loop().call_later(PATIENCE, begin)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if self.gone:
+                raise ClientGone from None
+            raise
+        finally:
+            timer.cancel()
+            if watcher is not None:
+                watcher.cancel()
+
+
+def parse_query(raw: bytes) -> dict[str, str]:
+    """The parameters of a query; bytes that are not UTF-8 survive, because paths may hold them."""
+    found: dict[str, str] = {}
+    for pair in raw.split(b"&") if raw else ():
+        name, _, value = pair.replace(b"+", b" ").partition(b"=")
+        key = unquote_to_bytes(name).decode("utf-8", "surrogateescape")
+        if key in found:
+            raise Refused("invalid_argument", f"parameter {key!r} is given twice", "give it once")
+        found[key] = unquote_to_bytes(value).decode("utf-8", "surrogateescape")
+    return found
+
+
+def decoded(data: bytes, kind: type[T]) -> T:
+    """A JSON body as the type that the route declares."""
+    return msgspec.json.decode(data or b"{}", type=kind)
+
+
+def too_large(limit: int) -> Refused:
+    return Refused("limit_exceeded", f"the body is larger than {limit} bytes", "send less", status=413)
+
+
+async def send_reply(reply: Reply, call: Call, send: Send) -> None:
+    """Send an answer; blocks go with back-pressure, and a client that goes away ends them."""
+    head = call.scope["method"] == "HEAD"
+    if reply.blocks is None:
+        length = (b"content-length", str(len(reply.body)).encode())
+        headers = [*reply.headers, NO_SNIFF]
+        if not any(name == b"content-length" for name, _ in headers) and reply.status not in (204, 304):
+            headers.append(length)
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if head else reply.body})
+        return
+    blocks = reply.blocks
+
+    async def pump() -> None:
+        await send({"type": "http.response.start", "status": reply.status, "headers": [*reply.headers, NO_SNIFF]})
+        async for block in blocks:
+            await send({"type": "http.response.body", "body": block, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    try:
+        await call.watched(pump())
+    finally:
+        close: Callable[[], Awaitable[None]] | None = getattr(blocks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def plain(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

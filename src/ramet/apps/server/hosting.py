@@ -1,0 +1,338 @@
+"""`Hosting`: the workspaces that a server holds open, and when what they hold becomes durable.
+
+Rules that this file keeps:
+- A stored workspace is opened by the first request for it; its lease is held until it is idle, removed or the server
+  ends. Verbs that move its head from outside (revert, merge, import) get it alone: committed, closed, nobody inside.
+- All commits of a workspace go through its `Committer`: requests that wait at the same time share one revision.
+- A workspace whose lease was lost is dropped at once: whoever took it over decides what it holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Literal, TypeVar
+
+from ramet.apps.server.events import Events
+from ramet.apps.server.settings import ServerSettings
+from ramet.core.errors import RametError
+from ramet.store.refs import NAME
+from ramet.store.revisions import Revision
+from ramet.workspace.mounts import as_mount
+from ramet.workspace.store import Opening, Store, StoredWorkspace
+from ramet.workspace.workspace import Settings, Workspace
+
+T = TypeVar("T")
+LOST: Final = frozenset({"lease_lost", "head_moved", "workspace_not_found"})
+THREADS: Final = 8
+
+
+class Hosted:
+    """One open workspace and what the server knows about it."""
+
+    def __init__(self, name: str, ws: Workspace, opening: Opening | None, events: Events) -> None:
+        self.name, self.ws, self.opening = name, ws, opening
+        self.users = 0
+        self.used = time.monotonic()
+        self.broken = False
+        self.nonce = secrets.token_hex(4)
+        """Versions of files are told apart across restarts by this."""
+        self.jobs: dict[str, Any] = {}
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self.committer = Committer(self, events) if isinstance(ws, StoredWorkspace) and ws.lease else None
+
+    @property
+    def kind(self) -> Literal["stored", "memory"]:
+        return "memory" if self.opening is None else "stored"
+
+    def enter(self) -> None:
+        self.users += 1
+        self.idle.clear()
+
+    def leave(self) -> None:
+        self.users -= 1
+        if not self.users:
+            self.used = time.monotonic()
+            self.idle.set()
+
+
+class Committer:
+    """Commits on behalf of many: who asks while a commit is written waits for the next one, together with others."""
+
+    def __init__(self, hosted: Hosted, events: Events) -> None:
+        self._hosted, self._events = hosted, events
+        self._next: asyncio.Future[Revision] | None = None
+        self._asked: dict[str, Any] = {}
+        self._messages: list[str] = []
+        self._task: asyncio.Task[None] | None = None
+        self.keys: dict[str, None] = {}
+        """Nonces of requests with an idempotency key whose effect may be part of the next revision."""
+
+    async def commit(self, message: str = "", **asked: str) -> Revision:
+        """Ends when everything that had happened before is durable."""
+        if message and len(self._messages) < 20:
+            self._messages.append(message)
+        self._asked.update({name: value for name, value in asked.items() if value})
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_future()
+        waiting = self._next
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._work())
+        return await asyncio.shield(waiting)
+
+    async def _work(self) -> None:
+        while self._next is not None:
+            waiting, self._next = self._next, None
+            messages, self._messages = self._messages, []
+            asked, self._asked = self._asked, {}
+            keys = list(self.keys)
+            ws = self._hosted.ws
+            assert isinstance(ws, StoredWorkspace)
+            before = ws.base
+            try:
+                if keys:
+                    asked["trace_id"] = " ".join(filter(None, [asked.get("trace_id", ""), *keys]))
+                revision = await ws.commit(_message(messages), **asked)
+            except BaseException as error:
+                if isinstance(error, RametError) and error.code in LOST:
+                    self._hosted.broken = True
+                if not waiting.done():
+                    waiting.set_exception(error)
+                    waiting.exception()  # heard of even when nobody waits any more
+                if isinstance(error, asyncio.CancelledError):
+                    raise
+                continue
+            if not waiting.done():
+                waiting.set_result(revision)
+            if before is None or revision.id != before.id:
+                self._events.add("commit", self._hosted.name, revision=revision.name, id=revision.id.hex())
+
+    async def settled(self) -> None:
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _message(messages: list[str]) -> str:
+    if len(messages) < 2:
+        return messages[0] if messages else ""
+    return f"{messages[0]} (and {len(messages) - 1} more)"
+
+
+class _Turn:
+    """Who opens or moves a workspace does so alone."""
+
+    __slots__ = ("lock", "waiting")
+
+    def __init__(self) -> None:
+        self.lock, self.waiting = asyncio.Lock(), 0
+
+
+class Hosting:
+    """The open workspaces of a server."""
+
+    def __init__(self, store: Store | None, settings: ServerSettings, events: Events) -> None:
+        self.store, self.settings, self.events = store, settings, events
+        self._open: dict[str, Hosted] = {}
+        self._turns: dict[str, _Turn] = {}
+        self._threads = ThreadPoolExecutor(THREADS, "ramet-store")
+        self._sweeper: asyncio.Task[None] | None = None
+        self.stopping = asyncio.Event()
+
+    async def blocking(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Run what blocks (the store) beside the event loop."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, lambda: work(*arguments, **options))
+
+    def need_store(self) -> Store:
+        if self.store is None:
+            raise RametError("unsupported", "this server has no store", "start it with --store, or use memory")
+        return self.store
+
+    # --------------------------------------------------------------------------------------------- using
+
+    async def enter(self, name: str) -> Hosted:
+        """The open workspace, with this caller counted as inside; `leave` must follow."""
+        hosted = self._open.get(name)
+        if hosted is not None and not hosted.broken and name not in self._turns:
+            hosted.enter()
+            return hosted
+        async with self._alone(name):
+            hosted = self._open.get(name)
+            if hosted is not None and hosted.broken:
+                await self._drop(hosted)
+                hosted = None
+            if hosted is None:
+                hosted = await self._opened(name)
+            hosted.enter()
+            return hosted
+
+    async def _opened(self, name: str) -> Hosted:
+        if not NAME.fullmatch(name):
+            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+        store = self.store
+        if store is None or not await self.blocking(store.__contains__, name):
+            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+        self._check_room()
+        mounts, resources = await self._given(store, name)
+        opening = store.open(
+            name,
+            mounts=mounts,
+            resources=resources,
+            settings=self._workspace_settings(),
+            wait=self.settings.wait,
+            commit="timer" if self.settings.durable == "timer" else "close",
+            every=self.settings.every if self.settings.durable == "timer" else None,
+        )
+        ws = await opening.__aenter__()
+        hosted = self._open[name] = Hosted(name, ws, opening, self.events)
+        return hosted
+
+    async def _given(self, store: Store, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the server mounts into a workspace: anew, and in the place of what was saved there."""
+        given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
+        resources: dict[str, Any] = {
+            **self.settings.resources.get("*", {}), **self.settings.resources.get(name, {}),
+        }  # fmt: skip
+        if given:
+            head = await self.blocking(store.repository.head, name)
+            for mount in head.mounts if head is not None else ():
+                form = given.pop(mount.prefix, None)
+                if form is not None:
+                    resources[mount.prefix] = as_mount(mount.prefix, form).resource
+        return given, resources
+
+    def _workspace_settings(self) -> Settings:
+        plain = Settings()
+        return Settings(limits=plain.limits.with_(output_bytes=self.settings.bounds.output_bytes))
+
+    def _check_room(self) -> None:
+        if len(self._open) >= self.settings.bounds.workspaces:
+            raise RametError(
+                "limit_exceeded", f"{len(self._open)} workspaces are open", "close one, or raise the server's limit"
+            )
+
+    @contextlib.asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[None]:
+        """One opener or mover of a name at a time; while there is one, everybody else queues behind it."""
+        turn = self._turns.setdefault(name, _Turn())
+        turn.waiting += 1
+        try:
+            try:
+                await asyncio.wait_for(turn.lock.acquire(), self.settings.wait)
+            except TimeoutError:
+                raise busy(name) from None
+            try:
+                yield
+            finally:
+                turn.lock.release()
+        finally:
+            turn.waiting -= 1
+            if not turn.waiting:
+                del self._turns[name]
+
+    @contextlib.asynccontextmanager
+    async def alone(self, name: str) -> AsyncIterator[None]:
+        """Nobody inside, committed and closed, the lease given back: for verbs that move the head from outside."""
+        async with self._alone(name):
+            hosted = self._open.get(name)
+            if hosted is not None:
+                await self._empty(hosted)
+                await self._drop(hosted)
+            yield
+
+    async def _empty(self, hosted: Hosted) -> None:
+        try:
+            await asyncio.wait_for(hosted.idle.wait(), self.settings.wait)
+        except TimeoutError:
+            raise busy(hosted.name) from None
+
+    async def _drop(self, hosted: Hosted) -> None:
+        if self._open.get(hosted.name) is hosted:
+            del self._open[hosted.name]
+        if hosted.committer is not None:
+            await hosted.committer.settled()
+        if isinstance(hosted.ws, StoredWorkspace):
+            try:
+                await hosted.ws.finish()
+            except RametError as error:
+                if not (hosted.broken or error.code in LOST):
+                    raise
+        else:
+            await hosted.ws.close()
+
+    # ----------------------------------------------------------------------------------------- the table
+
+    def find(self, name: str) -> Hosted | None:
+        return self._open.get(name)
+
+    def memory(self) -> list[Hosted]:
+        return [hosted for hosted in self._open.values() if hosted.kind == "memory"]
+
+    async def add_memory(self, name: str, ws: Workspace | None = None) -> Hosted:
+        """A workspace without a store behind it."""
+        async with self._alone(name):
+            if name in self._open or (self.store is not None and await self.blocking(self.store.__contains__, name)):
+                raise RametError("workspace_exists", f"workspace {name!r} exists already", "use it, or take another")
+            self._check_room()
+            if ws is None:
+                given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
+                ws = Workspace(given, settings=self._workspace_settings())
+            hosted = self._open[name] = Hosted(name, ws, None, self.events)
+            return hosted
+
+    async def remove(self, name: str) -> None:
+        """Close and forget a workspace; a stored one leaves the store, its revisions stay until collected."""
+        hosted = self._open.get(name)
+        async with self.alone(name):
+            if hosted is None or hosted.kind == "stored":
+                await self.blocking(self.need_store().rm, name)
+
+    # ------------------------------------------------------------------------------------------ lifecycle
+
+    def start(self) -> None:
+        self._sweeper = asyncio.ensure_future(self._sweep())
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(min(30.0, max(self.settings.idle / 4, 0.05)))
+            late = time.monotonic() - self.settings.idle
+            for hosted in list(self._open.values()):
+                if (
+                    hosted.kind == "stored"
+                    and not hosted.users
+                    and hosted.used < late
+                    and hosted.name not in self._turns
+                ):
+                    try:
+                        async with self.alone(hosted.name):
+                            self.events.add("closed", hosted.name)
+                    except (RametError, OSError):
+                        hosted.broken = True  # the next request opens it anew and hears why that cannot be
+
+    async def close(self) -> list[BaseException]:
+        """Stop jobs, commit everything, give all leases back; what went wrong, after everything was tried."""
+        self.stopping.set()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        failed: list[BaseException] = []
+        for hosted in list(self._open.values()):
+            tasks = [job.task for job in hosted.jobs.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            try:
+                await self._drop(hosted)
+            except (RametError, OSError, ValueError) as error:
+                failed.append(error)
+        self._threads.shutdown(wait=True)
+        return failed
+
+
+def busy(name: str) -> RametError:
+    return RametError("workspace_busy", f"workspace {name!r} is in use", "try again when its commands have ended")

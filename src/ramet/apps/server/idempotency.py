@@ -1,0 +1,163 @@
+"""`Idempotency-Key`: a request that is repeated gets the first answer and changes nothing more.
+
+Answers are remembered in memory, bounded in number and time, and beside the store for as long as the effect is: the
+answer of a request that changed a stored workspace is written there before it is sent, under a mark that the revision
+with the effect carries. After a crash the mark tells what happened: both there, the answer is given again; neither, the
+request runs; the effect without an answer is refused as `outcome_unknown`: only the caller knows what it wants.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.apps.server.asking import Call, Reply
+from ramet.apps.server.problems import Refused
+from ramet.apps.server.settings import Bounds
+from ramet.core.errors import RametError
+
+if TYPE_CHECKING:
+    from ramet.apps.server.api import Api
+    from ramet.apps.server.hosting import Hosting
+
+KEY: Final = re.compile(r"[!-~]{1,255}")
+LARGEST: Final = 1 << 20
+"""Bytes of an answer that is remembered; a streamed answer is not."""
+REPLAYED: Final = (b"idempotency-replayed", b"true")
+LOOK_BACK: Final = 10_000
+"""Revisions in which the mark of a request is looked for."""
+
+
+class Keys:
+    """What was answered to which key of which client."""
+
+    def __init__(self, hosting: Hosting, bounds: Bounds) -> None:
+        self._hosting, self._bounds = hosting, bounds
+        self._known: OrderedDict[str, tuple[float, str, Reply]] = OrderedDict()
+        self._running: dict[str, tuple[str, asyncio.Future[None]]] = {}
+
+    async def once(self, api: Api, call: Call, key: str, handler: Callable[[Any, Call], Awaitable[Reply]]) -> Reply:
+        if not KEY.fullmatch(key):
+            raise Refused("invalid_argument", "the Idempotency-Key is not usable", "use 1 to 255 visible characters")
+        scope = call.scope
+        name = hashlib.sha256(f"{call.client}\0{key}".encode()).hexdigest()
+        asked = hashlib.sha256(
+            b"\0".join([scope["method"].encode(), scope["raw_path"], scope["query_string"]])
+        ).hexdigest()
+        while name in self._running:
+            before, running = self._running[name]
+            _same(before, asked)
+            await asyncio.shield(running)
+        known = self._known.get(name)
+        if known is not None and known[0] > time.monotonic():
+            _same(known[1], asked)
+            return _again(known[2])
+        done = asyncio.get_running_loop().create_future()
+        self._running[name] = asked, done
+        try:
+            stored = await self._recall(call, name, asked)
+            reply = stored if stored is not None else await self._run(api, call, name, asked, handler)
+            if reply.blocks is None and len(reply.body) <= LARGEST and reply.status < 500:
+                self._remember(name, asked, reply)
+            return reply
+        finally:
+            del self._running[name]
+            done.set_result(None)
+
+    def _remember(self, name: str, asked: str, reply: Reply) -> None:
+        self._known[name] = time.monotonic() + self._bounds.key_seconds, asked, reply
+        while len(self._known) > self._bounds.keys:
+            self._known.popitem(last=False)
+
+    # ---------------------------------------------------------------------------------- beside the store
+
+    async def _run(
+        self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
+    ) -> Reply:
+        hosted = None
+        if call.parts and self._hosting.store is not None:
+            try:
+                hosted = await self._hosting.enter(call.parts[0])
+            except RametError:
+                hosted = None  # the handler says what is wrong
+        if hosted is None or hosted.committer is None or not _inside(call):
+            if hosted is not None:
+                hosted.leave()
+            return await handler(api, call)
+        mark = f"idempotency:{name[:32]}"
+        hosted.committer.keys[mark] = None
+        try:
+            reply = await handler(api, call)
+            if reply.blocks is None and len(reply.body) <= LARGEST and reply.status < 400:
+                await self._hosting.blocking(self._write, name, asked, reply)
+            return reply
+        finally:
+            hosted.committer.keys.pop(mark, None)
+            hosted.leave()
+
+    def _write(self, name: str, asked: str, reply: Reply) -> None:
+        plain = {
+            "asked": asked, "status": reply.status, "body": reply.body.decode("utf-8", "surrogateescape"),
+            "headers": [[key.decode("latin-1"), value.decode("latin-1")] for key, value in reply.headers],
+        }  # fmt: skip
+        self._hosting.need_store().repository.objects.put(_place(name, time.time()), json.dumps(plain).encode())
+
+    async def _recall(self, call: Call, name: str, asked: str) -> Reply | None:
+        if self._hosting.store is None or not call.parts or not _inside(call):
+            return None
+        found = await self._hosting.blocking(self._read, name)
+        if found is not None:
+            _same(found["asked"], asked)
+            headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in found["headers"]]
+            return _again(Reply(found["body"].encode("utf-8", "surrogateescape"), found["status"], headers))
+        if await self._hosting.blocking(self._happened, call.parts[0], f"idempotency:{name[:32]}"):
+            raise Refused(
+                "outcome_unknown", "this request took effect, and the server ended before it could answer",
+                "look at the log of the workspace, then repeat with a new key if that is wanted",
+            )  # fmt: skip
+        return None
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        objects = self._hosting.need_store().repository.objects
+        now = time.time()
+        for moment in (now, now - 86_400):
+            try:
+                found: dict[str, Any] = json.loads(objects.get(_place(name, moment)))
+                return found
+            except KeyError:
+                continue
+        return None
+
+    def _happened(self, workspace: str, mark: str) -> bool:
+        try:
+            log = self._hosting.need_store()[workspace].log()
+        except RametError:
+            return False
+        return any(mark in revision.trace_id.split() for revision in log[:LOOK_BACK])
+
+
+def _inside(call: Call) -> bool:
+    """Whether a request changes the inside of a workspace, and not which workspaces and revisions there are."""
+    verb = call.scope["path"].split("/")[4:5]
+    return verb in (["exec"], ["file"], ["dir"], ["move"], ["copy"], ["link"], ["sessions"])
+
+
+def _place(name: str, moment: float) -> str:
+    return f"server/answers/{int(moment // 86_400)}/{name}"
+
+
+def _same(before: str, now: str) -> None:
+    if before != now:
+        raise Refused(
+            "invalid_argument", "this Idempotency-Key was used for another request", "use a new key", status=409
+        )
+
+
+def _again(reply: Reply) -> Reply:
+    return Reply(reply.body, reply.status, [*reply.headers, REPLAYED])

@@ -1,0 +1,86 @@
+"""Refusals as problem JSON: which status every error has. No message here carries a secret or a path of the host."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from ramet.apps.server.models import Problem
+from ramet.core.errors import LimitExceeded, RametError, Unavailable, reason
+
+STATUS: Final[Mapping[str, int]] = {
+    "unauthenticated": 401, "permission_denied": 403, "principal_mismatch": 403, "wrong_key": 403,
+    "not_found": 404, "session_not_found": 404, "workspace_not_found": 404, "revision_not_found": 404,
+    "already_exists": 409, "workspace_exists": 409, "workspace_busy": 409, "lease_lost": 409, "head_moved": 409,
+    "merge_conflict": 409, "revision_not_committed": 409, "revision_workspace_mismatch": 409, "no_diff": 409,
+    "closed": 409, "outcome_unknown": 409, "precondition_failed": 412, "limit_exceeded": 413, "too_many_requests": 429,
+    "unavailable": 503, "store_corrupt": 500, "store_unsafe_refs": 500, "internal": 500,
+}  # fmt: skip
+"""Everything else is the caller's mistake: 400."""
+
+TITLES: Final[Mapping[int, str]] = {
+    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+    409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 416: "Range Not Satisfiable",
+    421: "Misdirected Request", 429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
+    507: "Insufficient Storage",
+}  # fmt: skip
+
+_ERRNO: Final[Mapping[int, tuple[int, str]]] = {
+    errno.ENOENT: (404, "not_found"), errno.EEXIST: (409, "already_exists"), errno.ENOTEMPTY: (409, "already_exists"),
+    errno.EBUSY: (409, "already_exists"), errno.EACCES: (403, "permission_denied"),
+    errno.EPERM: (403, "permission_denied"), errno.EROFS: (403, "permission_denied"),
+    errno.ESTALE: (412, "precondition_failed"), errno.ENOTSUP: (400, "unsupported"),
+    errno.ENOSPC: (507, "limit_exceeded"), errno.EDQUOT: (507, "limit_exceeded"), errno.EFBIG: (413, "limit_exceeded"),
+    errno.EIO: (503, "unavailable"),
+}  # fmt: skip
+
+
+class Refused(Exception):
+    """A request that is answered with a problem; `headers` go with it."""
+
+    def __init__(
+        self, code: str, cause: str, remediation: str = "", *, status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(cause)
+        self.problem = made(code, cause, remediation, status=status)
+        self.headers = dict(headers or {})
+
+
+def made(
+    code: str, cause: str, remediation: str = "", *, status: int | None = None,
+    context: Mapping[str, object] | None = None,
+) -> Problem:  # fmt: skip
+    number = status if status is not None else STATUS.get(code, 400)
+    title = TITLES.get(number, "Error")
+    plain = {name: value for name, value in (context or {}).items() if isinstance(value, str | int | float | bool)}
+    return Problem(number, title, code, cause, remediation, cause, context=plain)
+
+
+def problem_of(error: BaseException) -> Problem | None:
+    """The problem that an error is; None for an error that nobody foresaw."""
+    if isinstance(error, Refused):
+        return error.problem
+    if isinstance(error, RametError):
+        context = {name: value for name, value in error.context.items() if name != "holder"}
+        return made(error.code, error.cause, error.remediation, context=context)
+    if isinstance(error, LimitExceeded):
+        return made("limit_exceeded", str(error), "ask for less, or raise the limit of the workspace")
+    if isinstance(error, msgspec.ValidationError | msgspec.DecodeError):
+        return made("invalid_argument", str(error), "see /openapi.json for what this request takes")
+    if isinstance(error, Unavailable):
+        return made("unavailable", reason(error), "try again later")
+    if isinstance(error, OSError):
+        status, code = _ERRNO.get(error.errno or 0, (400, "invalid_argument"))
+        name = error.filename if isinstance(error.filename, str) else None
+        return made(code, f"{name}: {reason(error)}" if name else reason(error), status=status)
+    if isinstance(error, ValueError | TypeError | NotImplementedError):
+        return made("invalid_argument", str(error))
+    return None
+
+
+def internal() -> Problem:
+    return made("internal", "the server failed at this request", "see the log of the server; it is a bug in Ramet")
