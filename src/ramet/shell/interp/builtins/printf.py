@@ -30,6 +30,10 @@ _FLOAT: Final = re.compile(
 )
 
 
+_UNFINISHED: Final = tuple(b"%c" % char for char in b"-+ #0123456789.*'hljztL")
+"""What a conversion cannot end with."""
+
+
 class Spec(NamedTuple):
     """One conversion."""
 
@@ -58,8 +62,9 @@ def _parse(text: str) -> tuple[bytes | Spec, ...]:
             pos = percent + 2
             continue
         match = _SPEC.match(data, percent)
-        if match is None:
-            parts.append(Spec("", "", None, None, ""))
+        if match is None or (match.end() == len(data) and match[5] in _UNFINISHED):
+            # The text of what is not finished stands where a time format would.
+            parts.append(Spec("", "", None, decode(data[percent:]), ""))
             break
         flags, width, precision, time, kind = match.groups()
         shown = "" if kind is None else kind.decode("latin-1")
@@ -179,8 +184,9 @@ class _Printer:
             if spec.kind == "n":
                 self.next()
                 return True
-            shown = spec.kind
-            raise _Bad(f"`{shown}': invalid format character" if shown else "`%': missing format character")
+            if spec.kind:
+                raise _Bad(f"`{spec.kind}': invalid format character")
+            raise _Bad(f"`{spec.time or '%'}': missing format character")
         flags, width, precision = self.measure(spec)
         if spec.kind in "di":
             self._integer(self.integer(self.next()), "d", flags, width, precision)
