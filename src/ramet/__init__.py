@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ramet.apps.client import connect as connect
     from ramet.backends.disk import DiskResource as DiskResource
     from ramet.backends.ram import RAMResource as RAMResource
     from ramet.core.errors import RametError as RametError
@@ -31,6 +32,7 @@ _PLACES = {
     "RametError": "ramet.core.errors",
     "Store": "ramet.workspace.store",
     "Workspace": "ramet.workspace.workspace",
+    "connect": "ramet.apps.client",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Store",
     "Workspace",
     "__version__",
+    "connect",
 ]
 
 
