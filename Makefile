@@ -27,11 +27,14 @@ demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 # Servers that come from the system's packages: installed where that is possible, else their tests are skipped and say so.
+SERVERS := postgresql redis-server openssh-server
 $(VENV)/.servers: $(STAMP)
-	@if ! command -v initdb >/dev/null && ! ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1; then \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get install -y -qq postgresql >/dev/null || echo "PostgreSQL cannot be installed: its tests are skipped"; \
-	  else echo "PostgreSQL is not installed: its tests are skipped"; fi; fi
+	@missing=""; for name in $(SERVERS); do dpkg -s $$name >/dev/null 2>&1 || missing="$$missing $$name"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq >/dev/null 2>&1; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null 2>&1 || \
+	    echo "cannot be installed:$$missing; their tests are skipped"; \
+	elif [ -n "$$missing" ]; then echo "not installed:$$missing; their tests are skipped"; fi
 	@touch $@
 
 test: $(STAMP) $(VENV)/.servers

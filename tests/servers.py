@@ -134,3 +134,27 @@ def _until(ready: object, process: subprocess.Popen[bytes], seconds: float = 40)
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError("the test server did not start")
         time.sleep(0.05)
+
+
+@contextmanager
+def redis_server(folder: Path) -> Iterator[str]:
+    """A Redis that listens on a socket in a folder, and nowhere else. Yields its URL."""
+    program = shutil.which("redis-server")
+    if program is None:
+        raise RuntimeError("redis-server is missing; `make test` installs it where it can")
+    place = Path(tempfile.mkdtemp(prefix="ramet-redis-"))  # a socket's path must be short
+    socket_path = place / "redis.sock"
+    words = [program, "--port", "0", "--unixsocket", str(socket_path), "--dir", str(folder), "--save", ""]
+    process = subprocess.Popen([*words, "--appendonly", "no"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _until(lambda: _listens(socket_path), process)
+        yield f"unix://{socket_path}"
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0

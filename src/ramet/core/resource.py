@@ -10,7 +10,7 @@ Rules that every resource keeps:
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ramet.core.paths import Path
@@ -176,6 +176,16 @@ class Description(NamedTuple):
 @runtime_checkable
 class Described(Protocol):
     def describe(self) -> Description: ...
+
+
+@runtime_checkable
+class Dumpable(Protocol):
+    """A resource that lives elsewhere and yet is saved with its content. Both calls block: they run in a snapshot."""
+
+    def dump(self) -> Iterator[tuple[bytes, bytes]]: ...
+    def restore(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Replace everything by what was dumped."""
+        ...
 
 
 @runtime_checkable

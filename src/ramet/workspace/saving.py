@@ -15,7 +15,7 @@ from ramet.backends.blocks import Blocks
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import Dir, File, RAMResource
 from ramet.core.paths import ROOT, Path, encode, parse
-from ramet.core.resource import Described, How, Layer, Resource
+from ramet.core.resource import Described, Dumpable, How, Layer, Resource
 from ramet.core.stat import Attrs, Kind
 from ramet.layers.overlay import Overlay
 from ramet.workspace.snapshot import Blob
@@ -30,7 +30,10 @@ def save_resource(resource: Resource, missing: Missing) -> Plain:
     bare = _innermost(resource)
     if isinstance(bare, Described):
         kind, config, redacted, needs_override = bare.describe()
-        return {"type": kind, "needs_override": needs_override, "redacted_fields": list(redacted), "config": config}
+        state = {"type": kind, "needs_override": needs_override, "redacted_fields": list(redacted), "config": config}
+        if isinstance(bare, Dumpable) and not isinstance(bare, RAMResource):
+            state["data"] = [[key.hex(), Blob.of(value)] for key, value in bare.dump()]
+        return state
     if isinstance(bare, RAMResource):
         return _save_ram(bare)
     if isinstance(bare, DiskResource):
@@ -234,6 +237,15 @@ def _disk_dirs(disk: DiskResource, path: Path) -> None:
     except FileNotFoundError:
         _disk_dirs(disk, path.parent)
         _now(disk.mkdir(path))
+
+
+def restore_data(resource: Resource, state: Plain, blob: Callable[[object], Blob]) -> None:
+    """Give a resource that lives elsewhere the content that was saved of it."""
+    items = state.get("data", [])
+    if not isinstance(items, list) or not all(isinstance(item, list) and len(item) == 2 for item in items):
+        raise ValueError("the data of a mount is malformed")
+    if items and isinstance(resource, Dumpable):
+        resource.restore((bytes.fromhex(_text(key)), blob(reference).read()) for key, reference in items)
 
 
 LOADERS: Final[Mapping[str, Callable[[Plain, Callable[[object], Blob]], Resource]]] = {

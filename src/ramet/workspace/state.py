@@ -14,7 +14,7 @@ from ramet.layers.cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode
-from ramet.workspace.saving import LOADERS, fill_disk, save_resource
+from ramet.workspace.saving import LOADERS, fill_disk, restore_data, save_resource
 from ramet.workspace.secrets import REDACTED
 from ramet.workspace.snapshot import VERSION, Blob, Opened
 
@@ -182,6 +182,8 @@ def _resource_for(state: dict[str, Any], given: Resource | None, opened: Opened)
         return LOADERS[str(kind)](state, opened.blob)
     if kind == "disk" and isinstance(given, DiskResource):
         fill_disk(given, state, opened.blob)  # the content goes to the directory that the caller chose
+    else:
+        restore_data(given, state, opened.blob)
     return given
 
 

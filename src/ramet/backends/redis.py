@@ -1,0 +1,218 @@
+"""`RedisResource`: a tree in Redis. Every verb is one script on the server, so each is atomic for everybody.
+
+All keys share one hash tag, so a cluster keeps a tree in one slot. Files are at most 512 MiB, as Redis' strings are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from importlib.resources import files
+from typing import Any, Final, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from ramet.core.errors import RametError, fail, unavailable
+from ramet.core.paths import Path, decode, encode
+from ramet.core.resource import Cap, Data, Description, How
+from ramet.core.stat import Attrs, Kind, Stat
+
+BLOCK: Final = 1 << 20
+STAGED_SECONDS: Final = 3600
+"""How long an upload that was never finished stays."""
+KINDS: Final = {b"f": Kind.FILE, b"d": Kind.DIR, b"l": Kind.LINK}
+REDACTED: Final = "<REDACTED>"
+
+
+class RedisResource:
+    """Files under one prefix of a Redis. `file_ttl` lets files expire that many seconds after they were last written.
+
+        RedisResource(url="redis://localhost:6379/0", prefix="agents")
+
+    `ttl` is how long what was seen may be trusted before the version is asked for.
+    """
+
+    caps = (
+        Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.LINKS
+        | Cap.HARDLINKS | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS
+    )  # fmt: skip
+
+    def __init__(
+        self, url: str = "redis://localhost:6379/0", *, prefix: str = "ramet", file_ttl: int = 0, ttl: float = 5.0
+    ) -> None:
+        if not prefix or "{" in prefix or "}" in prefix:
+            raise RametError("invalid_config", f"{prefix!r} cannot be a prefix", "use letters and digits")
+        self._url, self._prefix, self._file_ttl, self._ttl = url, prefix, file_ttl, ttl
+        self._keys = f"{{{prefix}}}:"
+        self._clients: dict[asyncio.AbstractEventLoop, tuple[Any, Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"RedisResource({_without_password(self._url)!r}, prefix={self._prefix!r})"
+
+    def describe(self) -> Description:
+        config: dict[str, object] = {
+            "url": _without_password(self._url), "prefix": self._prefix, "file_ttl": self._file_ttl, "ttl": self._ttl,
+        }  # fmt: skip
+        secret = urlsplit(self._url).password is not None
+        return Description("redis", config, ("url",) if secret else (), needs_override=True)
+
+    # ------------------------------------------------------------------------------------------------ asking
+
+    def _client(self) -> tuple[Any, Any]:
+        """The connection pool of the running loop, and the script on it."""
+        loop = asyncio.get_running_loop()
+        found = self._clients.get(loop)
+        if found is None:
+            from redis.asyncio import Redis
+
+            client = Redis.from_url(self._url, socket_connect_timeout=5, socket_timeout=60)
+            script = client.register_script(files("ramet.backends").joinpath("redis.lua").read_bytes())
+            found = self._clients[loop] = (client, script)
+        return found
+
+    async def _call(self, verb: str, path: Path, *arguments: object) -> list[Any]:
+        _, script = self._client()
+        words = [verb, time.time_ns(), encode(path), *(encode(a) if isinstance(a, str) else a for a in arguments)]
+        answer = await self._guard(path, script(keys=[self._keys], args=words))
+        if answer[0]:
+            raise fail(int(answer[0]), path)
+        return cast("list[Any]", answer)
+
+    async def _guard(self, path: Path, request: Awaitable[Any]) -> Any:
+        from redis import exceptions as raised
+
+        where = _without_password(self._url)
+        try:
+            return await request
+        except (raised.AuthenticationError, raised.NoPermissionError):
+            raise fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials") from None
+        except (raised.ConnectionError, raised.TimeoutError, raised.BusyLoadingError, OSError) as error:
+            raise unavailable(path, f"{where} could not be reached: {error}") from None
+        except raised.ReadOnlyError:
+            raise fail(errno.EROFS, path) from None
+        except raised.OutOfMemoryError:
+            raise fail(errno.ENOSPC, path) from None
+        except raised.RedisError as error:
+            raise fail(errno.EIO, path, str(error)) from None
+
+    def _stat(self, row: list[bytes]) -> Stat:
+        kind, mode, at, size, version, target, inode, names = row
+        return Stat(
+            KINDS[kind], int(size), int(at), decode(version), self._ttl, int(mode),
+            decode(target) if kind == b"l" else None, int(inode), int(names),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------------- verbs
+
+    async def stat(self, path: Path) -> Stat:
+        return self._stat((await self._call("stat", path))[1])
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        for name, row in (await self._call("scan", path))[1:]:
+            yield decode(name), self._stat(row)
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        stat = await self.stat(path)
+        if stat.kind is not Kind.FILE:
+            raise fail(errno.EISDIR if stat.kind is Kind.DIR else errno.ELOOP, path)
+        client, _ = self._client()
+        end = stat.size or 0 if stop is None else min(stop, stat.size or 0)
+        key = f"{self._keys}c:{stat.inode}:{stat.version}"
+        while start < end:
+            block = await self._guard(path, client.getrange(key, start, min(end, start + BLOCK) - 1))
+            if not block:  # replaced long ago, and the old content is gone
+                raise fail(errno.ESTALE, path)
+            start += len(block)
+            yield block
+
+    async def write(
+        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
+    ) -> Stat:
+        target, staged = "", ""
+        if how is How.LINK:
+            target = decode(data if isinstance(data, bytes) else b"".join([block async for block in data]))
+        else:
+            staged = f"{self._keys}w:{uuid.uuid4().hex}"
+            await self._stage(path, staged, data)
+        arguments = (how.value, at, if_version or "", time.time_ns(), self._file_ttl, staged, target)
+        try:
+            return self._stat((await self._call("write", path, *arguments))[1])
+        except OSError:
+            if staged:
+                await self._guard(path, self._client()[0].delete(staged))
+            raise
+
+    async def _stage(self, path: Path, key: str, data: Data) -> None:
+        """Send the content where nobody looks; the script then makes it the file's, all at once."""
+        client, _ = self._client()
+        if isinstance(data, bytes):
+            for start in range(0, len(data), BLOCK):
+                await self._guard(path, client.append(key, data[start : start + BLOCK]))
+        else:
+            async for block in data:
+                await self._guard(path, client.append(key, block))
+        await self._guard(path, client.expire(key, STAGED_SECONDS))
+
+    async def mkdir(self, path: Path) -> None:
+        await self._call("mkdir", path, time.time_ns())
+
+    async def remove(self, path: Path) -> None:
+        await self._call("remove", path, time.time_ns())
+
+    async def rename(self, src: Path, dst: Path) -> None:
+        await self._call("rename", src, dst, time.time_ns())
+
+    async def link(self, src: Path, dst: Path) -> None:
+        await self._call("link", src, dst, time.time_ns())
+
+    async def copy(self, src: Path, dst: Path) -> None:
+        await self._call("copy", src, dst, time.time_ns(), self._file_ttl)
+
+    async def setattr(self, path: Path, attrs: Attrs) -> None:
+        given = ["" if value is None else value for value in (attrs.mode, attrs.mtime_ns, attrs.size)]
+        await self._call("setattr", path, *given, time.time_ns())
+
+    async def close(self) -> None:
+        for loop, (client, _) in tuple(self._clients.items()):
+            if loop is asyncio.get_running_loop():
+                await client.aclose()
+            del self._clients[loop]
+
+    # --------------------------------------------------------------------------------------------- snapshots
+
+    def dump(self) -> Iterator[tuple[bytes, bytes]]:
+        """Every key without the prefix, with its value as Redis writes it; what `restore` takes."""
+        from redis import Redis
+
+        prefix = self._keys.encode()
+        with Redis.from_url(self._url) as client:
+            for key in sorted(client.scan_iter(match=_literal(self._keys) + "*", count=1000)):
+                value = client.dump(key)
+                if value is not None and not key[len(prefix) :].startswith(b"w:"):
+                    yield key[len(prefix) :], value
+
+    def restore(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Replace the whole tree by what was dumped."""
+        from redis import Redis
+
+        prefix = self._keys.encode()
+        with Redis.from_url(self._url) as client:
+            for key in client.scan_iter(match=_literal(self._keys) + "*", count=1000):
+                client.delete(key)
+            for key, value in items:
+                client.restore(prefix + key, 0, value, replace=True)
+
+
+def _literal(text: str) -> str:
+    """A text that a Redis pattern matches only as it is."""
+    return "".join("\\" + char if char in "*?[]\\^" else char for char in text)
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    place = f"{parts.username or ''}:{REDACTED}@{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+    return urlunsplit(parts._replace(netloc=place))
