@@ -60,7 +60,7 @@ VERBS: Final[dict[str, tuple[tuple[str, Callable[..., Any]], ...]]] = {
         ("export", carrying.export),
         ("import", carrying.import_archive),
     ),
-    "For programs": (("serve", serving.serve),),
+    "For programs": (("serve", serving.serve), ("mcp", serving.mcp)),
     "Care": (("verify", carrying.verify), ("repair", carrying.repair), ("version", version)),
 }
 for _panel, _verbs in VERBS.items():

@@ -70,3 +70,24 @@ def _mounts(texts: list[str]) -> dict[str, dict[str, Any]]:
         mode = "read" if directory.endswith(":ro") else "write"
         found.setdefault(name, {})[prefix] = (DiskResource(directory.removesuffix(":ro")), mode)
     return found
+
+
+def mcp(
+    name: Annotated[str, typer.Argument(help="Name of the workspace; created if it does not exist.")],
+    store: Where = HOME,
+    tools: Annotated[str | None, typer.Option(help="Only these tools, as in `bash,read`.")] = None,
+    http: Annotated[int | None, typer.Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
+) -> None:
+    """Serve a workspace to a model over MCP; `docs/mcp.md` describes the tools."""
+    with reported():
+        import asyncio
+
+        from ramet.apps.mcp.serving import run_http, run_stdio
+        from ramet.apps.server.settings import read_token
+
+        chosen = None if tools is None else tools.split(",")
+        if http is None:
+            asyncio.run(run_stdio(opened(store), name, chosen))
+        else:
+            token = read_token(Path(store).expanduser() / "server-token")
+            asyncio.run(run_http(opened(store), name, chosen, port=http, token=token))

@@ -1,0 +1,152 @@
+"""`mcp_server` makes the server for one workspace; `run_stdio` and `run_http` open it and serve until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ramet import __version__
+from ramet.core.errors import LimitExceeded, RametError, missing_extra, reason
+from ramet.core.paths import parse
+from ramet.store.address import parse_address
+from ramet.workspace.store import Store, StoredWorkspace
+from ramet.workspace.tools import TOOLS, Tool, Toolbox
+from ramet.workspace.workspace import Workspace
+
+try:
+    import mcp_types as types
+    from mcp.server import Server, ServerRequestContext
+    from mcp.server.stdio import stdio_server
+except ModuleNotFoundError as error:
+    raise missing_extra("mcp", "the MCP server") from error
+
+Context = ServerRequestContext[Any, Any]
+
+
+def mcp_server(ws: Workspace, tools: Iterable[str] | None = None) -> Server[Any]:
+    """The server for an open workspace, with all tools or only these."""
+    chosen = _chosen(tools, isinstance(ws, StoredWorkspace))
+    box = Toolbox(ws)
+
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in chosen.values()])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        async def tell(done: float, message: str) -> None:
+            await context.session.report_progress(done, None, message)
+
+        tool = chosen.get(params.name)
+        try:
+            if tool is None:
+                raise RametError("not_found", f"no tool {params.name!r}", f"use one of {', '.join(chosen)}")
+            given = params.arguments or {}
+            tool.check(given)
+            answer, failed = await tool.run(box, given, tell), False
+        except RametError as error:
+            answer, failed = {"error": error.as_dict()}, True
+        except (OSError, LimitExceeded) as error:
+            cause = f"{error.filename}: {reason(error)}" if isinstance(error, OSError) else str(error)
+            answer, failed = {"error": {"code": "invalid_argument", "cause": cause, "remediation": ""}}, True
+        text = json.dumps(answer, ensure_ascii=True)
+        content: list[Any] = [types.TextContent(type="text", text=text)]
+        return types.CallToolResult(content=content, structured_content=json.loads(text), is_error=failed)
+
+    async def templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        made = types.ResourceTemplate(
+            name="file", uri_template="ramet://{workspace}@{revision}/{+path}",
+            description="A file of a revision; without @REVISION, as it is now.",
+        )  # fmt: skip
+        return types.ListResourceTemplatesResult(resource_templates=[made])
+
+    async def resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
+
+    async def read(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return types.ReadResourceResult(contents=[await _resource(box, str(params.uri))])
+
+    return Server(
+        "ramet", version=__version__, instructions="A workspace: one file tree, a shell over it, every state saved.",
+        on_list_tools=list_tools, on_call_tool=call_tool, on_list_resource_templates=templates,
+        on_list_resources=resources, on_read_resource=read,
+    )  # fmt: skip
+
+
+def _chosen(names: Iterable[str] | None, stored: bool) -> dict[str, Tool]:
+    if names is None:
+        return {name: tool for name, tool in TOOLS.items() if stored or not name.startswith("ws_")}
+    unknown = [name for name in names if name not in TOOLS]
+    if unknown:
+        raise RametError("invalid_argument", f"no tool {unknown[0]!r}", f"use some of {', '.join(TOOLS)}")
+    return {name: TOOLS[name] for name in names}
+
+
+def _described(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name, description=tool.description, input_schema=tool.schema, output_schema={"type": "object"},
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.read_only, destructive_hint=tool.destructive, idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+    )  # fmt: skip
+
+
+async def _resource(box: Toolbox, uri: str) -> Any:
+    import base64
+    from urllib.parse import unquote
+
+    where, slash, path = unquote(uri.removeprefix("ramet://"), errors="surrogateescape").partition("/")
+    address = parse_address(where)
+    if not slash or not uri.startswith("ramet://"):
+        raise ValueError("a resource is ramet://NAME@REVISION/path")
+    if isinstance(box.ws, StoredWorkspace) and address.name != box.ws.name:
+        raise ValueError(f"this server serves {box.ws.name}")
+    if address.revision is None:
+        data = b"".join([block async for block in box.fs.read(parse("/" + path))])
+    else:
+        _, handle = box.stored()
+        data = await asyncio.to_thread(lambda: b"".join(handle.show("/" + path, address.revision)))
+    try:
+        return types.TextResourceContents(uri=uri, text=data.decode(), mime_type="text/plain")
+    except UnicodeDecodeError:
+        blob = base64.b64encode(data).decode()
+        return types.BlobResourceContents(uri=uri, blob=blob, mime_type="application/octet-stream")
+
+
+async def run_stdio(store: Store, name: str, tools: Iterable[str] | None = None) -> None:
+    """Serve a workspace on the standard streams; what changed is committed when the client goes."""
+    if name not in store:
+        store.create(name)
+    async with store.open(name) as ws:
+        server = mcp_server(ws, tools)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+async def run_http(
+    store: Store,
+    name: str,
+    tools: Iterable[str] | None = None,
+    *,
+    port: int = 8751,
+    token: str = "",
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serve a workspace on `http://127.0.0.1:PORT/mcp`, behind a token when there is one."""
+    import uvicorn
+
+    from ramet.apps.server.gate import Gate
+    from ramet.apps.server.settings import ServerSettings
+
+    if name not in store:
+        store.create(name)
+    async with store.open(name) as ws:
+        app: Any = mcp_server(ws, tools).streamable_http_app()
+        config = uvicorn.Config(Gate(app, ServerSettings(token=token)), port=port, log_level="warning", ws="none")
+        server = uvicorn.Server(config)
+        serving = asyncio.ensure_future(server.serve())
+        if stop is not None:
+            await asyncio.wait({serving, asyncio.ensure_future(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            server.should_exit = True
+        await serving

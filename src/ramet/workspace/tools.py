@@ -1,0 +1,253 @@
+"""The one table of tools that models are given: MCP and every framework adapter derive from it.
+
+Output is bounded, and never silently: what does not fit is kept in a file of the workspace, and the answer names it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from ramet.core import ops
+from ramet.core.errors import RametError
+from ramet.core.paths import Path, decode, encode, parse
+from ramet.workspace.reference import StoredWorkspaceRef
+from ramet.workspace.session import DEFAULT_SESSION_ID
+from ramet.workspace.store import StoredWorkspace
+from ramet.workspace.workspace import Workspace
+
+SHOWN: Final = 30_000
+"""Characters of output that an answer holds."""
+LISTED: Final = 1000
+Tell = Callable[[float, str], Awaitable[None]]
+
+
+class Toolbox:
+    """A workspace as tools use it: one session, and a place for output that is too long."""
+
+    def __init__(self, ws: Workspace, session_id: str = DEFAULT_SESSION_ID) -> None:
+        self.ws, self.session_id = ws, session_id
+        self._numbers = count(1)
+
+    @property
+    def fs(self) -> Any:
+        return self.ws.get_session(self.session_id).fs
+
+    def path(self, text: str) -> Path:
+        return parse(text, self.ws.get_session(self.session_id).cwd)
+
+    def stored(self) -> tuple[StoredWorkspace, StoredWorkspaceRef]:
+        if not isinstance(self.ws, StoredWorkspace):
+            raise RametError("unsupported", "this workspace has no history", "open it from a store")
+        return self.ws, StoredWorkspaceRef(self.ws.repository, self.ws.name)
+
+    async def bounded(self, data: bytes) -> dict[str, Any]:
+        """Text that fits, and where the whole of it is when it does not."""
+        if len(data) <= SHOWN:
+            return {"text": data.decode("utf-8", "replace"), "truncated": False}
+        rest = parse(f"/tmp/output-{next(self._numbers)}.txt")
+        await self.ws.fs.write(rest, data)
+        text = data[:SHOWN].decode("utf-8", "replace")
+        return {"text": text, "truncated": True, "bytes": len(data), "rest": str(rest)}
+
+
+Handler = Callable[[Toolbox, Mapping[str, Any], Tell], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: what a model is told, what it may give, and what is done."""
+
+    name: str
+    description: str
+    properties: Mapping[str, Any]
+    required: tuple[str, ...]
+    run: Handler
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object", "properties": dict(self.properties), "required": list(self.required),
+            "additionalProperties": False,
+        }  # fmt: skip
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Refuse arguments that the schema does not allow, before anything happens."""
+        for name in self.required:
+            if name not in given:
+                raise RametError("invalid_argument", f"{self.name} needs {name!r}", "give it")
+        for name, value in given.items():
+            kind = self.properties.get(name, {}).get("type")
+            if kind is None:
+                raise RametError("invalid_argument", f"{self.name} does not know {name!r}", "leave it out")
+            if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) is not (kind == "boolean"):
+                raise RametError("invalid_argument", f"{name!r} must be of type {kind}", "see the schema")
+
+
+_KINDS: Final[dict[str, Any]] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+
+
+async def _bash(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    work = asyncio.ensure_future(
+        box.ws.execute(given["command"], box.session_id, cwd=given.get("cwd"), timeout=given.get("timeout", 600.0))
+    )
+    seconds = 0
+    try:
+        while not (await asyncio.wait({work}, timeout=1.0))[0]:
+            seconds += 1
+            await tell(seconds, f"running for {seconds} s")
+    except BaseException:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        raise
+    result = work.result()
+    return {
+        "exit_code": result.exit_code, "timed_out": result.timed_out, "stdout": await box.bounded(result.stdout),
+        "stderr": await box.bounded(result.stderr),
+    }  # fmt: skip
+
+
+async def _read(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    path, first, most = box.path(given["path"]), max(given.get("offset", 1), 1), given.get("limit", 2000)
+    lines = (await ops.read_bytes(box.fs, path)).split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    chosen = b"\n".join(lines[first - 1 : first - 1 + most])
+    shown = chosen[:SHOWN]
+    until = first + shown.count(b"\n")
+    more = len(shown) < len(chosen) or until < len(lines)
+    answer = {"path": str(path), "text": shown.decode("utf-8", "replace"), "lines": len(lines), "truncated": more}
+    return {**answer, "next_offset": until + (len(shown) == len(chosen))} if more else answer
+
+
+async def _write(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    path, data = box.path(given["path"]), encode(given["content"])
+    await ops.make_dirs(box.fs, path.parent)
+    await box.fs.write(path, data)
+    return {"path": str(path), "bytes": len(data)}
+
+
+async def _edit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    path, old, new = box.path(given["path"]), encode(given["old"]), encode(given["new"])
+    stat = await box.fs.stat(path, follow=True)
+    data = await ops.read_bytes(box.fs, path)
+    found = data.count(old) if old else 0
+    if not found or (found > 1 and not given.get("all", False)):
+        why = "is not in" if not found else f"is {found} times in"
+        raise RametError("invalid_argument", f"the text {why} {path}", "give text that is there exactly once, or all")
+    await box.fs.write(path, data.replace(old, new), if_version=stat.version)
+    return {"path": str(path), "replaced": found}
+
+
+async def _ls(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    path = box.path(given.get("path", "."))
+    found = await ops.scan_sorted(box.fs, path)
+    rows = [{"name": name, "kind": stat.kind.value, "size": stat.size} for name, stat in found[:LISTED]]
+    return {"path": str(path), "entries": rows, "total": len(found)}
+
+
+async def _command(box: Toolbox, command: str, **env: str) -> dict[str, Any]:
+    """A search by the command that does it, with its arguments as variables: no quoting can go wrong."""
+    result = await box.ws.execute(command, box.session_id, env=env, timeout=600.0)
+    if result.exit_code > 1:
+        raise RametError("invalid_argument", decode(result.stderr).strip() or "the search failed", "see the message")
+    return await box.bounded(result.stdout)
+
+
+async def _glob(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    top = str(box.path(given.get("path", ".")))
+    return await _command(box, 'rg --files -g "$P" -- "$T"', P=given["pattern"], T=top)
+
+
+async def _grep(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    top = str(box.path(given.get("path", ".")))
+    case = "-i" if given.get("ignore_case", False) else "-s"
+    return await _command(box, 'grep -rnE "$C" -e "$P" -- "$T"', P=given["pattern"], T=top, C=case)
+
+
+async def _log(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    _, handle = box.stored()
+    found = await asyncio.to_thread(handle.log)
+    shown = [
+        {"revision": r.name, "id": r.id.hex()[:12], "time": r.time, "message": r.message, "lineage": r.lineage}
+        for r in found[: given.get("limit", 50)]
+    ]
+    return {"revisions": shown, "total": len(found)}
+
+
+async def _diff(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    _, handle = box.stored()
+    found = await asyncio.to_thread(handle.diff, given.get("revision"), given.get("against"))
+    return {"changes": [{"path": d.path, "what": d.what, "old": d.old} for d in found[:LISTED]], "total": len(found)}
+
+
+async def _commit(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    ws, _ = box.stored()
+    revision = await ws.commit(given.get("message", ""))
+    return {"revision": revision.name, "id": revision.id.hex()}
+
+
+async def _fork(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    ws, handle = box.stored()
+    if "revision" not in given:
+        await ws.commit(f"before fork {given['name']}")
+    made = await asyncio.to_thread(handle.fork, given.get("revision"), given["name"])
+    return {"workspace": given["name"], "revision": made.name}
+
+
+async def _revert(box: Toolbox, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    """In an open workspace: one path is given the content of a past revision; the next commit records it."""
+    _, handle = box.stored()
+    path = box.path(given["path"])
+    data = await asyncio.to_thread(lambda: b"".join(handle.show(str(path), given["revision"])))
+    await ops.make_dirs(box.fs, path.parent)
+    await box.fs.write(path, data)
+    return {"path": str(path), "bytes": len(data), "revision": given["revision"]}
+
+
+def _text(description: str) -> dict[str, str]:
+    return {"type": "string", "description": description}
+
+
+_PATH = _text("A path; relative ones begin at the session's directory.")
+_REVISION = _text("`head`, `head~2`, a tag, a revision's name, number or id.")
+
+TOOLS: Final[dict[str, Tool]] = {
+    tool.name: tool
+    for tool in (
+        Tool("bash", "Run a shell command in the workspace. Directory and variables last from call to call.",
+             {"command": _text("Shell text."), "cwd": _PATH,
+              "timeout": {"type": "number", "description": "Seconds; 600 if left out."}},
+             ("command",), _bash, destructive=True),
+        Tool("read", "Read lines of a text file.",
+             {"path": _PATH, "offset": {"type": "integer", "description": "First line, from 1."},
+              "limit": {"type": "integer", "description": "Number of lines."}}, ("path",), _read, read_only=True),
+        Tool("write", "Write a file; directories are made, an old content is replaced.",
+             {"path": _PATH, "content": _text("The whole content.")}, ("path", "content"), _write, destructive=True,
+             idempotent=True),
+        Tool("edit", "Replace text in a file; the text must be there exactly once unless `all` is given.",
+             {"path": _PATH, "old": _text("Text to replace."), "new": _text("Text to put there."),
+              "all": {"type": "boolean"}}, ("path", "old", "new"), _edit, destructive=True),
+        Tool("ls", "List a directory.", {"path": _PATH}, (), _ls, read_only=True),
+        Tool("glob", "Find files by a pattern such as `**/*.py`.", {"pattern": _text("The pattern."), "path": _PATH},
+             ("pattern",), _glob, read_only=True),
+        Tool("grep", "Search files below a directory with an extended regular expression.",
+             {"pattern": _text("The expression."), "path": _PATH, "ignore_case": {"type": "boolean"}}, ("pattern",),
+             _grep, read_only=True),
+        Tool("ws_log", "List the revisions of the workspace, newest first.", {"limit": {"type": "integer"}}, (), _log,
+             read_only=True),
+        Tool("ws_diff", "Show which paths a revision changed, against its parent or another revision.",
+             {"revision": _REVISION, "against": _REVISION}, (), _diff, read_only=True),
+        Tool("ws_commit", "Make a revision of everything.", {"message": _text("What was done.")}, (), _commit),
+        Tool("ws_fork", "Begin a new workspace with a revision of this one, or with what is here now.",
+             {"name": _text("Name of the new workspace."), "revision": _REVISION}, ("name",), _fork),
+        Tool("ws_revert", "Give a file the content that it had in a past revision.",
+             {"revision": _REVISION, "path": _PATH}, ("revision", "path"), _revert, destructive=True, idempotent=True),
+    )
+}  # fmt: skip

@@ -1,0 +1,92 @@
+"""MCP with the official client: the tools in process, over stdio and over streamable HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp import StdioServerParameters
+from mcp.client import Client
+
+from ramet import Store
+from ramet.apps.mcp.serving import mcp_server, run_http
+from ramet.workspace.tools import TOOLS
+
+
+async def _exercise(client: Any) -> None:
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == set(TOOLS)
+    assert tools["read"].annotations.read_only_hint and tools["bash"].annotations.destructive_hint
+
+    async def call(name: str, **given: Any) -> Any:
+        return (await client.call_tool(name, given)).structured_content
+
+    await call("write", path="/d/a.txt", content="one\ntwo\n")
+    done = await call("bash", command="cd /d; cat a.txt; exit 3")
+    assert (done["exit_code"], done["stdout"]["text"]) == (3, "one\ntwo\n")
+    first = await call("ws_commit", message="first")
+    assert (await call("edit", path="a.txt", old="two", new="2"))["replaced"] == 1
+    assert (await call("read", path="/d/a.txt", offset=2))["text"] == "2"
+    assert (await call("glob", pattern="*.txt", path="/d"))["text"] == "/d/a.txt\n"
+    assert (await call("grep", pattern="o.e", path="/d"))["text"] == "/d/a.txt:1:one\n"
+    assert [row["name"] for row in (await call("ls", path="/d"))["entries"]] == ["a.txt"]
+    await call("ws_commit", message="second")
+    assert (await call("ws_log"))["total"] >= 2
+    assert {"path": "/d/a.txt", "what": "modified", "old": None} in (await call("ws_diff"))["changes"]
+    await call("ws_revert", revision=first["revision"], path="/d/a.txt")
+    assert (await call("read", path="/d/a.txt"))["text"] == "one\ntwo"
+    long = await call("bash", command="seq 100000")
+    assert (
+        long["stdout"]["truncated"]
+        and "99999" in (await call("bash", command=f"tail -2 {long['stdout']['rest']}"))["stdout"]["text"]
+    )
+    refused = await client.call_tool("read", {"path": "/none"})
+    assert refused.is_error
+    assert (await client.call_tool("read", {"file": "/none"})).is_error
+    found = await client.read_resource(f"ramet://p@{first['revision']}/d/a.txt")
+    assert found.contents[0].text == "one\ntwo\n"
+
+
+def test_tools_in_process(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(str(tmp_path))
+        store.create("p")
+        async with store.open("p") as ws:
+            async with Client(mcp_server(ws)) as client:
+                await _exercise(client)
+            async with Client(mcp_server(ws, ["bash"])) as client:
+                assert [tool.name for tool in (await client.list_tools()).tools] == ["bash"]
+
+    asyncio.run(asyncio.wait_for(test(), 50))
+
+
+def test_stdio(tmp_path: Path) -> None:
+    async def test() -> None:
+        arguments = ["-m", "ramet.apps.cli", "mcp", "p", "--store", str(tmp_path)]
+        async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
+            await _exercise(client)
+
+    asyncio.run(asyncio.wait_for(test(), 50))
+
+
+def test_streamable_http(tmp_path: Path) -> None:
+    async def test() -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        stop = asyncio.Event()
+        serving = asyncio.ensure_future(run_http(Store(str(tmp_path)), "p", port=port, stop=stop))
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            await asyncio.sleep(0.02)
+        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+            await _exercise(client)
+        stop.set()
+        await serving
+
+    asyncio.run(asyncio.wait_for(test(), 50))
