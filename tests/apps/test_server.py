@@ -256,3 +256,23 @@ def test_load_with_a_kill_in_the_middle_loses_nothing_acknowledged(tmp_path: Pat
     finally:
         server.process.kill()
         server.process.wait()
+
+
+def test_a_large_file_passes_through_in_pieces(tmp_path: Path) -> None:
+    """Bounded; RAMET_UPLOAD=2048 sends 2 GiB. A directory holds the file: a mount in memory would hold it itself."""
+    pieces = int(os.environ.get("RAMET_UPLOAD", "64"))
+    (tmp_path / "disk").mkdir()
+    server = Process(tmp_path, "--mount", f"p:/data={tmp_path / 'disk'}")
+    try:
+        with server.client() as http:
+            http.post("/v1/workspaces", json={"name": "p", "kind": "memory"})
+            before = server.memory()
+            block = bytes(1 << 20)
+            done = http.put(f"{W}/file?path=/data/f", content=(block for _ in range(pieces)))
+            assert done.json()["size"] == pieces << 20
+            with http.stream("GET", f"{W}/file?path=/data/f") as response:
+                assert sum(map(len, response.iter_bytes())) == pieces << 20
+            assert server.memory() < min(100 << 20, before + (32 << 20))
+    finally:
+        server.process.kill()
+        server.process.wait()
