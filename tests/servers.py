@@ -158,3 +158,47 @@ def redis_server(folder: Path) -> Iterator[str]:
 def _listens(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0
+
+
+@dataclass(frozen=True)
+class SSHServer:
+    """A running OpenSSH server on loopback that lets one key in."""
+
+    port: int
+    username: str
+    key: str
+    known_hosts: str
+
+
+@contextmanager
+def ssh_server(folder: Path) -> Iterator[SSHServer]:
+    program = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin") or shutil.which("sshd")
+    if program is None:
+        raise RuntimeError("sshd is missing; `make test` installs it where it can")
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    port = free_ports(1)[0]
+    host_key = " ".join((folder / "host.pub").read_text().split()[:2])
+    (folder / "known").write_text(f"[127.0.0.1]:{port} {host_key}\n")
+    if os.geteuid() == 0:
+        os.makedirs("/run/sshd", exist_ok=True)  # where the server gives up its rights
+    (folder / "config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
+        f"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
+        "MaxStartups 100\n"
+    )
+    with open(folder / "sshd.log", "wb") as log:
+        process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "config")], stdout=log, stderr=log)
+    try:
+        _until(lambda: _open_port(port), process)
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        yield SSHServer(port, user, str(folder / "user"), str(folder / "known"))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _open_port(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

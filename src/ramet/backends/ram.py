@@ -54,7 +54,7 @@ class File:
         self.sum: bytes | None = None
 
     def copy(self, token: Token) -> File:
-        twin = File.__new__(File)
+        twin = type(self).__new__(type(self))
         twin.token, twin.content, twin.mode, twin.mtime_ns = token, self.content.copy(), self.mode, self.mtime_ns
         twin.inode, twin.version, twin.nlink = self.inode, self.version, self.nlink
         twin.stat = twin.memo = twin.sum = None
@@ -73,6 +73,15 @@ class File:
                 Kind.FILE, self.content.size, self.mtime_ns, version, None, self.mode, None, self.inode, self.nlink
             )
         return found
+
+
+class Fifo(File):
+    """A named pipe: a file that never has content. What flows through it is the VFS's."""
+
+    __slots__ = ()
+
+    def describe(self) -> Stat:
+        return Stat(Kind.FIFO, 0, self.mtime_ns, None, None, self.mode, None, self.inode, self.nlink)
 
 
 class Link:
@@ -130,6 +139,7 @@ class RAMResource:
         self._shared_token = self._token
         self._handles: set[RAMHandle] = set()
         self._used = 0
+        self._has_fifos = False
         self.quota = quota
 
     def __repr__(self) -> str:
@@ -250,11 +260,20 @@ class RAMResource:
         parent.entries[dst.name] = file.inode
         parent.mtime_ns = self._clock()
 
+    async def mkfifo(self, path: Path) -> None:
+        parent = self._own_dir(path.parent)
+        if len(path) == 1 or path.name in parent.entries:
+            raise fail(errno.EEXIST, path)
+        now = self._clock()
+        parent.entries[path.name] = Fifo(self._token, Blocks(), 0o644, now)
+        parent.mtime_ns = now
+        self._has_fifos = True
+
     def fork(self) -> RAMResource:
         """An independent copy that shares everything until one side changes it."""
         twin = RAMResource.__new__(RAMResource)
         twin._root, twin._shared, twin._used, twin.quota = self._root, self._shared, self._used, self.quota
-        twin._clock, twin._handles = self._clock, set()
+        twin._clock, twin._handles, twin._has_fifos = self._clock, set(), self._has_fifos
         shared = Token()  # owned by nobody
         twin._shared_token = self._shared_token = shared
         self._token, twin._token = Token(), Token()
@@ -294,6 +313,8 @@ class RAMResource:
         if attrs.size is not None:
             if isinstance(node, Dir):
                 raise fail(errno.EISDIR, path)
+            if isinstance(node, Fifo):
+                raise fail(errno.EINVAL, path)
             self._resize(self._own_file(path), attrs.size)
         owned = self._own_dir(path) if isinstance(node, Dir) else self._own_file(path)
         if attrs.mode is not None:
@@ -316,6 +337,10 @@ class RAMResource:
                 yield below, node
                 if isinstance(node, Dir):
                     pending.append((below, node))
+
+    def fifos(self) -> list[Path]:
+        """The named pipes; a tree in which none was ever made is not looked through."""
+        return [path for path, node in self.dump() if isinstance(node, Fifo)] if self._has_fifos else []
 
     def node(self, path: Path) -> Node:
         """The node itself, for whoever commits the tree; it must not be changed."""
@@ -358,6 +383,8 @@ class RAMResource:
         node = self._node(path)
         if not isinstance(node, File):
             raise fail(errno.ELOOP if isinstance(node, Link) else errno.EISDIR, path)
+        if isinstance(node, Fifo):
+            raise fail(errno.ENXIO, path)
         return node
 
     def _own_dir(self, path: Path) -> Dir:
@@ -431,6 +458,8 @@ class RAMResource:
                 raise fail(errno.ENOENT, path)
             return self._create(path, content, how)
         file = self._own_file(path)
+        if isinstance(file, Fifo):
+            raise fail(errno.ENXIO, path)
         now = self._clock()
         if how is How.REPLACE:
             self._check_quota(content.size - file.content.size)
@@ -501,7 +530,7 @@ class RAMResource:
         found: dict[Node, bytes] = {}
         for node in self._unsummed(top):
             if isinstance(node, File):
-                hasher = hashlib.sha256(b"file %o\0" % node.mode)
+                hasher = hashlib.sha256((b"fifo %o\0" if isinstance(node, Fifo) else b"file %o\0") % node.mode)
                 for block in node.content.read(0, None):
                     hasher.update(block)
             elif isinstance(node, Link):
