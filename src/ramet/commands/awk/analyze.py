@@ -21,6 +21,7 @@ from ramet.commands.awk.tree import (
     Getline,
     In,
     Index,
+    Indirect,
     Num,
     Print,
     Program,
@@ -127,6 +128,9 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
             facts.uses.add("fields-in-functions")
     elif isinstance(node, (Index, In, Delete)):
         array(node.name)
+    elif isinstance(node, Indirect):
+        known(node.name)
+        facts.uses.add("indirect")
     elif isinstance(node, ForIn):
         array(node.array)
         known(node.name)
@@ -204,7 +208,7 @@ def _spread_arrays(program: Program, facts: Facts, calls: list[tuple[str, Call]]
 def can_wait(node: Any, waiting: set[str]) -> bool:
     """Whether something in here may have to wait for input, output or a command."""
     for below in walk(node):
-        if isinstance(below, Getline) or (isinstance(below, Print) and below.redirect):
+        if isinstance(below, (Getline, Indirect)) or (isinstance(below, Print) and below.redirect):
             return True
         if isinstance(below, Builtin) and below.name in WAITING:
             return True

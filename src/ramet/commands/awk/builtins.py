@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from ramet.commands.awk import regex
-from ramet.commands.awk.runtime import Runtime, contents, cut
-from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Num, Regex, Var
+from ramet.commands.awk.formats import sprintf
+from ramet.commands.awk.runtime import Runtime
+from ramet.commands.awk.splitting import contents, cut
+from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Var
 from ramet.commands.awk.values import Array, Value, compare, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
 
@@ -48,6 +50,35 @@ def power(left: float, right: float) -> float:
 def put(array: Array, key: str, value: Value) -> Value:
     array[key] = value
     return value
+
+
+def nested(array: Array, key: str) -> Array:
+    """The array that is an element of an array; made when there is nothing yet."""
+    found = array.get(key)
+    if found is None:
+        found = array[key] = Array()
+    elif not isinstance(found, Array):
+        raise AwkError(f'fatal: attempt to use scalar element `["{key}"]\' as an array')
+    return found
+
+
+async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Value:
+    """A call of the function that a variable names."""
+    known = runtime.functions.get(name)
+    if known is None:
+        plain = _CALLABLE.get(name)
+        if plain is None:
+            raise AwkError(f"fatal: `{name}' is not a function, so it cannot be called indirectly")
+        return plain(runtime, *args)
+    waiting, arrays = known
+    if len(args) > len(arrays):
+        raise AwkError(f"fatal: function `{name}' called with more arguments than declared")
+    given = [*args, *([None] * (len(arrays) - len(args)))]
+    for place, wanted in enumerate(arrays):
+        if wanted and not isinstance(given[place], Array):
+            given[place] = Array()
+    result = runtime.namespace["f_" + name](*given)
+    return await result if waiting else result
 
 
 def set_number(runtime: Runtime, name: str, value: Value) -> Value:
@@ -142,8 +173,12 @@ def match(runtime: Runtime, text: str, rx: regex.Rx, array: Array | None) -> flo
 def gensub(runtime: Runtime, rx: regex.Rx, with_: str, how: Value, text: str) -> str:
     if isinstance(how, str) and looks_numeric(how) is None:
         which = 0 if how[:1] in ("g", "G") else 1
+        odd = which == 1
     else:
+        odd = num(how) < 1.0
         which = max(int(num(how)), 1)
+    if odd:
+        runtime.warn(f"gensub: third argument `{runtime.text(how)}' treated as 1")
     return regex.general_substitute(rx, with_, text, which)
 
 
@@ -174,9 +209,13 @@ def strtonum(value: Value) -> float:
 
 
 def bits(name: str, *values: float) -> float:
+    if len(values) < 2 and name != "compl":
+        raise AwkError(f"fatal: {name}: called with less than two arguments")
     numbers = [int(value) for value in values]
-    if any(number < 0 for number in numbers):
-        raise AwkError(f"fatal: {name}: argument has negative value")
+    for place, number in enumerate(numbers, 1):
+        if number < 0:
+            at = f"argument {place} negative value {number}" if name in ("and", "or", "xor") else "negative values"
+            raise AwkError(f"fatal: {name}: {at} {'is' if 'arg' in at else 'are'} not allowed")
     if name == "compl":
         return float(~numbers[0] & ((1 << 53) - 1))
     if name == "lshift":
@@ -387,6 +426,8 @@ def _array_argument(e: Emitter, args: Args, index: int) -> str:
     if index >= len(args):
         return "None"
     arg = args[index]
+    if isinstance(arg, Index):
+        return e.nested(e.array(arg.name), (*arg.outer, arg.subscripts))
     if not isinstance(arg, Var):
         raise AwkError("cmd. line:1: fatal: an array is needed here", 1)
     return e.array(arg.name)
@@ -412,8 +453,8 @@ def _emit_length(e: Emitter, args: Args) -> str:
     arg = args[0]
     if isinstance(arg, Var) and e.is_array(arg):
         return f"float(len({e.array(arg.name)}))"
-    if isinstance(arg, Var) and arg.name in e.params:
-        return f"length(R, {e.variable(arg.name)})"
+    if (isinstance(arg, Var) and arg.name in e.params) or isinstance(arg, Index):
+        return f"length(R, {e.value(arg)})"
     return f"float(len({e.text(arg)}))"
 
 
@@ -511,7 +552,8 @@ def _emit_isarray(e: Emitter, args: Args) -> str:
 
 
 def _emit_close(e: Emitter, args: Args) -> str:
-    return f"(await R.close({e.text(args[0])}))"
+    end = f", {e.text(args[1])}" if len(args) > 1 else ""
+    return f"(await R.close({e.text(args[0])}{end}))"
 
 
 EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
@@ -583,7 +625,29 @@ def intdiv(left: float, right: float, array: Array) -> float:
     return 0.0
 
 
+_CALLABLE: dict[str, Callable[..., Value]] = {
+    "length": length,
+    "tolower": lambda runtime, text: runtime.text(text).lower(),
+    "toupper": lambda runtime, text: runtime.text(text).upper(),
+    "substr": lambda runtime, text, start, count=None: substr(
+        runtime.text(text), num(start), None if count is None else num(count)
+    ),
+    "index": lambda runtime, text, part: float(runtime.text(text).find(runtime.text(part)) + 1),
+    "sprintf": lambda runtime, form, *args: sprintf(runtime.text(form), args, runtime.convfmt),
+    "int": lambda runtime, value: trunc(num(value)),
+    "sin": lambda runtime, value: math.sin(num(value)),
+    "cos": lambda runtime, value: math.cos(num(value)),
+    "exp": lambda runtime, value: exponential(num(value)),
+    "log": lambda runtime, value: logarithm(num(value)),
+    "sqrt": lambda runtime, value: root(num(value)),
+    "split": lambda runtime, text, array, by=None, seps=None: split(runtime, runtime.text(text), array, by, seps),
+    "strtonum": lambda runtime, value: strtonum(value),
+}
+"""Built-in functions that can be called by name."""
+
 RUNTIME_NAMES = {
+    "nested": nested,
+    "indirect": indirect,
     "divide": divide,
     "modulo": modulo,
     "power": power,

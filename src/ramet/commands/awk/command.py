@@ -10,6 +10,7 @@ from typing import Any
 
 from ramet.commands.awk.builtins import set_number
 from ramet.commands.awk.compile import Compiled, compiled_program
+from ramet.commands.awk.inplace import Inplace
 from ramet.commands.awk.lexer import unescape
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import AwkError
@@ -29,6 +30,9 @@ class AwkOptions:
     variables: tuple[str, ...] = several("-v", "--assign", metavar="VAR=VAL", help="assign before the program begins")
     files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="read the program from FILE")
     sources: tuple[str, ...] = several("-e", "--source", metavar="TEXT", help="use TEXT as program source")
+    includes: tuple[str, ...] = several(
+        "-i", "--include", metavar="FILE", help="read more of the program from FILE; `inplace` edits the files in place"
+    )
     executed: str | None = value("-E", "--exec", metavar="FILE", help="like -f, and the last option")
     posix: bool = flag("-P", "--posix", help="accepted; the common language is the same")
     bytes_only: bool = flag("-b", "--characters-as-bytes", help="treat all input as single-byte characters")
@@ -42,15 +46,18 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         if text is None:
             raise UsageError("usage: awk [OPTION]... -f PROGFILE | 'PROGRAM' [FILE]...", 1, hint=False)
         compiled = compiled_program(text)
+        for warning in compiled.program.warnings:
+            proc.complain(warning)
         runtime = Runtime(proc, is_utf8(proc) and not o.bytes_only)
+        if "inplace" in o.includes:
+            runtime.edit = Inplace(proc)
         return await _Run(proc, o, compiled, runtime, operands).all()
     except (AwkError, MatchTimeout) as error:
-        proc.complain(str(error))
+        message = str(error)
+        if len(o.files) == 1 and not o.sources and not o.includes:
+            message = message.replace("cmd. line:", f"{o.files[0]}:")
+        proc.complain(message)
         return error.status if isinstance(error, AwkError) else 2
-    except (NextRecord, NextFile) as wrong:
-        word = "next" if isinstance(wrong, NextRecord) else "nextfile"
-        proc.complain(f"cmd. line:1: error: `{word}' used in BEGIN or END action")
-        return 1
     except RecursionError:
         proc.complain("fatal: function calls are nested too deeply")
         return 2
@@ -58,18 +65,53 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
 
 async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str | None:
     parts: list[str] = []
+    main = False
     for name, stored in o.order:
         if name in ("files", "executed"):
-            try:
-                data = await slurp(proc, str(stored))
-            except OSError as error:
-                raise AwkError(f"fatal: cannot open source file `{stored}' for reading: {reason(error)}") from None
-            parts.append(data.decode("utf-8", "surrogateescape"))
+            parts.append(await _source(proc, str(stored), "fatal"))
+            main = True
         elif name == "sources":
             parts.append(str(stored))
-    if parts:
-        return "\n".join(parts)
-    return operands.pop(0) if operands else None
+            main = True
+        elif name == "includes" and stored != "inplace":
+            parts.append(await _source(proc, str(stored), "fatal"))
+    if not main:
+        if not operands:
+            return None
+        parts.append(operands.pop(0))
+    text = "\n".join(parts)
+    return await _included(proc, text, set()) if "@include" in text else text
+
+
+async def _source(proc: Proc, name: str, severity: str) -> str:
+    try:
+        data = await slurp(proc, name)
+    except OSError as error:
+        if severity == "fatal" or name.endswith(".awk"):
+            raise AwkError(
+                f"{severity}: cannot open source file `{name}' for reading: {reason(error)}",
+                2 if severity == "fatal" else 1,
+            ) from None
+        return await _source(proc, name + ".awk", severity)
+    return data.decode("utf-8", "surrogateescape")
+
+
+_INCLUDE = re.compile(r'(?m)^([ \t]*)@include[ \t]+"([^"\n]*)"')
+
+
+async def _included(proc: Proc, text: str, seen: set[str]) -> str:
+    """The source with the files that it includes, each of them once."""
+    out: list[str] = []
+    end = 0
+    for found in _INCLUDE.finditer(text):
+        out.append(text[end : found.start()])
+        end = found.end()
+        name = found[2]
+        if name not in seen:
+            seen.add(name)
+            line = text.count("\n", 0, found.start()) + 1
+            out.append(await _included(proc, await _source(proc, name, f"cmd. line:{line}: error"), seen))
+    return "".join([*out, text[end:]])
 
 
 class _Run:
@@ -80,13 +122,18 @@ class _Run:
         runtime.argv.update({"0": "awk"} | {str(i): Field(word) for i, word in enumerate(operands, 1)})
         runtime.special["ARGC"] = float(len(operands) + 1)
         runtime.assign = self.assign
+        runtime.watches_files = "begin_file" in self.space
         for place in ("begin_file", "end_file"):
             if place in self.space:
                 setattr(runtime, place, self.bound(place))
 
     def bound(self, place: str) -> Any:
-        async def call() -> None:
-            await self.enter(place)
+        async def call() -> bool:
+            try:
+                await self.enter(place)
+            except NextFile:
+                return False
+            return True
 
         return call
 
@@ -116,14 +163,17 @@ class _Run:
             runtime.set("FS", unescape(self.o.separator))
         for setting in self.o.variables:
             name, equals, text = setting.partition("=")
-            if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                raise AwkError(f"fatal: `{setting}' argument to `-v' not in `var=value' form")
+            if not equals:
+                raise UsageError(f"`{setting}' argument to `-v' not in `var=value' form", 1, hint=False)
+            if not re.fullmatch(r"([A-Za-z_]\w*::)?[A-Za-z_]\w*", name, re.ASCII):
+                raise AwkError(f"fatal: `{name}' is not a legal variable name")
             self.assign(name, Field(unescape(text)))
         deepest = sys.getrecursionlimit()
         if self.compiled.program.functions:
             sys.setrecursionlimit(max(deepest, _DEPTH))
         try:
             await self.phases()
+            await runtime.end_edit()
         except AwkError as error:
             runtime.flush()
             self.proc.complain(_located(str(error), runtime))
@@ -135,13 +185,15 @@ class _Run:
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
+            if runtime.edit is not None and runtime.edit.busy:
+                await runtime.edit.abandon()
         return self.status
 
     async def phases(self) -> None:
         space = self.space
         try:
             if "begin" in space:
-                await self.enter("begin")
+                await self.entered("begin", "BEGIN")
             if "rules" in space or "end" in space or "begin_file" in space or "end_file" in space:
                 await self.records()
         except ExitProgram as stop:
@@ -149,10 +201,17 @@ class _Run:
                 self.status = stop.status & 0xFF
         if "end" in space:
             try:
-                await self.enter("end")
+                await self.entered("end", "END")
             except ExitProgram as stop:
                 if stop.status is not None:
                     self.status = stop.status & 0xFF
+
+    async def entered(self, place: str, rule: str) -> None:
+        try:
+            await self.enter(place)
+        except (NextRecord, NextFile) as wrong:
+            word = "next" if isinstance(wrong, NextRecord) else "nextfile"
+            raise AwkError(f"fatal: `{word}' cannot be called from a `{rule}' rule") from None
 
     async def records(self) -> None:
         runtime, compiled = self.runtime, self.compiled
@@ -218,11 +277,25 @@ COMMANDS = [
             ("awk '{print $2}' file", "the second column"),
             ("awk -F, '$3 > 5 {s += $3} END {print s}' f.csv", "sum what is over five"),
         ),
-        ignored=("-O --optimize", "-s --no-optimize", "-r --re-interval", "-n --non-decimal-data"),
+        ignored=(
+            "-O --optimize",
+            "-s --no-optimize",
+            "-r --re-interval",
+            "-n --non-decimal-data",
+            "-c --traditional",
+            "-N --use-lc-numeric",
+            "-t --lint-old",
+            "-g --gen-pot",
+        ),
         refused={
             "-S --sandbox": "the programs of a workspace are confined already; use its policy to narrow them",
-            "-i --include=": "join the files with several -f options",
             "-l --load=": "extensions are not supported",
+            "-M --bignum": "numbers are double-precision, as awk's are without this option",
+            "-d --dump-variables[=": "print the variables in an END rule",
+            "-D --debug[=": "there is no debugger",
+            "-o --pretty-print[=": "programs are not printed back",
+            "-p --profile[=": "programs are not profiled",
+            "-L --lint[=": "programs are not checked beyond what the language forbids",
         },
         operands_first=True,
         bad_usage=1,

@@ -97,7 +97,7 @@ class Writer:
                     self.put(f"{name} = {e.arithmetic(expr.op[:-1], e.number(target), self.operand(expr.value))}")
                 return
             if isinstance(target, Index):
-                array, key = e.array(target.name), e.temp()
+                array, key = self.holder(target), e.temp()
                 self.put(f"{key} = {e.key(target.subscripts)}")
                 if expr.op == "=":
                     self.put(f"{array}[{key}] = {e.value(expr.value)}")
@@ -114,12 +114,20 @@ class Writer:
                 self.put(f"{e.variable(target.name)} = {e.number(target)} {amount}")
                 return
             if isinstance(target, Index):
-                array, key, old = e.array(target.name), e.temp(), e.temp()
+                array, key, old = self.holder(target), e.temp(), e.temp()
                 self.put(f"{key} = {e.key(target.subscripts)}")
                 self.put(f"{old} = {array}.get({key})")
                 self.put(f"{array}[{key}] = ({old} if {old}.__class__ is float else num({old})) {amount}")
                 return
         self.put(e.value(expr))
+
+    def holder(self, target: Index) -> str:
+        """The array whose element a statement changes, found once."""
+        if not target.outer:
+            return self.e.array(target.name)
+        array = self.e.temp()
+        self.put(f"{array} = {self.e.within(target)}")
+        return array
 
     def operand(self, node: Expr) -> str:
         """A number for a statement of its own: in the fast form a field is converted in line, without a call."""
@@ -170,7 +178,7 @@ class Writer:
             self.put(f"O({data})")
 
     def _delete(self, node: Delete) -> None:
-        array = self.e.array(node.name)
+        array = self.e.within(node)
         if node.subscripts is None:
             self.put(f"{array}.clear()")
         else:
@@ -225,7 +233,7 @@ class Writer:
 
     def _forin(self, node: ForIn) -> None:
         key = self.e.temp()
-        self.put(f"for {key} in keys(R, {self.e.array(node.array)}):")
+        self.put(f"for {key} in keys(R, {self.e.nested(self.e.array(node.array), node.outer)}):")
         self.depth += 1
         self.put(self.e.store(Var(node.name), key))
         self.depth -= 1
@@ -317,6 +325,17 @@ class Compiled:
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
 
     @functools.cached_property
+    def functions(self) -> dict[str, tuple[bool, tuple[bool, ...]]]:
+        """For calls by name: whether a function must be awaited, and which of its parameters are arrays."""
+        return {
+            name: (
+                name in self.facts.waiting,
+                tuple(self.facts.is_array(param, name, self.program) for param in function.params),
+            )
+            for name, function in self.program.functions.items()
+        }
+
+    @functools.cached_property
     def simple(self) -> bool:
         return fast_enough(self.facts, self.program)
 
@@ -343,6 +362,7 @@ class Compiled:
             **self.constants,
         }
         runtime.namespace = space
+        runtime.functions = self.functions
         exec(self.code, space)
         return space
 
@@ -450,6 +470,7 @@ _MISSES = 200_000
 """How many different numbers a program meets before it stops remembering them."""
 _NEEDS_MORE = frozenset(
     [
+        "indirect",
         "getline",
         "getline-record",
         "assigns-fields",

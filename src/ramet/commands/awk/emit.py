@@ -17,12 +17,14 @@ from ramet.commands.awk.tree import (
     Builtin,
     Call,
     Cond,
+    Delete,
     Expr,
     Field,
     Getline,
     Grouping,
     In,
     Index,
+    Indirect,
     Match,
     Num,
     Program,
@@ -164,7 +166,7 @@ class Emitter:
         if isinstance(node, Str):
             from ramet.commands.awk.values import to_number
 
-            return repr(to_number(node.value))
+            return _float(to_number(node.value))
         if isinstance(node, Field):
             return self.field_number(node)
         code = self.raw(node)
@@ -232,9 +234,7 @@ class Emitter:
         return method(node)
 
     def _num(self, node: Num) -> str:
-        if node.value in (float("inf"), float("-inf")):
-            return f"float('{node.value}')"
-        return repr(node.value)
+        return _float(node.value)
 
     def _str(self, node: Str) -> str:
         return repr(node.value)
@@ -262,7 +262,17 @@ class Emitter:
         return "R.subsep.join((" + ", ".join(self.text(item) for item in subscripts) + "))"
 
     def _index(self, node: Index) -> str:
-        return f"{self.array(node.name)}[{self.key(node.subscripts)}]"
+        return f"{self.within(node)}[{self.key(node.subscripts)}]"
+
+    def within(self, node: Index | In | Delete) -> str:
+        """The array that a reference is to an element of."""
+        return self.nested(self.array(node.name), node.outer)
+
+    def nested(self, array: str, path: tuple[tuple[Expr, ...], ...]) -> str:
+        """The array found by going down through elements that are arrays, made on the way where nothing is yet."""
+        for subscripts in path:
+            array = f"nested({array}, {self.key(subscripts)})"
+        return array
 
     def _field(self, node: Field) -> str:
         return self.field_value(node)
@@ -346,7 +356,7 @@ class Emitter:
         return f"(compare({self.value(node.left)}, {self.value(node.right)}, R.convfmt) {op} 0)"
 
     def _in(self, node: In) -> str:
-        return f"({self.key(node.subscripts)} in {self.array(node.name)})"
+        return f"({self.key(node.subscripts)} in {self.within(node)})"
 
     def rx(self, node: Expr) -> str:
         """Code that yields a compiled regular expression."""
@@ -361,7 +371,10 @@ class Emitter:
         if isinstance(node, Str) and "IGNORECASE" not in self.facts.uses:
             from ramet.commands.awk.regex import compiled
 
-            return self.constant("x_", compiled(node.value))
+            try:
+                return self.constant("x_", compiled(node.value))
+            except AwkError:
+                pass  # A text is looked at as a pattern only when it is used as one.
         return f"R.dynamic({self.value(node)})"
 
     def test(self, pattern: Expr, text: str) -> str:
@@ -390,7 +403,7 @@ class Emitter:
                 return self.set_special(target.name, code)
             return f"({self.variable(target.name)} := {code})"
         if isinstance(target, Index):
-            return f"put({self.array(target.name)}, {self.key(target.subscripts)}, {code})"
+            return f"put({self.within(target)}, {self.key(target.subscripts)}, {code})"
         assert isinstance(target, Field)
         return f"R.set_field({self.field_number_code(target)}, {code})"
 
@@ -408,7 +421,7 @@ class Emitter:
         op = node.op[:-1]
         if isinstance(target, Index):
             key = self.temp()
-            array = self.array(target.name)
+            array = self.within(target)
             right = self.temp()
             computed = self.arithmetic(op, f"num({array}[{key}])", right)
             return (
@@ -424,7 +437,7 @@ class Emitter:
         amount = "+ 1.0" if node.amount > 0 else "- 1.0"
         old = self.temp()
         if isinstance(target, Index):
-            key, array = self.temp(), self.array(target.name)
+            key, array = self.temp(), self.within(target)
             setup = f"({key} := {self.key(target.subscripts)}), ({old} := num({array}[{key}]))"
             stored = f"put({array}, {key}, {old} {amount})"
         elif isinstance(target, Field):
@@ -444,6 +457,9 @@ class Emitter:
         for param, arg in zip(function.params, node.args, strict=False):
             wanted = self.facts.is_array(param, node.name, self.program)
             if wanted:
+                if isinstance(arg, Index):
+                    args.append(self.nested(self.array(arg.name), (*arg.outer, arg.subscripts)))
+                    continue
                 if not isinstance(arg, Var):
                     raise AwkError(f"cmd. line:1: fatal: function `{node.name}' wants an array as its argument")
                 args.append(self.array(arg.name))
@@ -453,6 +469,14 @@ class Emitter:
         args += ["Array()" if self.facts.is_array(name, node.name, self.program) else "None" for name in missing]
         code = f"f_{node.name}({', '.join(args)})"
         return f"(await {code})" if node.name in self.facts.waiting else code
+
+    def _indirect(self, node: Indirect) -> str:
+        args = [
+            self.array(arg.name) if isinstance(arg, Var) and self.is_array(arg) else self.value(arg)
+            for arg in node.args
+        ]
+        called = self.get_special(node.name) if self.is_special(node.name) else self.variable(node.name)
+        return f"(await indirect(R, text({called}), ({''.join(f'{arg}, ' for arg in args)})))"
 
     def _getline(self, node: Getline) -> str:
         keep = node.target is not None
@@ -470,6 +494,11 @@ class Emitter:
         from ramet.commands.awk.builtins import EMITTERS
 
         return EMITTERS[node.name](self, node.args)
+
+
+def _float(value: float) -> str:
+    """A number as Python source; what is no finite number has no literal."""
+    return repr(value) if value - value == 0.0 else f"float('{value}')"
 
 
 def waits(node: Any, facts: Facts) -> bool:

@@ -161,6 +161,6 @@ def field_at(fields: list[str], record: str, number: int) -> str | None:
 
 
 def _split_blanks(text: str) -> list[str]:
-    from ramet.commands.awk.runtime import split_blanks
+    from ramet.commands.awk.splitting import split_blanks
 
     return split_blanks(text)

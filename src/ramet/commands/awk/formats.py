@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value, looks_numeric, num, number_text
 
-_SPEC = re.compile(r"%([-+ #0']*)(\*|\d+)?(?:\.(\*|-?\d*))?[hlLqjzt]*([diouxXeEfFgGaAcs%])")
+_SPEC = re.compile(r"%(?:(\d+)\$)?([-+ #0']*)(\*|\d+)?(?:\.(\*|-?\d*))?[hlLqjzt]*([diouxXeEfFgGaAcs%])")
+
+_Conversion = tuple[str, str | None, str | None, str, str | None, int]
+"""Flags, width, precision, conversion, which argument it takes if it says so, and where in the format it stands."""
 
 
 @functools.lru_cache(maxsize=512)
-def _read(form: str) -> tuple[str | tuple[str, str | None, str | None, str], ...]:
-    """The format as literal texts and (flags, width, precision, conversion)."""
-    parts: list[str | tuple[str, str | None, str | None, str]] = []
+def _read(form: str) -> tuple[str | _Conversion, ...]:
+    """The format as literal texts and conversions."""
+    parts: list[str | _Conversion] = []
     pos = 0
     while True:
         at = form.find("%", pos)
@@ -30,18 +33,23 @@ def _read(form: str) -> tuple[str | tuple[str, str | None, str | None, str], ...
             parts.append(form[at])
             pos = at + 1
             continue
-        parts.append("%" if found[4] == "%" else (found[1], found[2], found[3], found[4]))
+        parts.append("%" if found[5] == "%" else (found[2], found[3], found[4], found[5], found[1], at))
         pos = found.end()
 
 
 def sprintf(form: str, args: Sequence[Value], convfmt: str) -> str:
     out: list[str] = []
-    index = 0
+    index = at = 0
 
-    def take() -> Value:
+    def take(place: str | None = None) -> Value:
         nonlocal index
+        if place is not None:
+            index = int(place) - 1
         if index >= len(args):
-            raise AwkError(f"fatal: not enough arguments to satisfy format string\n\t`{form}'")
+            blanks = " " * (at + 1)
+            raise AwkError(
+                f"fatal: not enough arguments to satisfy format string\n\t`{form}'\n\t{blanks}^ ran out for this one"
+            )
         index += 1
         return args[index - 1]
 
@@ -49,7 +57,7 @@ def sprintf(form: str, args: Sequence[Value], convfmt: str) -> str:
         if isinstance(part, str):
             out.append(part)
             continue
-        flags, width_text, precision_text, kind = part
+        flags, width_text, precision_text, kind, place, at = part
         flags = flags.replace("'", "")
         width = 0
         if width_text == "*":
@@ -63,7 +71,7 @@ def sprintf(form: str, args: Sequence[Value], convfmt: str) -> str:
             precision = int(num(take())) if precision_text == "*" else int(precision_text or 0)
             if precision < 0:
                 precision = None
-        out.append(_convert(kind, flags, width, precision, take(), convfmt))
+        out.append(_convert(kind, flags, width, precision, take(place), convfmt))
     return "".join(out)
 
 
@@ -106,8 +114,10 @@ def _integer(kind: str, flags: str, width: int, precision: int | None, number: i
         digits = str(abs(number))
     else:
         if number < 0:
-            # gawk gives up on negative values here and prints them as they are.
-            return _pad(str(number), width, flags)
+            if kind != "u" or number < -(1 << 63):
+                # gawk gives up on negative values here and prints them as they are.
+                return _pad(str(number), width, flags)
+            number += 1 << 64
         digits = {"o": "o", "x": "x", "X": "X", "u": "d"}[kind]
         digits = format(number, digits)
         if "#" in flags and number:

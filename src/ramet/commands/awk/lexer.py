@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ramet.commands.awk.tree import AwkError
@@ -86,7 +87,7 @@ _OPERATORS = (
 )  # fmt: skip
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "/": "/", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
 class Token(NamedTuple):
@@ -102,9 +103,25 @@ class Lexer:
         self.text = text
         self.pos = 0
         self.line = 1
+        self.warnings: list[str] = []
+        self._warned: set[str] = set()
 
-    def error(self, message: str) -> AwkError:
-        return AwkError(f"cmd. line:{self.line}: {message}", 1)
+    def odd(self, char: str) -> None:
+        """An escape sequence that means nothing: gawk says once what it takes it for."""
+        if char not in self._warned:
+            self._warned.add(char)
+            self.warnings.append(
+                f"cmd. line:{self.line}: warning: escape sequence `\\{char}' treated as plain `{char}'"
+            )
+
+    def error(self, message: str, at: int, line: int | None = None) -> AwkError:
+        """The line of the source, and below it what is wrong at which place, as gawk shows it."""
+        start = self.text.rfind("\n", 0, at) + 1
+        end = self.text.find("\n", at)
+        shown = self.text[start : len(self.text) if end < 0 else end]
+        place = f"cmd. line:{self.line if line is None else line}: "
+        blanks = "".join("\t" if char == "\t" else " " for char in self.text[start:at])
+        return AwkError(f"{place}{shown}\nawk: {place}{blanks}^ {message}", 1)
 
     def next(self) -> Token:
         self._skip()
@@ -130,7 +147,12 @@ class Lexer:
                 self.pos += len(operator)
                 same = {"**": "^", "**=": "^="}.get(operator, operator)
                 return Token(same, same, pos, self.line)
-        raise self.error(f"unexpected character {char!r}")
+        if char == "@":
+            self.pos += 1
+            return Token("@", "@", pos, self.line)
+        if char == "\\":
+            raise self.error("backslash not last character on line", pos)
+        raise self.error(f"invalid char '{char}' in expression", pos)
 
     def _skip(self) -> None:
         text = self.text
@@ -162,15 +184,15 @@ class Lexer:
         text = self.text
         while end < len(text) and text[end] != '"':
             if text[end] == "\n":
-                raise self.error("unterminated string")
+                raise self.error("unterminated string", self.pos)
             if text[end] == "\\" and end + 1 < len(text):
                 if text[end + 1] == "\n":
                     self.line += 1
                 end += 1
             end += 1
         if end >= len(text):
-            raise self.error("unterminated string")
-        value = unescape(text[self.pos + 1 : end])
+            raise self.error("unterminated string", self.pos)
+        value = unescape(text[self.pos + 1 : end], self.odd)
         self.pos = end + 1
         return value
 
@@ -210,10 +232,10 @@ class Lexer:
                 return "".join(out)
             out.append(char)
             pos += 1
-        raise self.error("unterminated regexp")
+        raise self.error("unterminated regexp", start + 1)
 
 
-def unescape(text: str) -> str:
+def unescape(text: str, odd: Callable[[str], None] | None = None) -> str:
     """The value of the inside of a string constant (or of a command-line assignment)."""
     if "\\" not in text:
         return text
@@ -243,13 +265,9 @@ def unescape(text: str) -> str:
                 end += 1
             out.append(_byte(int(text[pos:end], 16)))
             pos = end
-        elif char == "u" and pos < len(text) and text[pos] in "0123456789abcdefABCDEF":
-            end = pos
-            while end < len(text) and end - pos < 8 and text[end] in "0123456789abcdefABCDEF":
-                end += 1
-            out.append(chr(int(text[pos:end], 16)))
-            pos = end
         else:
+            if odd is not None:
+                odd(char)
             out.append(char)
     return _joined(out)
 

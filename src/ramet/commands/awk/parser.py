@@ -25,6 +25,7 @@ from ramet.commands.awk.tree import (
     If,
     In,
     Index,
+    Indirect,
     Match,
     Num,
     Print,
@@ -44,7 +45,16 @@ from ramet.commands.awk.tree import (
 
 _ASSIGN = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "^="))
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
-_STARTS = frozenset(("number", "string", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--"))
+_STARTS = frozenset(("number", "string", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--", "@"))
+ARGUMENTS = {
+    "length": (0, 1), "substr": (2, 3), "index": (2, 2), "split": (2, 4), "sub": (2, 3), "gsub": (2, 3),
+    "gensub": (3, 4), "match": (2, 3), "sin": (1, 1), "cos": (1, 1), "atan2": (2, 2), "exp": (1, 1), "log": (1, 1),
+    "sqrt": (1, 1), "int": (1, 1), "rand": (0, 0), "srand": (0, 1), "tolower": (1, 1), "toupper": (1, 1),
+    "system": (1, 1), "close": (1, 2), "fflush": (0, 1), "systime": (0, 0), "strftime": (0, 3), "mktime": (1, 2),
+    "strtonum": (1, 1), "compl": (1, 1), "lshift": (2, 2), "rshift": (2, 2), "asort": (1, 3), "asorti": (1, 3),
+    "patsplit": (2, 4), "isarray": (1, 1), "typeof": (1, 2), "mkbool": (1, 1), "intdiv": (3, 3),
+}  # fmt: skip
+"""How many arguments a built-in function takes at least and at most."""
 _SPECIAL = frozenset(("BEGIN", "END", "BEGINFILE", "ENDFILE"))
 
 
@@ -59,6 +69,12 @@ class _Parser:
         self.token = self.lexer.next()
         self.depth = 0
         self.flags = (False, False)
+        self.where = ""
+        """The kind of rule that is being read, or `function`."""
+        self.loops = self.switches = 0
+        self.tight = False
+        """Whether an operand is being read that no assignment can be."""
+        self.errors: list[str] = []
 
     # ------------------------------------------------------------------ tokens
 
@@ -82,10 +98,12 @@ class _Parser:
         return self.advance()
 
     def unexpected(self) -> AwkError:
-        what = {"newline": "newline or end of string", "end": "newline or end of string"}.get(
-            self.token.kind, self.token.text
-        )
-        return AwkError(f"cmd. line:{self.token.line}: syntax error at or near {what}", 1)
+        ended = self.token.kind in ("newline", "end")
+        return self.wrong("unexpected newline or end of string" if ended else "syntax error")
+
+    def wrong(self, message: str, token: Token | None = None) -> AwkError:
+        at = self.token if token is None else token
+        return self.lexer.error(message, at.start, at.line)
 
     def newlines(self) -> None:
         while self.token.kind == "newline":
@@ -106,14 +124,18 @@ class _Parser:
             else:
                 rules.append(self.rule())
             self.separators()
-        return Program(tuple(rules), self.functions)
+        if self.errors:
+            raise AwkError("\nawk: ".join(self.errors), 1)
+        return Program(tuple(rules), self.functions, tuple(self.lexer.warnings))
 
     def rule(self) -> Rule:
         if self.token.kind in _SPECIAL:
             kind = self.advance().kind
             if not self.at("{"):
                 raise AwkError(f"cmd. line:{self.token.line}: {kind} blocks must have an action part", 1)
+            self.where = kind
             return Rule(kind, None, None, self.block())
+        self.where = ""
         pattern = until = None
         if not self.at("{"):
             pattern = self.expression()
@@ -140,9 +162,20 @@ class _Parser:
         self.expect(")")
         self.newlines()
         if name in self.functions:
-            raise AwkError(f"cmd. line:{self.token.line}: function name `{name}' previously defined", 1)
+            self.report(f"function name `{name}' previously defined")
+        for place, param in enumerate(params):
+            if param == name:
+                self.report(f"function `{name}': cannot use function name as parameter name")
+            elif param in params[:place]:
+                first = params.index(param) + 1
+                self.report(f"function `{name}': parameter #{place + 1}, `{param}', duplicates parameter #{first}")
         self.functions[name] = Function(name, tuple(params), ())
+        self.where = "function"
         self.functions[name] = Function(name, tuple(params), self.block())
+
+    def report(self, message: str) -> None:
+        """An error that does not keep the rest from being read."""
+        self.errors.append(f"cmd. line:{self.token.line}: error: {message}")
 
     # ------------------------------------------------------------------ statements
 
@@ -172,6 +205,12 @@ class _Parser:
             return Block(())
         return self.statement()
 
+    def looped(self) -> Stmt:
+        self.loops += 1
+        made = self.body()
+        self.loops -= 1
+        return made
+
     def statement(self) -> Stmt:
         kind = self.token.kind
         if kind == "{":
@@ -183,7 +222,7 @@ class _Parser:
             test = self.parenthesized()
             if self.accept(";"):
                 return While(test, Block(()))
-            return While(test, self.body())
+            return While(test, self.looped())
         if kind == "do":
             return self.do_statement()
         if kind == "for":
@@ -219,7 +258,7 @@ class _Parser:
 
     def do_statement(self) -> Stmt:
         self.advance()
-        body = self.body()
+        body = self.looped()
         self.separators()
         self.expect("while")
         test = self.parenthesized()
@@ -234,8 +273,11 @@ class _Parser:
             name = self.advance().text
             if self.accept("in") and self.at("name"):
                 array = self.advance().text
+                outer: list[tuple[Expr, ...]] = []
+                while self.at("["):
+                    outer.append(self.subscripts())
                 if self.accept(")"):
-                    return ForIn(name, array, self.body())
+                    return ForIn(name, array, self.looped(), tuple(outer))
             self.lexer.pos, self.lexer.line, self.token = saved
         start = None if self.at(";") else self.simple()
         self.expect(";")
@@ -247,7 +289,7 @@ class _Parser:
         self.expect(")")
         if self.accept(";"):
             return For(start, test, step, Block(()))
-        return For(start, test, step, self.body())
+        return For(start, test, step, self.looped())
 
     def switch_statement(self) -> Stmt:
         self.advance()
@@ -255,6 +297,7 @@ class _Parser:
         self.newlines()
         self.expect("{")
         cases: list[tuple[Expr | None, tuple[Stmt, ...]]] = []
+        self.switches += 1
         self.separators()
         while not self.accept("}"):
             label: Expr | None = None
@@ -269,17 +312,21 @@ class _Parser:
                 body.append(self.statement())
                 self.separators()
             cases.append((label, tuple(body)))
+        self.switches -= 1
         return Switch(subject, tuple(cases))
 
     def simple(self) -> Stmt:
         kind = self.token.kind
         if kind in ("next", "nextfile", "break", "continue"):
+            self.leaving(kind)
             self.advance()
             return Simple(kind)
         if kind == "exit":
             self.advance()
             return Exit(None if self.at(";", "newline", "}", "end") else self.expression())
         if kind == "return":
+            if self.where != "function":
+                raise self.wrong("`return' used outside function context")
             self.advance()
             return Return(None if self.at(";", "newline", "}", "end") else self.expression())
         if kind == "delete":
@@ -288,13 +335,26 @@ class _Parser:
             if not self.at("name"):
                 raise self.unexpected()
             name = self.advance().text
-            subscripts = self.subscripts() if self.at("[") else None
+            path: list[tuple[Expr, ...]] = []
+            while self.at("["):
+                path.append(self.subscripts())
             if parens:
                 self.expect(")")
-            return Delete(name, subscripts)
+            return Delete(name, path[-1] if path else None, tuple(path[:-1]))
         if kind in ("print", "printf"):
             return self.print_statement()
         return ExprStmt(self.expression())
+
+    def leaving(self, word: str) -> None:
+        """Whether `next`, `break` and so on have something here to go on with."""
+        if word in ("next", "nextfile"):
+            if self.where in ("BEGIN", "END") or (word == "next" and self.where in ("BEGINFILE", "ENDFILE")):
+                self.report(f"`{word}' used in {self.where} action")
+        elif not self.loops and (word == "continue" or not self.switches):
+            # gawk comes across it twice.
+            place = "a loop" if word == "continue" else "a loop or switch"
+            self.report(f"`{word}' is not allowed outside {place}")
+            self.report(f"`{word}' is not allowed outside {place}")
 
     def print_statement(self) -> Stmt:
         formatted = self.advance().kind == "printf"
@@ -312,7 +372,7 @@ class _Parser:
             redirect = self.advance().kind
             target = self.concatenation(no_gt=True, no_in=False)
         if formatted and not args:
-            raise self.unexpected()
+            raise AwkError(f"cmd. line:{self.token.line}: fatal: printf: no arguments")
         return Print(args, formatted, redirect, target)
 
     # ------------------------------------------------------------------ expressions
@@ -321,12 +381,13 @@ class _Parser:
         self.depth += 1
         if self.depth > 300:
             raise AwkError("expression is nested too deeply")
-        saved, self.flags = self.flags, (no_gt, no_in)
+        saved, self.flags = (self.flags, self.tight), (no_gt, no_in)
+        self.tight = False
         try:
             return self.ternary(no_gt, no_in)
         finally:
             self.depth -= 1
-            self.flags = saved
+            self.flags, self.tight = saved
 
     def ternary(self, no_gt: bool, no_in: bool) -> Expr:
         test = self.disjunction(no_gt, no_in)
@@ -361,8 +422,11 @@ class _Parser:
         while self.at("in") and not no_in:
             self.advance()
             name = self.expect("name").text
+            outer: list[tuple[Expr, ...]] = []
+            while self.at("["):
+                outer.append(self.subscripts())
             items = left.items if isinstance(left, Grouping) else (left,)
-            left = In(items, name)
+            left = In(items, name, tuple(outer))
         return left
 
     def matching(self, no_gt: bool, no_in: bool) -> Expr:
@@ -383,37 +447,46 @@ class _Parser:
         left = self.concatenation(no_gt, no_in)
         while self.at("|", "|&"):
             saved = (self.lexer.pos, self.lexer.line, self.token)
-            self.advance()
+            kind = "command" if self.advance().kind == "|" else "coprocess"
             if not self.accept("getline"):
                 self.lexer.pos, self.lexer.line, self.token = saved
                 break
-            left = Getline("command", self.optional_lvalue(), left)
+            left = Getline(kind, self.optional_lvalue(), left)
         return left
 
     def concatenation(self, no_gt: bool, no_in: bool) -> Expr:
         left = self.additive(no_gt, no_in)
         while self.token.kind in _STARTS and not self.at("+", "-") and not (self.at("in")):
+            loose, self.tight = self.tight, True
             left = Binary(" ", left, self.additive(no_gt, no_in))
+            self.tight = loose
         return left
 
     def additive(self, no_gt: bool, no_in: bool) -> Expr:
         left = self.multiplicative()
         while self.at("+", "-"):
             op = self.advance().kind
+            loose, self.tight = self.tight, True
             left = Binary(op, left, self.multiplicative())
+            self.tight = loose
         return left
 
     def multiplicative(self) -> Expr:
         left = self.unary()
         while self.at("*", "/", "%"):
             op = self.advance().kind
+            loose, self.tight = self.tight, True
             left = Binary(op, left, self.unary())
+            self.tight = loose
         return left
 
     def unary(self) -> Expr:
         if self.at("!", "-", "+"):
             op = self.advance().kind
-            return Unary(op, self.unary())
+            loose, self.tight = self.tight, True
+            operand = self.unary()
+            self.tight = loose
+            return Unary(op, operand)
         return self.power()
 
     def power(self) -> Expr:
@@ -436,7 +509,7 @@ class _Parser:
         if self.at("++", "--") and _is_lvalue(left):
             amount = 1 if self.advance().kind == "++" else -1
             return Step(amount, left, False)
-        if self.token.kind in _ASSIGN and _is_lvalue(left):
+        if self.token.kind in _ASSIGN and _is_lvalue(left) and not self.tight:
             # Taken here and not at the top: `a && b = c` assigns to b.
             op = self.advance().kind
             self.newlines()
@@ -489,9 +562,16 @@ class _Parser:
             return Call(token.text, self.arguments())
         if kind == "name":
             self.advance()
-            if self.at("["):
-                return Index(token.text, self.subscripts())
-            return Var(token.text)
+            if not self.at("["):
+                return Var(token.text)
+            path = [self.subscripts()]
+            while self.at("["):
+                path.append(self.subscripts())
+            return Index(token.text, path[-1], tuple(path[:-1]))
+        if kind == "@":
+            self.advance()
+            name = self.expect("call").text
+            return Indirect(name, self.arguments())
         raise self.unexpected()
 
     def file_operand(self) -> Expr:
@@ -523,7 +603,7 @@ class _Parser:
             if not self.accept(","):
                 break
             self.newlines()
-        self.expect(")")
+        self.closing = self.expect(")")
         return tuple(items)
 
     def builtin(self) -> Expr:
@@ -532,7 +612,13 @@ class _Parser:
             if name != "length":
                 raise self.unexpected()
             return Builtin(name, (), False)
-        return Builtin(name, self.arguments())
+        args = self.arguments()
+        low, high = ARGUMENTS.get(name, (0, 1_000))
+        if not low <= len(args) <= high:
+            raise self.wrong(f"{len(args)} is invalid as number of arguments for {name}", self.closing)
+        if name in ("sub", "gsub") and len(args) == 3 and not _is_changeable(args[2]):
+            raise self.wrong(f"{name} third parameter is not a changeable object", self.closing)
+        return Builtin(name, args)
 
     def subscripts(self) -> tuple[Expr, ...]:
         self.expect("[")
@@ -555,3 +641,10 @@ def _literal(text: str) -> float:
 
 def _is_lvalue(node: Expr) -> bool:
     return isinstance(node, (Var, Index, Field))
+
+
+def _is_changeable(node: Expr) -> bool:
+    """What may stand as the third parameter of sub and gsub: gawk lets constants pass, with nothing to change."""
+    if isinstance(node, Grouping) and len(node.items) == 1:
+        return _is_changeable(node.items[0])
+    return isinstance(node, (Var, Index, Field, Num, Str, Regex))

@@ -29,7 +29,7 @@ class Rx:
             )
             tree = parse(source, AWK).tree
         except PatternError as error:
-            raise AwkError(f"error: {error}: /{source}/", 1) from None
+            raise AwkError(f"cmd. line:1: error: {error}: /{source}/", 1) from None
         self.nullable = nullable(tree)
         self.plain = None if icase else literal(tree)
         self.text = _text_pattern(tree) if not icase else None

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet.commands.awk import regex
+from ramet.commands.awk.inplace import Inplace
 from ramet.commands.awk.lexer import unescape
 from ramet.commands.awk.records import Records
+from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Array, Field, Value, num, number_text
 from ramet.core.errors import reason
-from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Writer, pipe
 
@@ -38,7 +39,6 @@ class ExitProgram(Exception):
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
-_SPACES = re.compile(r"[^ \t\n]+")
 _FLUSH = 1 << 16
 _NO_FIELD = Field("")
 
@@ -78,10 +78,15 @@ class Runtime:
         self.seconds = proc.budget.limits.regex_seconds
         self.longest = proc.budget.limits.string_bytes // 4  # a character may take four bytes
         self.namespace: dict[str, Any] = {}
+        self.functions: dict[str, tuple[bool, tuple[bool, ...]]] = {}
         self.assign: Callable[[str, Value], None] = lambda name, value: None
         self.out: list[str] = []
         self.sinks: dict[tuple[str, str], Sink] = {}
         self.sources: dict[tuple[str, str], Source] = {}
+        self.stdout: Writer = proc.stdout
+        self.edit: Inplace | None = None
+        self.watches_files = False
+        """Whether the program has BEGINFILE rules."""
         self.main: Records | None = None
         self.main_name = ""
         self.argument = 1
@@ -165,7 +170,7 @@ class Runtime:
         if record and self.rs == "" and len(fs) == 1:
             # In paragraph mode a newline always separates fields too.
             fs = "[" + ("\\" if fs in "\\]^-" else "") + fs + "\n]"
-        if len(fs) == 1 and fs != "\\" and not (self.icase and fs.isalpha()):
+        if len(fs) == 1 and not (self.icase and fs.isalpha()):
             return lambda text: text.split(fs) if text else []
         if record and self.rs == "":
             fs = f"({fs})|\n"
@@ -181,6 +186,8 @@ class Runtime:
     def text(self, value: Value) -> str:
         if value.__class__ is float:
             return number_text(value, self.convfmt)
+        if value.__class__ is Array:
+            raise AwkError("fatal: attempt to use array in a scalar context")
         return value or ""
 
     def shown(self, value: Value) -> str:
@@ -196,7 +203,10 @@ class Runtime:
         """The regular expression that a value spells."""
         if value.__class__ is regex.Rx:
             return value
-        return regex.compiled(self.text(value), self.icase, self.utf8, self.seconds)
+        try:
+            return regex.compiled(self.text(value), self.icase, self.utf8, self.seconds)
+        except AwkError as error:
+            raise AwkError("fatal: invalid regexp: " + str(error).removeprefix("cmd. line:1: error: ")) from None
 
     # ------------------------------------------------------------------ record and fields
 
@@ -321,6 +331,14 @@ class Runtime:
             if not await self.open_next():
                 return False
 
+    def warn(self, message: str) -> None:
+        """A warning, with the place in the input where the program is."""
+        self.flush()
+        where = ""
+        if self.NR:
+            where = f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) "
+        self.proc.complain(f"cmd. line:1: {where}warning: {message}")
+
     def complain_input(self, error: OSError) -> None:
         what = reason(error)
         if error.errno == errno.EISDIR:
@@ -333,9 +351,18 @@ class Runtime:
             reader, self.main = self.main.reader, None
             await self.proc.close(reader)
             await self.end_file()
+            await self.end_edit()
 
-    async def begin_file(self) -> None:
-        """BEGINFILE rules; replaced by the program that has some."""
+    async def end_edit(self) -> None:
+        """What was printed since the file was opened takes its place."""
+        if self.edit is not None and self.edit.busy:
+            self.flush()
+            self.stdout = self.proc.stdout
+            await self.edit.end(self.text(self.namespace.get("v_inplace::suffix")))
+
+    async def begin_file(self) -> bool:
+        """BEGINFILE rules; replaced by the program that has some. Whether the file is to be read."""
+        return True
 
     async def end_file(self) -> None:
         """ENDFILE rules; replaced by the program that has some."""
@@ -358,25 +385,45 @@ class Runtime:
             try:
                 reader = await self.proc.open(word)
             except OSError as error:
-                if error.errno != errno.EISDIR:
-                    message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
-                    raise AwkError(message) from None
-                self.complain_input(error)
-                continue
-            await self._opened(Records(reader), word)
-            return True
+                if await self._skipped(word, error):
+                    continue
+                message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
+                raise AwkError(f"cmd. line:1: {message}" if self.watches_files else message) from None
+            if await self._opened(Records(reader), word):
+                return True
         if not self.used_file:
             self.used_file = True
             self.main_name = "-"
-            await self._opened(Records(self.proc.stdin), None)
+            return await self._opened(Records(self.proc.stdin), None)
+        return False
+
+    async def _skipped(self, word: str, error: OSError) -> bool:
+        """Whether the program goes on without a file that cannot be opened."""
+        if self.watches_files:
+            self.FNR = 0.0
+            self.special["FILENAME"] = word
+            self.special["ERRNO"] = reason(error)
+            if not await self.begin_file():
+                return True
+        if error.errno == errno.EISDIR:
+            self.complain_input(error)
             return True
         return False
 
-    async def _opened(self, records: Records, name: str | None) -> None:
+    async def _opened(self, records: Records, name: str | None) -> bool:
         self.main = records
         self.FNR = 0.0
         self.special["FILENAME"] = name if name is not None else ""
-        await self.begin_file()
+        if self.edit is not None and name is not None:
+            self.flush()
+            await self.edit.begin(name)
+            self.stdout = self.edit.writer
+        if self.watches_files:
+            self.special["ERRNO"] = ""
+            if not await self.begin_file():
+                await self.close_main()
+                return False
+        return True
 
     async def next_file(self) -> None:
         await self.close_main()
@@ -426,6 +473,33 @@ class Runtime:
             self.sources[key] = Source(Records(reader), asyncio.ensure_future(run()))
         return await self._getline(self.sources[key], keep)
 
+    async def getline_coprocess(self, command: str, keep: bool) -> float:
+        key = ("|&", command)
+        if key not in self.sources:
+            await self._coprocess(command)
+        if key in self.sinks:
+            self.sinks[key].flush()
+        return await self._getline(self.sources[key], keep)
+
+    async def _coprocess(self, command: str) -> None:
+        """Start a command that the program both writes to and reads from."""
+        self.flush()
+        key = ("|&", command)
+        read_end, to = pipe()
+        back, write_end = pipe()
+
+        async def run() -> int:
+            try:
+                return await self.proc.run(["sh", "-c", command], stdin=read_end, stdout=write_end)
+            except BrokenPipeError:
+                return 141
+            finally:
+                read_end.close_now()
+                write_end.close_now()
+
+        self.sinks[key] = Sink(to)
+        self.sources[key] = Source(Records(back), asyncio.ensure_future(run()))
+
     async def _getline(self, source: Source, keep: bool) -> float:
         records = source.records
         if records.at >= len(records.batch):
@@ -448,7 +522,7 @@ class Runtime:
 
     def flush(self) -> None:
         if self.out:
-            self.proc.stdout.write("".join(self.out).encode("utf-8", "surrogateescape"))
+            self.stdout.write("".join(self.out).encode("utf-8", "surrogateescape"))
             self.out.clear()
 
     def grown(self, text: str) -> str:
@@ -467,23 +541,24 @@ class Runtime:
         """The same where waiting is possible: lets readers of our output run."""
         if len(self.out) > 4096 or (self.out and len(self.out[0]) > _FLUSH):
             self.flush()
-        if self.proc.stdout.full:
+        if self.stdout.full:
             self.flush()
-            await self.proc.stdout.drain()
+            await self.stdout.drain()
         await self.proc.budget.breathe()
 
     async def sink(self, kind: str, name: str) -> Sink:
         """The output that `print > name`, `>> name` or `| name` writes to."""
-        key = ("|" if kind == "|" else ">", name)
+        key = (kind if kind[0] == "|" else ">", name)
         found = self.sinks.get(key)
         if found is not None:
             return found
         if kind == "|&":
-            raise AwkError("fatal: two-way pipes are not supported")
+            await self._coprocess(name)
+            return self.sinks[key]
         if kind == "|":
             self.flush()
             made = Sink(None, name)
-        elif name in ("/dev/stdout", "-"):
+        elif name in ("/dev/stdout", "/dev/fd/1", "-"):
             made = _Standard(self)
         else:
             if not name:
@@ -500,14 +575,19 @@ class Runtime:
         if found is not None:
             found.flush()
 
-    async def close(self, name: str) -> float:
-        """close(): the exit status of a command, 0 for a file, -1 when nothing of that name is open."""
+    async def close(self, name: str, end: str = "") -> float:
+        """close(): the exit status of a command, 0 for a file, -1 when nothing of that name is open.
+
+        Of a command that is both written to and read from, `end` may close only the one or the other direction.
+        """
         status = -1.0
-        for kind in (">", "|"):
-            sink = self.sinks.pop((kind, name), None)
+        for kind in (">", "|", "|&"):
+            sink = self.sinks.pop((kind, name), None) if end != "from" else None
             if sink is not None:
                 status = await self._close_sink(sink)
-        for kind in ("<", "|"):
+        if end == "to":
+            return status
+        for kind in ("<", "|", "|&"):
             source = self.sources.pop((kind, name), None)
             if source is not None:
                 status = await self._close_source(source)
@@ -564,74 +644,4 @@ class _Standard(Sink):
         self._runtime.out.append(text)
 
 
-# --------------------------------------------------------------------------------------------------- splitting
-
-
-def split_blanks(text: str) -> list[str]:
-    """By runs of spaces, tabs and newlines; `str.split` knows more kinds of white space, so it may only help."""
-    if text.isascii() and not any(odd in text for odd in "\r\x0b\x0c\x1c\x1d\x1e\x1f"):
-        return text.split()
-    return _SPACES.findall(text)
-
-
-def cut(rx: regex.Rx, text: str) -> list[tuple[str, str]]:
-    """The pieces of a text between matches, each with the separator behind it."""
-    if not text:
-        return []
-    pieces: list[tuple[str, str]] = []
-    start = pos = 0
-    while True:
-        found = rx.search(text, pos)
-        if found is None:
-            break
-        if found[0] == found[1]:
-            pos = found[1] + 1
-            if pos >= len(text):
-                break
-            continue
-        pieces.append((text[start : found[0]], text[found[0] : found[1]]))
-        start = pos = found[1]
-    pieces.append((text[start:], ""))
-    return pieces
-
-
-def contents(rx: regex.Rx, text: str) -> list[tuple[int, int]]:
-    """The spans of the fields that a pattern describes (FPAT, patsplit)."""
-    spans: list[tuple[int, int]] = []
-    pos, last = 0, -1
-    while pos <= len(text):
-        found = rx.search(text, pos)
-        if found is None:
-            break
-        if found[0] == found[1]:
-            if found[0] != last:
-                spans.append(found)
-            pos = found[1] + 1
-        else:
-            spans.append(found)
-            pos = last = found[1]
-    return spans
-
-
-def by_widths(widths: str) -> Callable[[str], list[str]]:
-    plan: list[tuple[int, int | None]] = []
-    for word in widths.split():
-        skip, _, width = word.rpartition(":")
-        plan.append((int(skip or 0), None if width == "*" else int(width)))
-
-    def split(text: str) -> list[str]:
-        fields: list[str] = []
-        pos = 0
-        for skip, width in plan:
-            pos += skip
-            if pos >= len(text):
-                break
-            stop = len(text) if width is None else pos + width
-            fields.append(text[pos:stop])
-            pos = stop
-        return fields
-
-    return split
-
-
-__all__ = ["ExitProgram", "NextFile", "NextRecord", "Runtime", "contents", "cut", "decode", "encode"]
+__all__ = ["ExitProgram", "NextFile", "NextRecord", "Runtime"]

@@ -37,6 +37,8 @@ class Var:
 class Index:
     name: str
     subscripts: tuple[Expr, ...]
+    outer: tuple[tuple[Expr, ...], ...] = ()
+    """Subscripts before the last pair of brackets: `a[i][j]` is an element of an array that is an element of `a`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Match:
 class In:
     subscripts: tuple[Expr, ...]
     name: str
+    outer: tuple[tuple[Expr, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Indirect:
+    """`@name(...)`: the variable says which function is meant."""
+
+    name: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Builtin:
     name: str
     args: tuple[Expr, ...]
@@ -116,7 +127,7 @@ class Builtin:
 @dataclass(frozen=True, slots=True)
 class Getline:
     kind: str
-    """`main`, `file` or `command`."""
+    """`main`, `file`, `command` or `coprocess`."""
     target: Expr | None = None
     source: Expr | None = None
 
@@ -137,6 +148,7 @@ Expr = (
     | In
     | Grouping
     | Call
+    | Indirect
     | Builtin
     | Getline
 )
@@ -189,6 +201,7 @@ class ForIn:
     name: str
     array: str
     body: Stmt
+    outer: tuple[tuple[Expr, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +237,7 @@ class Return:
 class Delete:
     name: str
     subscripts: tuple[Expr, ...] | None
+    outer: tuple[tuple[Expr, ...], ...] = ()
 
 
 Stmt = ExprStmt | Print | If | While | DoWhile | For | ForIn | Switch | Block | Simple | Exit | Return | Delete
@@ -251,3 +265,4 @@ class Function:
 class Program:
     rules: tuple[Rule, ...]
     functions: dict[str, Function] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()

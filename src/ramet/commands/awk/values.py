@@ -9,6 +9,8 @@ import math
 import re
 from typing import Any
 
+from ramet.commands.awk.tree import AwkError
+
 Value = Any
 """float | str | Field | None; written as Any because generated code passes values about unchecked."""
 
@@ -42,6 +44,8 @@ def to_number(text: str) -> float:
             return value
     except ValueError:
         pass
+    except TypeError:
+        raise AwkError("fatal: attempt to use array in a scalar context") from None
     found = _PREFIX.match(text)
     if found is not None:
         return float(found[1])
