@@ -22,6 +22,7 @@ import pytest
 from ramet import DiskResource, IOResult, RametError, RAMResource, Workspace
 from ramet.backends.blocks import Blocks
 from ramet.core.paths import ROOT, parse
+from ramet.core.stat import Attrs, Kind
 from ramet.workspace.snapshot import CHECKSUMS, MANIFEST
 
 
@@ -128,6 +129,16 @@ def test_what_cannot_be_saved_is_reported(tmp_path: Path) -> None:
     assert again.restored.problems == ["not in the snapshot: /pipe: a fifo cannot be saved"]
     with pytest.raises(RametError, match="fifo"):
         roundtrip(ws, strict=True)
+
+
+def test_named_pipes_are_kept() -> None:
+    ram = RAMResource()
+    asyncio.run(ram.mkfifo(parse("/p")))
+    ram.setattr_now(parse("/p"), Attrs(mode=0o600))
+    again = roundtrip(Workspace({"/": ram}))
+    assert again.restored.ok
+    stat = asyncio.run(again.fs.stat(parse("/p")))
+    assert (stat.kind, stat.mode) == (Kind.FIFO, 0o600)
 
 
 def test_memory_does_not_grow_with_the_content(tmp_path: Path) -> None:

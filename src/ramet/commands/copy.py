@@ -342,7 +342,11 @@ class Copier:
         if stat.kind is Kind.LINK:
             await proc.fs.write(dst, encode(stat.target or ""), How.LINK)
             return
-        if stat.kind in (Kind.FIFO, Kind.SOCKET):
+        if stat.kind is Kind.FIFO and self.recursive and not o.contents:
+            await proc.fs.mkfifo(dst)
+            await self._attributes(dst, stat, there)
+            return
+        if stat.kind is Kind.SOCKET:
             self.fail(f"cannot copy special file {quote(source)}")
             return
         if o.attributes_only:

@@ -156,18 +156,30 @@ async def mktemp(proc: Proc, o: MktempOptions, operands: list[str]) -> int:
     return 1
 
 
-async def mkfifo(proc: Proc, o: object, operands: list[str]) -> int:
-    for word in operands:
-        proc.complain(
-            f"cannot create fifo {quote(word)}: named pipes are not supported in this workspace; use a pipeline "
-            "or process substitution"
-        )
-    return 1
-
-
 @dataclass(frozen=True, slots=True)
 class MkfifoOptions:
-    mode: str | None = value("-m", "--mode", metavar="MODE", help="set file permission bits to MODE")
+    mode: str | None = value("-m", "--mode", metavar="MODE", help="set file permission bits to MODE, not a=rw - umask")
+
+
+async def mkfifo(proc: Proc, o: MkfifoOptions, operands: list[str]) -> int:
+    mode = 0o666 & ~proc.umask
+    if o.mode is not None:
+        try:
+            mode = change_mode(o.mode, 0o666, False, proc.umask)
+        except BadMode:
+            raise UsageError("invalid mode", hint=False) from None
+        if mode & ~0o777:
+            raise UsageError("mode must specify only file permission bits", hint=False)
+    status = 0
+    for word in operands:
+        try:
+            path = proc.path(word)
+            await proc.fs.mkfifo(path)
+            await quiet_setattr(proc, path, Attrs(mode=mode))
+        except OSError as error:
+            proc.complain(f"cannot create fifo {quote(word)}: {reason(error)}")
+            status = 1
+    return status
 
 
 COMMANDS = [
@@ -191,7 +203,7 @@ COMMANDS = [
         "mkfifo",
         mkfifo,
         MkfifoOptions,
-        summary="Named pipes are not supported here; says so.",
+        summary="Create named pipes (FIFOs) with the given NAMEs.",
         usage="[OPTION]... NAME...",
         min_operands=1,
     ),

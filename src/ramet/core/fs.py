@@ -38,6 +38,10 @@ class FileSystem(Resource, Protocol):
         """Another name for the same file; EXDEV across mounts."""
         ...
 
+    async def mkfifo(self, path: Path) -> None:
+        """A named pipe, through which whoever opens it for reading meets whoever opens it for writing; else EPERM."""
+        ...
+
     def mount_of(self, path: Path) -> Path:
         """The prefix of the mount that `path` lives on (device boundaries: `find -xdev`, `df`)."""
         ...

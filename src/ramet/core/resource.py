@@ -102,6 +102,13 @@ class HardLinks(Protocol):
 
 
 @runtime_checkable
+class Fifos(Protocol):
+    async def mkfifo(self, path: Path) -> None:
+        """A named pipe: a name, a mode and an inode. What flows through it belongs to the VFS; EEXIST as `mkdir`."""
+        ...
+
+
+@runtime_checkable
 class Forkable(Protocol):
     def fork(self) -> Resource:
         """An independent copy in O(1)."""

@@ -326,6 +326,17 @@ class PipeReader(Reader):
         """Whether a read would return at once."""
         return self._pos < len(self._buffer) or bool(self._channel.blocks) or self._channel.writer_gone
 
+    def attend(self, *, reader: bool, writer: bool) -> None:
+        """Say who is there, for a pipe whose ends come and go (a named one); nobody at all loses what is in it."""
+        channel = self._channel
+        channel.reader_gone, channel.writer_gone = not reader, not writer
+        if not writer:
+            channel.notify_reader()
+        if not reader:
+            channel.notify_writers()
+            if not writer:
+                self.close_now()
+
     async def close(self) -> None:
         self.close_now()
 

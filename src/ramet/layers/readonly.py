@@ -37,6 +37,9 @@ class Immutable:
     async def link(self, src: Path, dst: Path) -> None:
         raise fail(errno.EROFS, dst)
 
+    async def mkfifo(self, path: Path) -> None:
+        raise fail(errno.EROFS, path)
+
 
 class ReadOnly(Immutable, Forward):
     @property

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from ramet.core.errors import fail
 from ramet.core.paths import Path
-from ramet.core.resource import Data, Handle, HardLinks, How, Openable, Resource, extension
+from ramet.core.resource import Data, Fifos, Handle, HardLinks, How, Openable, Resource, extension
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
 from ramet.layers.forward import Forward
@@ -111,6 +111,12 @@ class Trace(Forward):
         if power is None:
             raise fail(errno.EPERM, dst)
         await self._traced("link", dst, power.link(src, dst))
+
+    async def mkfifo(self, path: Path) -> None:
+        power = extension(self.inner, Fifos)  # type: ignore[type-abstract]
+        if power is None:
+            raise fail(errno.EPERM, path)
+        await self._traced("mkfifo", path, power.mkfifo(path))
 
     def open(self, path: Path, *, write: bool) -> Handle:
         openable = extension(self.inner, Openable)  # type: ignore[type-abstract]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ramet.backends.ram import Dir, File, Link, RAMResource
+from ramet.backends.ram import Dir, Fifo, File, Link, RAMResource
 from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.core.progress import EVERY, Progress, silent
@@ -89,6 +89,8 @@ def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Pr
                     keep = False
                     child = ram.linked(child)
                     group = hard_group(numbers[child.inode], child.nlink) if child.nlink > 1 else 0
+                if isinstance(child, Fifo):
+                    continue  # a place where two processes meet: there is nothing to keep
                 payload = _known(child, store)
                 if payload is None:
                     payload = _file(child, writer, store, done)

@@ -276,6 +276,10 @@ class RemoteTree(RAMResource):
         await self._ready(dst.parent, inside=True)
         await super().link(src, dst)
 
+    async def mkfifo(self, path: Path) -> None:
+        await self._ready(path.parent, inside=True)
+        await super().mkfifo(path)
+
     def open(self, path: Path, *, write: bool) -> RAMHandle:
         """A handle on a file whose content is here; any other is read as a stream."""
         content = self._file(path).content

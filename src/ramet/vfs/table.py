@@ -14,10 +14,11 @@ from ramet.core import ops, paths
 from ramet.core.errors import Unsupported, fail
 from ramet.core.fs import Open
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, HardLinks, How, Openable, Quick, Resource, Whole, extension
+from ramet.core.resource import Cap, Data, Fifos, HardLinks, How, Openable, Quick, Resource, Whole, extension
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import FileStream, closing
 from ramet.vfs.dev import DevResource
+from ramet.vfs.fifo import Fifo, FifoStream
 from ramet.vfs.streams import LocalStream, RemoteStream
 
 MAX_LINKS = 40
@@ -41,6 +42,8 @@ class VFS(Whole):
         """Directories that may exist only because a mount lies below them."""
         self._dirty: dict[RemoteStream, Path] = {}
         self._unlisted: set[Path] = set()
+        self._fifos: dict[tuple[Resource, int], Fifo] = {}
+        """Named pipes that someone has open, by the resource and the inode that they are there."""
         self.generation = 0
         """Moves whenever a mode, a mount or the place of an existing thing changes."""
         for prefix, resource in mounts.items():
@@ -238,7 +241,7 @@ class VFS(Whole):
                 try:
                     return quick.read_now(inner, need)
                 except OSError as error:
-                    if error.errno != errno.ELOOP:
+                    if error.errno not in (errno.ELOOP, errno.ENXIO):
                         raise await self._as_directory(error, path) from None
         mode = (await self.stat(path, follow=True)).mode if need else None
         if mode is not None and mode & need != need:
@@ -257,9 +260,12 @@ class VFS(Whole):
                     yield block
             return
         except OSError as error:
-            if error.errno != errno.ELOOP or begun:
+            if error.errno not in (errno.ELOOP, errno.ENXIO) or begun:
                 raise await self._as_directory(error, path) from None
         target = await self.resolve(path)
+        if (await self._stat(target)).kind is Kind.FIFO:
+            yield (await self._from_fifo(target))[start:stop]
+            return
         resource, inner, _ = self.locate(target)
         try:
             async with closing(resource.read(inner, start, stop)) as blocks:
@@ -280,7 +286,7 @@ class VFS(Whole):
             try:
                 return await resource.write(inner, data, how, at=at, if_version=if_version)
             except OSError as error:
-                if error.errno != errno.ELOOP:
+                if error.errno not in (errno.ELOOP, errno.ENXIO):
                     raise _named(error, path) from None
         # A stream can be consumed only once, so the way is cleared before it is touched.
         target = await self._canonical(path)
@@ -290,9 +296,17 @@ class VFS(Whole):
         await self._make_way(target)
         resource, inner, _ = self.locate(target)
         try:
+            if how in (How.REPLACE, How.APPEND) and await self._is_fifo(target):
+                return await self._into_fifo(target, data)
             return await resource.write(inner, data, how, at=at, if_version=if_version)
         except OSError as error:
             raise _named(error, path) from None
+
+    async def _is_fifo(self, path: Path) -> bool:
+        try:
+            return (await self._stat(path)).kind is Kind.FIFO
+        except OSError:
+            return False
 
     async def _last_target(self, path: Path) -> Path:
         """Where a write to `path` goes: through the link it may be, to a file that need not exist."""
@@ -354,7 +368,7 @@ class VFS(Whole):
             try:
                 return await src_resource.copy(src_inner, dst_inner)
             except OSError as error:
-                if error.errno not in (errno.ENOTSUP, errno.ELOOP):
+                if error.errno not in (errno.ENOTSUP, errno.ELOOP, errno.ENXIO):
                     raise _named(error, src) from None
         src = await self.resolve(src)
         dst = await self._last_target(await self._canonical(dst))
@@ -364,10 +378,10 @@ class VFS(Whole):
             try:
                 return await src_resource.copy(src_inner, dst_inner)
             except OSError as error:
-                if error.errno != errno.ENOTSUP:
+                if error.errno not in (errno.ENOTSUP, errno.ENXIO):
                     raise _named(error, src) from None
         stat = await src_resource.stat(src_inner)
-        await dst_resource.write(dst_inner, src_resource.read(src_inner))
+        await self.write(dst, self.read(src))
         await ops.keep_attrs(dst_resource, dst_inner, Stat(Kind.FILE, mode=stat.mode))
         return None
 
@@ -396,6 +410,11 @@ class VFS(Whole):
         except OSError as error:
             raise _named(error, dst) from None
 
+    async def mkfifo(self, path: Path) -> None:
+        self._refuse_point(path, errno.EEXIST)
+        await self._make_way(path)
+        await self._at(path, _mkfifo)
+
     async def close(self) -> None:
         await self._flush_all()
         for resource in self._mounts.values():
@@ -416,6 +435,8 @@ class VFS(Whole):
         elif stat.kind is Kind.DIR:
             if how & Open.WRITE or how & Open.READ:
                 raise fail(errno.EISDIR, path)
+        elif stat.kind is Kind.FIFO:
+            return await self._open_fifo(resource, path, stat, how)
         elif stat.kind is not Kind.FILE:
             raise fail(errno.ENXIO, path)
         elif how & Open.TRUNCATE and stat.size != 0:
@@ -429,6 +450,44 @@ class VFS(Whole):
             except Unsupported:
                 pass  # a layer that has handles for some files only
         return RemoteStream(resource, inner, how, self._note_dirty)
+
+    async def _open_fifo(self, resource: Resource, path: Path, stat: Stat, how: Open) -> FifoStream:
+        if stat.inode is None or extension(resource, Fifos) is None:  # type: ignore[type-abstract]
+            raise fail(errno.ENXIO, path)
+        key = resource, stat.inode
+        fifo = self._fifos.get(key)
+        if fifo is None or fifo.idle:
+            fifo = self._fifos[key] = Fifo(stat)
+        fifo.join(how)
+        try:
+            await fifo.meet(how)
+        except BaseException:
+            fifo.leave(how)
+            raise
+        finally:
+            for gone in [other for other, found in self._fifos.items() if found.idle]:
+                del self._fifos[gone]
+        return FifoStream(fifo, how)
+
+    async def _from_fifo(self, path: Path) -> bytes:
+        stream = await self.open(path)
+        try:
+            return await stream.read_all()
+        finally:
+            await stream.close()
+
+    async def _into_fifo(self, path: Path, data: Data) -> Stat:
+        stream = await self.open(path, Open.WRITE)
+        try:
+            if isinstance(data, bytes):
+                stream.write(data)
+            else:
+                async for block in data:
+                    stream.write(block)
+                    await stream.drain()
+            return await stream.stat()
+        finally:
+            await stream.close()
 
     async def _find_for_open(self, path: Path, how: Open) -> tuple[Path, Stat | None]:
         """Where the file is and what is there; None when it is to be created."""
@@ -508,6 +567,13 @@ class VFS(Whole):
         if path in self._points and error.errno == errno.ENOENT:
             return fail(errno.EISDIR, path)
         return _named(error, path)
+
+
+async def _mkfifo(resource: Resource, inner: Path) -> None:
+    power = extension(resource, Fifos)  # type: ignore[type-abstract]
+    if power is None:
+        raise fail(errno.EPERM, inner)
+    await power.mkfifo(inner)
 
 
 def _named(error: OSError, path: Path) -> OSError:

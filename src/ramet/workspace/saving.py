@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ramet.backends.blocks import Blocks
 from ramet.backends.disk import DiskResource
-from ramet.backends.ram import Dir, File, RAMResource
+from ramet.backends.ram import Dir, Fifo, File, RAMResource
 from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Described, Dumpable, How, Layer, Resource
 from ramet.core.stat import Attrs, Kind
@@ -53,6 +53,7 @@ def _innermost(resource: Resource) -> Resource:
 def _save_ram(ram: RAMResource) -> Plain:
     files: Plain = {}
     dirs: list[str] = []
+    fifos: list[str] = []
     links: Plain = {}
     same: Plain = {}
     attrs: Plain = {}
@@ -60,6 +61,9 @@ def _save_ram(ram: RAMResource) -> Plain:
     for path, node in ram.fork().dump():
         if isinstance(node, File):
             attrs[path] = [node.mode, node.mtime_ns]
+            if isinstance(node, Fifo):
+                fifos.append(path)
+                continue
             if node.nlink > 1:
                 if node.inode in first:
                     same[path] = first[node.inode]
@@ -74,6 +78,7 @@ def _save_ram(ram: RAMResource) -> Plain:
     return {
         "type": "ram", "needs_override": False, "redacted_fields": [], "config": {"quota": ram.quota},
         "files": files, "dirs": dirs, "links": links, "hardlinks": same, "attrs": attrs,
+        **({"fifos": fifos} if fifos else {}),
     }  # fmt: skip
 
 
@@ -103,6 +108,9 @@ def _load_ram(state: Plain, blob: Callable[[object], Blob]) -> RAMResource:
     for text, first in _mapping(state, "hardlinks").items():
         _ensure_parents(ram, parse(text))
         _now(ram.link(parse(_text(first)), parse(text)))
+    for text in _strings(state, "fifos"):
+        _ensure_parents(ram, parse(text))
+        _now(ram.mkfifo(parse(text)))
     for path, attrs in sorted(_attrs(state), reverse=True):
         ram.setattr_now(path, attrs)
     return ram

@@ -189,6 +189,9 @@ class SessionFS(Whole):
         await self._ask("read", src)
         await self._change("link", dst, lambda: self._vfs.link(src, dst), self._may.entry(dst))
 
+    async def mkfifo(self, path: Path) -> None:
+        await self._change("mkfifo", path, lambda: self._vfs.mkfifo(path), self._may.entry(path))
+
     async def _change(
         self, verb: str, path: Path, act: Callable[[], Awaitable[None]], may: Coroutine[Any, Any, None]
     ) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.backends.disk import DiskResource
+from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
-from ramet.core.resource import Resource
+from ramet.core.resource import Quick, Resource
 from ramet.layers.cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
@@ -46,6 +47,13 @@ def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0)
     """
     left_out: list[str] = []
     mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)] if content else []
+    if not content:
+        left_out += [
+            f"{mount.prefix / path[1:]}: a named pipe"
+            for mount in ws.mounts(scratch=True)
+            if isinstance(mount.resource, RAMResource) and isinstance(mount.resource, Quick)
+            for path in mount.resource.fifos()
+        ]
     for session in ws.list_sessions():
         _, lost = dump_descriptors(session.state)
         if lost and content:

@@ -7,7 +7,7 @@ import errno
 from ramet.commands.clock import NANO
 from ramet.commands.copy import lookup
 from ramet.commands.declare import quote, shown
-from ramet.commands.tar.format import HARDLINK, SYMLINK, Member, Members
+from ramet.commands.tar.format import FIFO, HARDLINK, SYMLINK, Member, Members
 from ramet.commands.tar.job import Job
 from ramet.commands.tar.names import member_line, safe_name, shown_name
 from ramet.core import ops
@@ -112,6 +112,10 @@ async def _place(
             if error.errno not in (errno.EXDEV, errno.ENOTSUP):
                 raise
             await proc.fs.write(path, proc.fs.read(source))
+        return
+    if member.kind == FIFO:
+        await proc.fs.mkfifo(path)
+        await restore_attributes(job, path, member)
         return
     if not member.is_file:
         job.complain(f"{shown(name)}: Cannot mknod: device files are not supported here")

@@ -12,7 +12,7 @@ from ramet.core.streams import Reader
 BLOCK = 512
 RECORD = 10240
 REGULAR = (b"0", b"\0", b"7")
-DIRECTORY, SYMLINK, HARDLINK = b"5", b"2", b"1"
+DIRECTORY, SYMLINK, HARDLINK, FIFO = b"5", b"2", b"1", b"6"
 
 
 class BadArchive(Exception):

@@ -11,7 +11,7 @@ from ramet.commands.declare import UsageError, quote, shown
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import slurp
 from ramet.commands.modes import mode_string
-from ramet.commands.tar.format import DIRECTORY, HARDLINK, SYMLINK, Member
+from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, SYMLINK, Member
 from ramet.commands.tar.job import Failed, Job
 from ramet.core import paths
 from ramet.core.errors import reason
@@ -144,7 +144,7 @@ def wanted_match(job: Job, name: str, wanted: list[str]) -> str | None:
 
 
 def member_line(job: Job, member: Member) -> str:
-    kinds = {DIRECTORY: Kind.DIR, SYMLINK: Kind.LINK}
+    kinds = {DIRECTORY: Kind.DIR, SYMLINK: Kind.LINK, FIFO: Kind.FIFO}
     mode = mode_string(kinds.get(member.kind, Kind.FILE), member.mode)
     if member.kind == HARDLINK:
         mode = "h" + mode[1:]

@@ -12,7 +12,7 @@ from ramet.commands.copy import lookup
 from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import quote, shown
 from ramet.commands.modes import BadMode, change_mode, mode_of
-from ramet.commands.tar.format import DIRECTORY, HARDLINK, SYMLINK, Member, Output
+from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, SYMLINK, Member, Output
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import is_excluded, member_line, named_files, shown_name, stored_name
 from ramet.core import paths
@@ -186,7 +186,7 @@ async def _add(
 async def _describe(job: Job, name: str, stat: Stat) -> Member:
     o, user = job.o, job.proc.user
     stored = stored_name(job, name)
-    kind = DIRECTORY if stat.is_dir else SYMLINK if stat.kind is Kind.LINK else b"0"
+    kind = DIRECTORY if stat.is_dir else SYMLINK if stat.kind is Kind.LINK else FIFO if stat.kind is Kind.FIFO else b"0"
     mode = mode_of(stat)
     if o.mode_text is not None:
         try:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.core.stat import Kind, Stat, default_mode
-from ramet.core.streams import PipeReader, PipeWriter
+from ramet.core.streams import FileStream, PipeReader, PipeWriter
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
@@ -89,7 +89,7 @@ async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
     if not word:
         return None
     if word.startswith("/dev/"):
-        found = _device(sh, word)
+        found = await _device(sh, word)
         if found is not None:
             return found
     try:
@@ -100,7 +100,7 @@ async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
         return None
 
 
-def _device(sh: Session, word: str) -> Stat | None:
+async def _device(sh: Session, word: str) -> Stat | None:
     name = word[5:]
     if name in ("null", "zero", "random", "urandom", "full", "tty"):
         return Stat(Kind.DEVICE, mode=0o666)
@@ -110,6 +110,8 @@ def _device(sh: Session, word: str) -> Stat | None:
     if number is None or number not in sh.fds:
         return None
     stream = sh.fds[number].stream
+    if isinstance(stream, FileStream):
+        return await stream.stat()
     return Stat(Kind.FIFO if isinstance(stream, PipeReader | PipeWriter) else Kind.FILE, mode=0o600)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
-from ramet.core.streams import PipeReader, Reader
+from ramet.core.streams import Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.fields import delimiters, words_between
@@ -130,7 +130,7 @@ def read(sh: Session, argv: list[str]) -> Result:
 
 async def _read(sh: Session, request: _Read, reader: Reader) -> int:
     if request.timeout == 0:
-        ready = reader.ready if isinstance(reader, PipeReader) else True
+        ready = getattr(reader, "ready", True)
         return 0 if ready else 1
     source = _Source(reader, request.timeout, sh)
     try:
