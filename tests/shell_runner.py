@@ -35,7 +35,7 @@ async def run_script(
         path = parse(name, parse(CWD))
         await ops.make_dirs(fs, parse(path.rpartition("/")[0] or "/"))
         await ops.write_bytes(fs, path, data)
-        if data.startswith(b"#!"):
+        if data.startswith(b"#!") or name.endswith(".sh"):  # the runner knows no modes
             await fs.setattr(path, Attrs(mode=0o755))
     commands: dict[str, Exec] = dict(COMMANDS)
     for name, helper in (helpers or {}).items():
