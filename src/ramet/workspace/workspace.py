@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path as LocalPath
 from typing import Any, TypeVar
 
@@ -101,6 +102,7 @@ class Workspace:
         self.cached_files = _cache(self.settings)
         self._mounts: dict[Path, Mount] = {}
         self._observer = ObserverResource(self.history)
+        self._pids = count(1001)  # of all sessions: `/tmp/name.$$` is nobody else's
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
         self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()})
         self._mounts.update(given)
@@ -196,6 +198,7 @@ class Workspace:
             if self.policy is not None and self.policy.watches_commands
             else None,
             services={"history": self.history, "workspace": self, "policy": self.policy},
+            pids=self._pids,
         )
         user = settings.user
         given = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "PATH": PATH, **self._env}

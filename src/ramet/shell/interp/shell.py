@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -101,6 +101,7 @@ class Shell:
         hook: Hook | None = None,
         name: str = "bash",
         services: Mapping[str, object] | None = None,
+        pids: Iterator[int] | None = None,
     ) -> None:
         self.fs, self.commands, self.now, self.limits = fs, commands, now, limits
         self.user = user or User()
@@ -111,7 +112,7 @@ class Shell:
         self.starts = Starts()
         self.stages = 0
         """Stages of pipelines that run now."""
-        self._pids = itertools.count(1001)
+        self._pids = pids or itertools.count(1001)
 
     def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> Session:
         """A new session with this environment."""
