@@ -1,4 +1,4 @@
-"""diff, sdiff and cmp: files and directories compared with GNU's options, messages and exit codes."""
+"""diff and sdiff: files and directories compared with GNU's options, messages and exit codes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ramet.commands import diff_output as output
 from ramet.commands.clock import at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, shown, value
 from ramet.commands.diff_core import Change, changes
+from ramet.commands.diff_formats import Formats
 from ramet.commands.globs import fnmatch
-from ramet.commands.inputs import size_suffix
 from ramet.commands.regexes import bre_bytes
 from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import decode, encode
@@ -102,6 +102,14 @@ class DiffOptions:
     text: bool = flag("-a", "--text", help="treat all files as text")
     strip_cr: bool = flag("--strip-trailing-cr", help="strip trailing carriage return on input")
     ifdef: str | None = value("-D", "--ifdef", metavar="NAME", help="output merged file with '#ifdef NAME' diffs")
+    line_format: str | None = value("--line-format", metavar="LFMT", help="format all input lines with LFMT")
+    old_line: str | None = value("--old-line-format", metavar="LFMT", help="format lines from FILE1 with LFMT")
+    new_line: str | None = value("--new-line-format", metavar="LFMT", help="format lines from FILE2 with LFMT")
+    same_line: str | None = value("--unchanged-line-format", metavar="LFMT", help="format common lines with LFMT")
+    old_group: str | None = value("--old-group-format", metavar="GFMT", help="format groups only in FILE1 with GFMT")
+    new_group: str | None = value("--new-group-format", metavar="GFMT", help="format groups only in FILE2 with GFMT")
+    same_group: str | None = value("--unchanged-group-format", metavar="GFMT", help="format common groups with GFMT")
+    changed_group: str | None = value("--changed-group-format", metavar="GFMT", help="format changed groups with GFMT")
     minimal: bool = flag("-d", "--minimal", help="try hard to find a smaller set of changes")
     horizon: str | None = value("--horizon-lines", metavar="NUM", help="keep NUM lines of the common prefix and suffix")
     large: bool = flag("-H", "--speed-large-files", help="assume large files and many scattered small changes")
@@ -141,6 +149,7 @@ class _Diff:
     key: Callable[[bytes], bytes] | None
     ignored: Callable[[list[bytes]], bool] | None
     excluded: list[str] = field(default_factory=list)
+    formats: Formats | None = None
     status: int = 0
     command: str = ""
 
@@ -197,11 +206,22 @@ async def _prepare(proc: Proc, o: DiffOptions) -> _Diff:
     for word in o.exclude_from:
         from ramet.commands.inputs import slurp
 
-        excluded += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
+        try:
+            excluded += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
+        except OSError as error:
+            raise UsageError(f"{shown(word)}: {reason(error)}", hint=False) from None
     shown_words = [w for w in words if w.startswith("-")]
-    job = _Diff(proc, o, format_, style, _key(o), _ignored(o), excluded)
+    job = _Diff(proc, o, format_, style, _key(o), _ignored(o), excluded, _formats(o))
     job.command = " ".join(["diff", *_command_options(words, shown_words)])
     return job
+
+
+def _formats(o: DiffOptions) -> Formats | None:
+    lines = (o.old_line, o.new_line, o.same_line)
+    groups = (o.old_group, o.new_group, o.same_group, o.changed_group)
+    if o.line_format is None and not any(given is not None for given in (*lines, *groups)):
+        return None
+    return Formats.of([o.line_format if given is None else given for given in lines], groups)
 
 
 def _command_options(words: list[str], flags: list[str]) -> list[str]:
@@ -441,17 +461,17 @@ async def _content(job: _Diff, word: str, stat: Stat | None) -> bytes:
 async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | None, *, header: bool) -> None:
     proc, o = job.proc, job.o
     try:
+        word = a
         data_a = await _content(job, a, left)
+        word = b
         data_b = data_a if a == b == "-" else await _content(job, b, right)
     except OSError as error:
-        job.trouble(
-            f"{shown(str(a if error.filename is None else decode(encode(str(error.filename)))))}: {reason(error)}"
-        )
+        job.trouble(f"{shown(word)}: {reason(error)}")
         return
     if data_a == data_b:
         if o.identical:
             await proc.emit(encode(f"Files {a} and {b} are identical\n"))
-        if job.format == "side-by-side" and not o.brief and not header:
+        if (job.format == "side-by-side" or job.formats is not None) and not o.brief and not header:
             found: list[Change] = []
         else:
             return
@@ -474,7 +494,7 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
     if not found:
         if o.identical and data_a != data_b:
             await proc.emit(encode(f"Files {a} and {b} are identical\n"))
-        if job.format != "side-by-side" or o.brief:
+        if (job.format != "side-by-side" and job.formats is None) or o.brief:
             return
     else:
         job.status = max(job.status, 1)
@@ -483,11 +503,12 @@ async def _files(job: _Diff, a: str, b: str, left: Stat | None, right: Stat | No
         return
     if header and found:
         await proc.emit(encode(f"{job.command} {shown(a)} {shown(b)}\n"))
-    pieces = (
-        output.ifdef(first, second, found, o.ifdef)
-        if o.ifdef is not None
-        else output.FORMATS[job.format](first, second, found, job.style)
-    )
+    if o.ifdef is not None:
+        pieces = output.ifdef(first, second, found, o.ifdef)
+    elif job.formats is not None:
+        pieces = job.formats.merged(first, second, found)
+    else:
+        pieces = output.FORMATS[job.format](first, second, found, job.style)
     batch: list[bytes] = []
     for piece in pieces:
         batch.append(piece)
@@ -566,118 +587,6 @@ def _compare(job: _Diff, a: output.Side, b: output.Side) -> list[Change]:
     return found
 
 
-# --------------------------------------------------------------------------------------------------------- cmp
-
-
-@dataclass(frozen=True, slots=True)
-class CmpOptions:
-    print_bytes: bool = flag("-b", "--print-bytes", help="print differing bytes")
-    skip: str | None = value(
-        "-i", "--ignore-initial", metavar="SKIP", help="skip first SKIP bytes of both inputs, or SKIP1:SKIP2"
-    )
-    verbose: bool = flag("-l", "--verbose", help="output byte numbers and differing byte values")
-    limit: str | None = value("-n", "--bytes", metavar="LIMIT", help="compare at most LIMIT bytes")
-    silent: bool = flag("-s", "--quiet", "--silent", help="suppress all normal output")
-
-
-def _amount(text: str, what: str) -> int:
-    found = re.fullmatch(r"(\d+)([A-Za-z]*)", text)
-    factor = size_suffix(found[2]) if found else None
-    if found is None or factor is None:
-        raise UsageError(f"invalid {what} value {quote(text)}")
-    return int(found[1]) * factor
-
-
-async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
-    if not operands:
-        raise UsageError(f"missing operand after {quote('cmp')}")
-    if len(operands) > 4:
-        raise UsageError(f"extra operand {quote(operands[4])}")
-    if o.verbose and o.silent:
-        raise UsageError("options -l and -s are incompatible")
-    a, b = operands[0], operands[1] if len(operands) > 1 else "-"
-    skips = [0, 0]
-    if o.skip is not None:
-        first, colon, second = o.skip.partition(":")
-        skips = [_amount(first, "--ignore-initial")] * 2
-        if colon:
-            skips[1] = _amount(second, "--ignore-initial")
-    for i, word in enumerate(operands[2:4]):
-        skips[i] = _amount(word, "--ignore-initial")
-    limit = None if o.limit is None else _amount(o.limit, "--bytes")
-    readers = []
-    for word, skip in ((a, skips[0]), (b, skips[1])):
-        try:
-            reader = await proc.open(word)
-            if skip:
-                await reader.read_exactly(skip)
-            readers.append(reader)
-        except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
-            return 2
-    at_byte, line, status = 1, 1, 0
-    ended_line = True
-    while limit is None or limit > 0:
-        want = 65536 if limit is None else min(limit, 65536)
-        x, y = await readers[0].read_exactly(want), await readers[1].read_exactly(want)
-        if limit is not None:
-            limit -= want
-        if x == y:
-            if not x:
-                break
-            at_byte += len(x)
-            line += x.count(b"\n")
-            ended_line = x.endswith(b"\n")
-            await proc.budget.breathe()
-            continue
-        size = min(len(x), len(y))
-        if x[:size] != y[:size]:
-            status = 1
-            if o.silent:
-                return 1
-            if not o.verbose:
-                i = next(i for i in range(size) if x[i] != y[i])
-                text = f"{a} {b} differ: byte {at_byte + i}, line {line + x[:i].count(b'%c' % 10)}"
-                if o.print_bytes:
-                    text += f" is {x[i]:3o} {_visible(x[i])} {y[i]:3o} {_visible(y[i])}"
-                await proc.emit(encode(text + "\n"))
-                return 1
-            out: list[str] = []
-            for i in range(size):
-                if x[i] != y[i]:
-                    tail = (
-                        f" {x[i]:3o} {_visible(x[i]):<4} {y[i]:3o} {_visible(y[i])}"
-                        if o.print_bytes
-                        else f" {x[i]:3o} {y[i]:3o}"
-                    )
-                    out.append(f"{at_byte + i}{tail}\n")
-            await proc.emit(encode("".join(out)))
-        if len(x) != len(y):
-            if not o.silent:
-                short, piece = (a, x) if len(x) < len(y) else (b, y)
-                where = at_byte + size - 1
-                lines = line + piece.count(b"\n") - (1 if (piece.endswith(b"\n") if piece else ended_line) else 0)
-                if where == 0:
-                    proc.complain(f"EOF on {shown(short)} which is empty")
-                elif o.verbose:
-                    proc.complain(f"EOF on {shown(short)} after byte {where}")
-                else:
-                    inside = "" if (piece.endswith(b"\n") if piece else ended_line) else "in "
-                    proc.complain(f"EOF on {shown(short)} after byte {where}, {inside}line {lines}")
-            return 1
-        at_byte += size
-        line += x.count(b"\n")
-    for reader in readers:
-        await proc.close(reader)
-    return status
-
-
-def _visible(byte: int) -> str:
-    from ramet.commands.cat import caret
-
-    return caret(byte)
-
-
 # -------------------------------------------------------------------------------------------------------- sdiff
 
 
@@ -724,14 +633,6 @@ COMMANDS = [
             ("diff -u OLD NEW", "unified, as patch reads it"),
             ("diff -rq A B", "which files of two trees differ"),
         ],
-    ),
-    Command(
-        "cmp",
-        cmp,
-        CmpOptions,
-        summary="Compare two files byte by byte.",
-        usage="[OPTION]... FILE1 [FILE2 [SKIP1 [SKIP2]]]",
-        bad_usage=2,
     ),
     Command(
         "sdiff",

@@ -1,0 +1,145 @@
+"""cmp: two files compared byte by byte, block by block."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
+from ramet.commands.inputs import size_suffix
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+
+@dataclass(frozen=True, slots=True)
+class CmpOptions:
+    print_bytes: bool = flag("-b", "--print-bytes", help="print differing bytes")
+    skip: str | None = value(
+        "-i", "--ignore-initial", metavar="SKIP", help="skip first SKIP bytes of both inputs, or SKIP1:SKIP2"
+    )
+    verbose: bool = flag("-l", "--verbose", help="output byte numbers and differing byte values")
+    limit: str | None = value("-n", "--bytes", metavar="LIMIT", help="compare at most LIMIT bytes")
+    silent: bool = flag("-s", "--quiet", "--silent", help="suppress all normal output")
+
+
+def _amount(text: str, what: str) -> int:
+    found = re.fullmatch(r"(\d+)([A-Za-z]*)", text)
+    factor = size_suffix(found[2]) if found else None
+    if found is None or factor is None:
+        raise UsageError(f"invalid {what} value {quote(text)}")
+    return int(found[1]) * factor
+
+
+async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
+    if not operands:
+        raise UsageError(f"missing operand after {quote('cmp')}")
+    if len(operands) > 4:
+        raise UsageError(f"extra operand {quote(operands[4])}")
+    if o.verbose and o.silent:
+        raise UsageError("options -l and -s are incompatible")
+    a, b = operands[0], operands[1] if len(operands) > 1 else "-"
+    skips = [0, 0]
+    if o.skip is not None:
+        first, colon, second = o.skip.partition(":")
+        skips = [_amount(first, "--ignore-initial")] * 2
+        if colon:
+            skips[1] = _amount(second, "--ignore-initial")
+    for i, word in enumerate(operands[2:4]):
+        skips[i] = _amount(word, "--ignore-initial")
+    limit = None if o.limit is None else _amount(o.limit, "--bytes")
+    readers = []
+    for word, skip in ((a, skips[0]), (b, skips[1])):
+        try:
+            reader = await proc.open(word)
+            if skip:
+                await reader.read_exactly(skip)
+            readers.append(reader)
+        except OSError as error:
+            proc.complain(f"{shown(word)}: {reason(error)}")
+            return 2
+    digits = len(str(await _smaller(proc, (a, b), skips, limit))) if o.verbose else 0
+    at_byte, line, status = 1, 1, 0
+    ended_line = True
+    while limit is None or limit > 0:
+        want = 65536 if limit is None else min(limit, 65536)
+        x, y = await readers[0].read_exactly(want), await readers[1].read_exactly(want)
+        if limit is not None:
+            limit -= want
+        if x == y:
+            if not x:
+                break
+            at_byte += len(x)
+            line += x.count(b"\n")
+            ended_line = x.endswith(b"\n")
+            await proc.budget.breathe()
+            continue
+        size = min(len(x), len(y))
+        if x[:size] != y[:size]:
+            status = 1
+            if o.silent:
+                return 1
+            if not o.verbose:
+                i = next(i for i in range(size) if x[i] != y[i])
+                text = f"{a} {b} differ: byte {at_byte + i}, line {line + x[:i].count(b'%c' % 10)}"
+                if o.print_bytes:
+                    text += f" is {x[i]:3o} {_visible(x[i])} {y[i]:3o} {_visible(y[i])}"
+                await proc.emit(encode(text + "\n"))
+                return 1
+            out: list[str] = []
+            for i in range(size):
+                if x[i] != y[i]:
+                    tail = (
+                        f" {x[i]:3o} {_visible(x[i]):<4} {y[i]:3o} {_visible(y[i])}"
+                        if o.print_bytes
+                        else f" {x[i]:3o} {y[i]:3o}"
+                    )
+                    out.append(f"{at_byte + i:>{digits}}{tail}\n")
+            await proc.emit(encode("".join(out)))
+        if len(x) != len(y):
+            if not o.silent:
+                short, piece = (a, x) if len(x) < len(y) else (b, y)
+                where = at_byte + size - 1
+                lines = line + piece.count(b"\n") - (1 if (piece.endswith(b"\n") if piece else ended_line) else 0)
+                if where == 0:
+                    proc.complain(f"EOF on {shown(short)} which is empty")
+                elif o.verbose:
+                    proc.complain(f"EOF on {shown(short)} after byte {where}")
+                else:
+                    inside = "" if (piece.endswith(b"\n") if piece else ended_line) else "in "
+                    proc.complain(f"EOF on {shown(short)} after byte {where}, {inside}line {lines}")
+            return 1
+        at_byte += size
+        line += x.count(b"\n")
+    for reader in readers:
+        await proc.close(reader)
+    return status
+
+
+async def _smaller(proc: Proc, words: tuple[str, str], skips: list[int], limit: int | None) -> int:
+    """How many bytes can be compared at most: byte numbers are as wide as the last one can be."""
+    sizes = [] if limit is None else [limit]
+    for word, skip in zip(words, skips, strict=True):
+        if word != "-" and proc.descriptor(word) is None:
+            size = (await proc.fs.stat(proc.path(word), follow=True)).size
+            if size is not None:
+                sizes.append(max(size - skip, 0))
+    return min(sizes, default=0)
+
+
+def _visible(byte: int) -> str:
+    from ramet.commands.cat import caret
+
+    return caret(byte)
+
+
+COMMANDS = [
+    Command(
+        "cmp",
+        cmp,
+        CmpOptions,
+        summary="Compare two files byte by byte.",
+        usage="[OPTION]... FILE1 [FILE2 [SKIP1 [SKIP2]]]",
+        bad_usage=2,
+    )
+]
