@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
+
+from ramet.shell.expand.bytewise import as_bytes, bytewise
 
 _BACKSLASH: Final = re.compile(r"[^A-Za-z0-9_/.:@%+=#~\-\x80-\U0010ffff]")
 _SAFE_SET: Final = re.compile(r"[A-Za-z0-9_/.,:@%+=\-\x80-\U0010ffff]*").fullmatch
@@ -25,6 +27,11 @@ _NAMED: Final = {
 
 def unprintable(text: str) -> bool:
     return _CONTROL(text) is not None
+
+
+def as_locale(host: Any, text: str) -> str:
+    """The text with one character per byte where the C locale holds: what is not ASCII is then not printable."""
+    return text if text.isascii() or not bytewise(host) else as_bytes(text)
 
 
 def ansi(text: str) -> str:

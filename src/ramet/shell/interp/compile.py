@@ -18,6 +18,7 @@ from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.cond import compile_cond
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
+from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.pipeline import compile_pipeline
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
@@ -383,6 +384,8 @@ def _subshell(node: nodes.Subshell) -> Run:
         sh.line = line
         child = sh.fork(borrow=True)
         status = await run_shell(child, redirected if plans else body)
+        if child.killed:
+            report_death(sh, child.killed, child.own_pid(), command_text(node))
         sh.pipes = None
         sh.status = status
         return status

@@ -13,6 +13,7 @@ from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.streams import Reader, Writer
 from ramet.shell.interp.descriptors import Description, release_all
+from ramet.shell.interp.own_fds import NAMES, WithDescriptors
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
 
@@ -154,7 +155,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     shell = sh.shell
     proc = Proc(
         argv=[str(word) for word in argv],
-        fs=shell.fs,
+        fs=shell.fs if NAMES.isdisjoint(argv) else WithDescriptors(shell.fs, sh.fds),
         cwd=sh.cwd,
         env=sh.environment(),
         stdin=sh.reader(0),

@@ -106,7 +106,11 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             if stat.is_dir:
                 sh.err(f"{argv[0]}: {name}: Is a directory\n")
                 return 126
-            text = paths.decode(await shell.read_file(path))
+            data = await shell.read_file(path)
+            if b"\0" in data[:80].partition(b"\n")[0]:
+                sh.err(f"{name}: {name}: cannot execute binary file\n")
+                return 126
+            text = paths.decode(data)
         except OSError as error:
             sh.err(f"{argv[0]}: {name}: {reason(error)}\n")
             return 127
@@ -114,4 +118,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         child.params = rest
     child.fds = share_all(sh.fds)
     script = text
-    return await run_shell(child, lambda own: drive(shell.run_text(own, script, top=True)))
+    status = await run_shell(child, lambda own: drive(shell.run_text(own, script, top=True)))
+    if child.killed and not sh.lone:
+        sh.died = child.killed, child.own_pid()
+    return status

@@ -76,6 +76,17 @@ class Job:
         return str(self.state.value)
 
 
+def report_death(sh: Session, number: int, pid: int, text: str) -> None:
+    """Say that a command died of a signal, as a shell without a terminal does."""
+    if number in signals.UNREPORTED:
+        return
+    shown = signals.DESCRIPTIONS.get(number) or f"Signal {number}"
+    if number == 15:
+        sh.err(f"{shown}\n")
+    else:
+        sh.complain(f"{pid:5d} {shown:<24}{text}")
+
+
 class Jobs:
     """The jobs of one shell; the processes are known to all shells of the same top."""
 
@@ -161,6 +172,17 @@ class Jobs:
         if job in self.jobs:
             self.jobs.remove(job)
 
+    def tell(self, sh: Session) -> None:
+        """Report the jobs that were killed; those that were asked to end (TERM) only to a shell with job control."""
+        for job in self.jobs:
+            if job.state is JobState.KILLED and not job.notified:
+                job.notified = True
+                if "monitor" in sh.options:
+                    mark = "+" if job is self.current() else "-" if job is self.previous() else " "
+                    sh.err(f"[{job.id}]{mark}  {job.shown_state():<24}{job.text}\n")
+                elif job.process.killed != 15:
+                    report_death(sh, job.process.killed, job.pid, job.text)
+
     # ------------------------------------------------------------------------------------------------- waiting
 
     async def wait(self, sh: Session, process: Process) -> int:
@@ -194,6 +216,7 @@ class Jobs:
             tasks.append(process.task)
             process.task.cancel()
         for job in self.jobs:
+            job.notified = True
             if job.running:
                 job.process.killed = job.process.killed or 9
                 job.process.task.cancel()

@@ -146,7 +146,7 @@ async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], promp
                 tasks.append(int(result))
                 break
             child = sh.fork()
-            child.loops = 0
+            child.loops, child.lone = 0, True
             if source is not None:
                 _replace(child, 0, source)
                 source = None

@@ -75,6 +75,7 @@ class Session:
         "cwd",
         "debugging",
         "depth",
+        "died",
         "dirs",
         "disabled",
         "errexit",
@@ -92,8 +93,10 @@ class Session:
         "ignore",
         "in_trap",
         "jobs",
+        "killed",
         "last_arg",
         "line",
+        "lone",
         "loops",
         "name",
         "noclobber",
@@ -197,6 +200,12 @@ class Session:
         self.parent: Session | None = None
         self.process: Process | None = None
         self.substitution_status: int | None = None
+        self.killed = 0
+        """The signal that this shell died of."""
+        self.died: tuple[int, int] | None = None
+        """Signal and pid of the shell that the current command was, if that died."""
+        self.lone = False
+        """Whether this shell runs only one command, which takes its place: then nobody reports its death."""
         self.substitutions: list[Any] = []
         self.coprocs: dict[str, Any] = {}
         self.origin = "main"
@@ -262,6 +271,7 @@ class Session:
         twin.debugging, twin.in_trap = False, 0
         twin.parent, twin.process = self, self.process
         twin.substitution_status, twin.substitutions = None, []
+        twin.killed, twin.died, twin.lone = 0, None, False
         twin.coprocs, twin.origin = {}, self.origin
         twin.trap_line, twin.ulimits = None, dict(self.ulimits)
         twin.trace_level, twin.command_text_now = self.trace_level, self.command_text_now

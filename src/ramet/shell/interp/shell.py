@@ -228,6 +228,8 @@ class Shell:
         self, sh: Session, text: str, *, top: bool = False, keep_line: bool = False, line: int = 1, where: str = ""
     ) -> int:
         """Run text line by line in this session: a status or control flow. `top` forgives a discarded line."""
+        if "\0" in text:
+            text = text.replace("\0", "")  # as bash does with what it reads
         options = sh.syntax_options()
         plain = not (options.expand_aliases and sh.aliases)
         known = _recall(text, options, line) if plain else None

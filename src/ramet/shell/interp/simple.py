@@ -19,11 +19,13 @@ from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
+from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.local import compile_local
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import before_command
 from ramet.shell.syntax.nodes import Assignment, Simple, Word
+from ramet.shell.syntax.printer import command_text
 
 
 def compile_simple(node: Simple) -> Run:
@@ -225,7 +227,7 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
             return result
         builtin = builtins.get(name)
         if builtin is None or name in sh.disabled:
-            return drive(_external(sh, argv))
+            return drive(_program(sh, argv, node))
         result = builtin(sh, argv)
         if type(result) is int:
             sh.last_arg = argv[-1] if type(argv[-1]) is str else shown_argument(argv[-1])
@@ -265,6 +267,21 @@ async def _settle(sh: Session, argv: list[str], pending: Awaitable[int]) -> int:
     return result
 
 
+async def _program(sh: Session, argv: list[str], node: Simple) -> int:
+    result = await _external(sh, argv)
+    if sh.died or sh.jobs.jobs:
+        _tell(sh, node)
+    return result
+
+
+def _tell(sh: Session, node: Simple) -> None:
+    """What died while the command ran: its own shell, and jobs."""
+    if sh.died:
+        (number, pid), sh.died = sh.died, None
+        report_death(sh, number, pid, command_text(node))
+    sh.jobs.tell(sh)
+
+
 async def _external(sh: Session, argv: list[str]) -> int:
     result = await run_external(sh, argv)
     sh.last_arg = argv[-1]
@@ -299,8 +316,12 @@ async def _general(
         if not argv:
             return await _nothing(sh, node, assigns, redirects)
         if assigns:
-            return await _with_assignments(sh, node, argv, assigns, redirects)
-        return await _watched(sh, node, argv, redirects, False)
+            result = await _with_assignments(sh, node, argv, assigns, redirects)
+        else:
+            result = await _watched(sh, node, argv, redirects, False)
+        if sh.died:
+            _tell(sh, node)
+        return result
     except BaseException:
         if len(sh.substitutions) > mark:
             await sh.shell.end_substitutions(sh, mark, cancelled=True)

@@ -85,6 +85,9 @@ async def _run_shell(sh: Session, run: Run) -> int:
     except ERRORS as error:
         return report(sh, error)
     except Killed as killed:
+        sh.killed = killed.signal
+        if sh.process is not None and sh.process.session is sh:
+            sh.process.killed = killed.signal
         return 128 + killed.signal
     except (TimeUp, Cancelled):
         raise
@@ -134,6 +137,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     if child.errexit and "inherit_errexit" not in sh.shopts and not sh.posix:
         child.set_option("errexit", False)
     child.trace_level += 1
+    child.lone = body is not None and len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
     sh.status = sh.substitution_status = await run_shell(child, run)
     if not child.jobs.jobs and not child.jobs.loose:
         child.retire()

@@ -389,7 +389,9 @@ def declaration_line(sh: Session, name: str) -> str | None:
             return f"declare -{letters} {name}"
         return f"declare -{letters} {name}={transform.array_text(array)}"
     text = store.get(name)
-    return f"declare -{letters} {name}" if text is None else f"declare -{letters} {name}={quote.double(text)}"
+    if text is None:
+        return f"declare -{letters} {name}"
+    return f"declare -{letters} {name}={quote.double(quote.as_locale(sh, text))}"
 
 
 def setting_line(sh: Session, name: str) -> str | None:
@@ -399,7 +401,7 @@ def setting_line(sh: Session, name: str) -> str | None:
     if array is not None:
         return f"{name}={transform.array_text(array)}"
     text = value.target if type(value) is NameRef else sh.store.get(name)
-    return None if text is None else f"{name}={quote.setting(text)}"
+    return None if text is None else f"{name}={quote.setting(quote.as_locale(sh, text))}"
 
 
 def all_settings(sh: Session) -> str:

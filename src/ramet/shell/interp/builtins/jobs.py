@@ -105,6 +105,7 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
             status = await sh.jobs.wait(sh, job.process)
             if sh.pending:
                 return status
+            sh.jobs.tell(sh)
             sh.jobs.forget(job)
         return 0
     status = 0
@@ -118,6 +119,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
     if job is not None:
         status = await sh.jobs.wait(sh, job.process)
         if not sh.pending:
+            sh.jobs.tell(sh)
             sh.jobs.forget(job)
             if variable:
                 sh.store.set(variable, str(job.pid))
@@ -148,6 +150,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
     while True:
         done = next((job for job in chosen if not job.running), None)
         if done is not None:
+            sh.jobs.tell(sh)
             sh.jobs.forget(done)
             if variable:
                 sh.store.set(variable, str(done.pid))

@@ -115,7 +115,7 @@ class _Printer:
         if not text:
             return 0
         if text[0] in "'\"":
-            return _char_code(text[1:])
+            return _char_code(quote.as_locale(self.sh, text[1:]))
         match = _NUMBER.match(text)
         if match is None:
             self._wrong(text)
@@ -144,7 +144,7 @@ class _Printer:
         if not text:
             return 0.0
         if text[0] in "'\"":
-            return float(_char_code(text[1:]))
+            return float(_char_code(quote.as_locale(self.sh, text[1:])))
         match = _FLOAT.match(text)
         if match is None:
             self._wrong(text)
@@ -202,7 +202,7 @@ class _Printer:
             text = self.next() or ""
             if spec.kind == "Q" and precision is not None:
                 text, precision = text[:precision], None
-            self._text(encode(quote.backslashed(text)), flags, width, precision)
+            self._text(encode(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
         elif spec.kind == "b":
             data, stopped = escapes.percent_b(encode(self.next() or ""))
             self._text(data, flags, width, precision)
