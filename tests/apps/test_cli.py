@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from ramet.apps.cli import app
+from ramet.apps.cli import build
+from ramet.apps.cli.verbs import VERBS, help_text
+
+app = build()
 
 
 @pytest.fixture
@@ -104,7 +112,6 @@ def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-d
         (("import", "demo", "/nowhere.tar"), 1, "No such file"),
         (("create", "demo"), 4, "exists already"),
         (("create", "a/b"), 1, "cannot name a workspace"),
-        (("nonsense",), 2, "No such command"),
         (("exec", "demo", "sleep 9", "--timeout", "0.05"), 124, ""),
     ],
 )
@@ -116,3 +123,104 @@ def test_errors_say_what_to_do(ramet, words: tuple[str, ...], status: int, cause
 def test_the_installed_command_answers() -> None:
     done = subprocess.run([sys.executable, "-m", "ramet.apps.cli", "version"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.strip()
+
+
+def command(*words: str, home: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ramet.apps.cli", *words],
+        input=stdin, capture_output=True, text=True, env={**os.environ, "RAMET_HOME": str(home)}, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs], ids=lambda verb: verb.name)
+def test_the_table_says_what_the_verbs_say(verb: Any) -> None:
+    told = " ".join((verb.load().__doc__ or "").split())
+    assert told.startswith(verb.summary)
+    assert verb.name in help_text(bold=False)
+
+
+def test_help_imports_no_engine(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.argv = ['ramet', '--help']\nfrom ramet.apps.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print({'typer', 'rich', 'asyncio', 'obstore', 'msgspec'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "ramet exec demo" in done.stdout and done.stderr == "set()\n"
+
+
+def test_a_typo_gets_a_suggestion(tmp_path: Path) -> None:
+    done = command("exce", "x", home=tmp_path)
+    assert done.returncode == 2 and "did you mean exec" in done.stderr
+
+
+def test_doctor(tmp_path: Path) -> None:
+    done = command("doctor", "--json", home=tmp_path)
+    rows = {row["check"]: row["state"] for row in json.loads(done.stdout)}
+    assert done.returncode == 0 and rows["python"] == rows["shell"] == rows[f"store {tmp_path}"] == "ok"
+
+
+def test_a_session_by_hand(tmp_path: Path) -> None:
+    typed = """echo hello > /greeting
+for i in 1 2
+do echo $i
+done
+!commit first
+!diff
+cd /tmp
+rm /greeting
+!diff
+!fork other
+!nonsense
+false; echo $?
+!log
+"""
+    done = command("shell", "--create", "demo", home=tmp_path, stdin=typed)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[:3] == ["1", "2", "demo-1"] and "remove   /greeting" in lines and "other-1" in lines
+    assert "1" in lines and any(line.startswith("demo-1") and "first" in line for line in lines)
+    assert "there is no !nonsense" in done.stderr
+
+
+def test_control_c_ends_the_command_and_not_the_shell(tmp_path: Path) -> None:
+    """Typed into a real terminal: the prompt, a command that is interrupted, and one after it."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(RAMET_HOME=str(tmp_path / "home"), HOME=str(tmp_path), TERM="dumb")
+        os.execv(sys.executable, [sys.executable, "-m", "ramet.apps.cli", "shell", "-c", "demo"])
+    screen = Screen(terminal)
+    try:
+        screen.until(b"demo:/$ ")
+        os.write(terminal, b"echo begun; sleep 100\n")
+        screen.until(b"begun\r\n")
+        os.write(terminal, b"\x03")
+        screen.until(b"demo:/$ ")
+        os.write(terminal, b"echo al''ive > /file\n")
+        screen.until(b"demo*:/$ ")
+        os.write(terminal, b"cat /fi\t\n")
+        screen.until(b"alive\r\n")
+        screen.until(b"demo*:/$ ")
+        os.write(terminal, b"\x04")
+        screen.until(b"\r\n")
+        _, status = os.waitpid(pid, 0)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    finally:
+        os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+class Screen:
+    """What a terminal shows; each look goes on after the one before."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal, self._seen = terminal, b""
+
+    def until(self, wanted: bytes) -> None:
+        while wanted not in self._seen:
+            assert select.select([self._terminal], [], [], 20)[0], self._seen
+            self._seen += os.read(self._terminal, 4096)
+        self._seen = self._seen.partition(wanted)[2]

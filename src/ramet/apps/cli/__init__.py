@@ -1,73 +1,65 @@
 """The `ramet` command: workspaces of a store, from a terminal.
 
 Tables on a terminal, JSON with `--json` or when piped. Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 busy or
-conflict, 124 timeout; `exec` passes the command's own status through. Engines are imported by the verb that needs
-them, so that `--help` stays quick. All verbs are in the table below.
+conflict, 124 timeout; `exec` passes the command's own status through. Only the verb that was asked for is imported,
+and help for all of them needs none, so that the command answers at once. All verbs are in `verbs.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
-import typer
+from ramet.apps.cli.verbs import VERBS, Verb, find, help_text, near
 
-from ramet.apps.cli import carrying, history, serving, workspaces
-
-app = typer.Typer(
-    name="ramet",
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    help="Durable workspaces for agents: one file tree, a real shell, every state versioned.\n\n"
-    "[bold]First minute[/]\n\n"
-    "  ramet create demo\n\n"
-    "  ramet exec demo 'echo hello > /greeting; ls -l /'\n\n"
-    "  ramet log demo\n\n"
-    "  ramet fork demo demo-2",
-)
+if TYPE_CHECKING:
+    import typer
 
 
-def version() -> None:
-    """Print the version."""
-    from ramet import __version__
+def build(*only: Verb) -> typer.Typer:
+    """The command line with all verbs, or with these alone."""
+    import typer
 
-    print(__version__)
+    app = typer.Typer(name="ramet", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
+    @app.callback(help="Durable workspaces for agents: one file tree, a real shell, every state versioned.")
+    def everything() -> None: ...
 
-VERBS: Final[dict[str, tuple[tuple[str, Callable[..., Any]], ...]]] = {
-    "Workspaces": (
-        ("create", workspaces.create),
-        ("ls", workspaces.list_workspaces),
-        ("exec", workspaces.execute),
-        ("fork", workspaces.fork),
-        ("revert", workspaces.revert),
-        ("merge", workspaces.merge),
-        ("tag", workspaces.tag),
-        ("rm", workspaces.rm),
-    ),
-    "History": (
-        ("log", history.log),
-        ("diff", history.diff),
-        ("show", history.show_file),
-        ("blame", history.blame),
-        ("bisect", history.bisect),
-    ),
-    "In and out": (
-        ("checkout", carrying.checkout),
-        ("snapshot", carrying.snapshot),
-        ("export", carrying.export),
-        ("import", carrying.import_archive),
-    ),
-    "For programs": (("serve", serving.serve), ("mcp", serving.mcp)),
-    "Care": (("verify", carrying.verify), ("repair", carrying.repair), ("version", version)),
-}
-for _panel, _verbs in VERBS.items():
-    for _name, _verb in _verbs:
-        app.command(_name, rich_help_panel=_panel)(_verb)
+    for family, verbs in VERBS.items():
+        for verb in verbs:
+            if not only or verb in only:
+                app.command(verb.name, rich_help_panel=family)(verb.load())
+    return app
 
 
-def main(run: Callable[[], Any] = app) -> None:
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return build()
+    raise AttributeError(name)
+
+
+def main() -> None:
     """The entry point of the `ramet` command."""
-    run()
+    words = sys.argv[1:]
+    first = words[0] if words else ""
+    if first in ("", "--help", "-h", "help") and len(words) < 2 and "_RAMET_COMPLETE" not in os.environ:
+        sys.stdout.write(help_text(bold=sys.stdout.isatty() and "NO_COLOR" not in os.environ, width=_width()))
+        sys.exit(0 if words else 2)
+    if first == "--version":
+        words = sys.argv[1:] = ["version"]
+        first = "version"
+    verb = find(first)
+    if verb is not None and "_RAMET_COMPLETE" not in os.environ:
+        build(verb)(prog_name="ramet")
+        return
+    if first and not first.startswith("-") and verb is None:
+        meant = near(first)
+        hint = f"did you mean {' or '.join(meant)}?" if meant else "`ramet --help` lists them all"
+        print(f"ramet: there is no verb {first!r}\n       {hint}", file=sys.stderr)
+        sys.exit(2)
+    build()(prog_name="ramet")
+
+
+def _width() -> int:
+    return min(os.get_terminal_size().columns if sys.stdout.isatty() else 100, 120)

@@ -1,0 +1,104 @@
+"""Verbs about Ramet itself: its version, whether it is well, and what it is."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import typer
+
+from ramet.apps.cli.shared import HOME, AsJson, Where, reported, show
+from ramet.core.errors import RametError
+
+
+def version() -> None:
+    """Print the version."""
+    from ramet import __version__
+
+    print(__version__)
+
+
+def demo() -> None:
+    """Show the whole idea in a few seconds, in a temporary directory."""
+    import asyncio
+
+    from ramet.apps.cli.demo import main
+
+    asyncio.run(main())
+
+
+EXTRAS = {
+    "server": "starlette", "client": "httpx2", "mcp": "mcp", "openai-agents": "agents", "fsspec": "fsspec",
+    "redis": "redis", "ssh": "asyncssh", "postgres": "psycopg", "watch": "watchfiles", "parquet": "pyarrow",
+    "xlsx": "openpyxl", "pdf": "pypdf",
+}  # fmt: skip
+
+
+def doctor(
+    store: Where = HOME,
+    as_json: AsJson = False,
+    full: Annotated[bool, typer.Option("--full", help="Read and check everything in the store as well.")] = False,
+) -> None:
+    """Look whether everything that Ramet needs is here and works. Status 1 when something does not."""
+    with reported():
+        rows = [{"check": name, "state": state, "detail": detail} for name, state, detail in _checks(store, full)]
+        show(rows, ("check", "state", "detail"), as_json)
+        if any(row["state"] == "bad" for row in rows):
+            raise typer.Exit(1)
+
+
+def _checks(where: str, full: bool) -> Iterator[tuple[str, str, str]]:
+    found = ".".join(map(str, sys.version_info[:3]))
+    yield "python", "ok" if sys.version_info >= (3, 11) else "bad", found
+    for package in ("google-re2", "regex", "msgspec", "obstore", "blake3", "pyfastcdc", "cryptography"):
+        yield _tried(package, lambda package=package: importlib.metadata.version(package))  # type: ignore[misc]
+    yield _tried("shell", _shell_works)
+    yield _tried(f"store {where}", lambda: _store_works(where, full))
+    for name, module in EXTRAS.items():
+        there = importlib.util.find_spec(module) is not None
+        yield f"extra {name}", "ok" if there else "absent", "" if there else f"pip install 'ramet[{name}]'"
+    git = shutil.which("git")
+    yield "git", "ok" if git else "absent", git or "needed by `export --git`"
+
+
+def _tried(name: str, act: Callable[[], str]) -> tuple[str, str, str]:
+    try:
+        return name, "ok", act()
+    except RametError as error:
+        return name, "bad", f"{error.cause}: {error.remediation}"
+    except (OSError, ValueError, ImportError) as error:
+        return name, "bad", str(error) or type(error).__name__
+
+
+def _shell_works() -> str:
+    import asyncio
+
+    from ramet import Workspace
+
+    async def act() -> str:
+        start = time.perf_counter()
+        async with Workspace() as ws:
+            result = await ws.execute("seq 3 | awk '{s += $1} END {print s}'")
+        if result.text != "6\n":
+            raise ValueError(f"a pipeline gave {result.text!r}: {result.error_text}")
+        return f"a pipeline in {(time.perf_counter() - start) * 1000:.0f} ms"
+
+    return asyncio.run(act())
+
+
+def _store_works(where: str, full: bool) -> str:
+    from ramet.apps.cli.shared import opened
+
+    store = opened(where)
+    store.repository.prove()
+    names = store.ls()
+    if full:
+        report = store.verify()
+        if not report.ok:
+            raise ValueError(f"{len(report.damages)} damages; run `ramet verify`")
+    return f"{len(names)} workspaces" + (", all of it sound" if full else "")

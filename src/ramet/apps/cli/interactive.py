@@ -1,0 +1,262 @@
+"""`ramet shell`: a workspace as a terminal. Lines are read here; all else happens on the loop of a second thread.
+
+So Ctrl-C, which only ever reaches the first thread, ends the command that runs there, or the line being typed, and
+never the shell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import typer
+
+from ramet.apps.cli.shared import HOME, Name, Where, described, opened, reported, split
+from ramet.core.errors import RametError
+
+if TYPE_CHECKING:
+    from ramet.workspace.store import Store, StoredWorkspace
+
+T = TypeVar("T")
+WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
+VERBS: Final = {
+    "!commit": "[MESSAGE]  make a revision now",
+    "!log": "           the revisions, newest first",
+    "!diff": "          what was changed since the last revision",
+    "!fork": "NAME      begin another workspace here (after a commit)",
+    "!tag": "TAG        name the last revision",
+    "!mounts": "        what is mounted where",
+    "!help": "          this list",
+    "!exit": "          commit and leave (so does Ctrl-D)",
+}
+
+
+def shell(
+    name: Name,
+    store: Where = HOME,
+    create: Annotated[bool, typer.Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
+) -> None:
+    """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
+    with reported(), Loop() as loop:
+        where, revision = split(name)
+        found = opened(store)
+        if create and where not in found:
+            found.create(where)
+        opening = found.open(where, revision)
+        ws = loop.run(opening.__aenter__())
+        try:
+            Terminal(loop, found, ws).run()
+        finally:
+            loop.run(opening.__aexit__(None, None, None))
+
+
+class Loop:
+    """An event loop in a thread of its own, asked from here."""
+
+    def __enter__(self) -> Loop:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="workspace", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+
+class Terminal:
+    def __init__(self, loop: Loop, store: Store, ws: StoredWorkspace) -> None:
+        self._loop, self._store, self._ws = loop, store, ws
+        self._since = ws.settings.clock()
+        self._status = 0
+        self._own: dict[str, Callable[[str], None]] = {
+            "!commit": self._commit, "!log": self._log, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
+            "!mounts": self._mounts, "!help": self._help,
+        }  # fmt: skip
+
+    def run(self) -> None:
+        self._prepare()
+        if sys.stdin.isatty():
+            print(f"workspace {self._ws.name}; !help tells more, Ctrl-D commits and leaves")
+        while True:
+            try:
+                text = self._read()
+            except KeyboardInterrupt:
+                print("^C")
+                continue
+            except EOFError:
+                if sys.stdin.isatty():
+                    print()
+                return
+            if text.strip() in ("!exit", "!quit", "exit"):
+                return
+            if text.strip():
+                self._do(text)
+
+    def _do(self, text: str) -> None:
+        word, _, rest = text.strip().partition(" ")
+        try:
+            if word in self._own:
+                self._own[word](rest.strip())
+            elif word.startswith("!") and word != "!":
+                print(f"ramet: there is no {word}; !help lists what there is", file=sys.stderr)
+            else:
+                self._execute(text)
+        except RametError as error:
+            print(f"ramet: {error.cause}\n       {error.remediation}", file=sys.stderr)
+
+    # ---------------------------------------------------------------------------------------------- lines
+
+    def _prompt(self) -> str:
+        base = self._ws.base
+        where = self._ws.name + ("" if base is None else f"@{base.seq}") + ("*" if self._dirty() else "")
+        return f"{where}:{self._ws.get_session().cwd}$ "
+
+    def _dirty(self) -> bool:
+        return any(
+            operation.verb in WRITING and not operation.error for operation in self._ws.history.since(self._since)
+        )
+
+    def _read(self) -> str:
+        """One command; more lines are asked for while it is not whole."""
+        text = input(self._prompt() if sys.stdin.isatty() else "")
+        while _unfinished(text):
+            text += "\n" + input("> " if sys.stdin.isatty() else "")
+        return text
+
+    def _prepare(self) -> None:
+        """Line editing, history and completion, where the terminal has them."""
+        if not sys.stdin.isatty():
+            return
+        try:
+            import readline
+        except ImportError:
+            return
+        path = os.path.expanduser("~/.ramet_history")
+        try:
+            readline.read_history_file(path)
+        except OSError:
+            pass  # the first time there is none
+        readline.set_history_length(1000)
+        readline.set_completer_delims(" \t\n;|&<>()'\"")
+        readline.set_completer(self._complete)
+        readline.parse_and_bind("tab: complete")
+        import atexit
+
+        atexit.register(readline.write_history_file, path)
+
+    _found: tuple[str, list[str]] = ("", [])
+
+    def _complete(self, word: str, number: int) -> str | None:
+        if number == 0:
+            import readline
+
+            before = readline.get_line_buffer()[: readline.get_begidx()].rstrip(" \t")
+            first = not before or before[-1] in ";|&("
+            self._found = (word, self._loop.run(self._candidates(word, first)))
+        found = self._found[1]
+        return found[number] if number < len(found) else None
+
+    async def _candidates(self, word: str, first: bool) -> list[str]:
+        """Commands where a command may stand, options after a dash, paths across all mounts elsewhere."""
+        from ramet.core import ops
+        from ramet.core.paths import parse
+
+        found: list[str] = []
+        if first and "/" not in word:
+            session = self._ws.get_session().state
+            names = {*self._ws.commands, *session.functions, *session.aliases, *VERBS}
+            found += sorted(name + " " for name in names if name.startswith(word))
+        folder, _, start = word.rpartition("/")
+        top = parse((folder or "/") if "/" in word else ".", self._ws.get_session().cwd)
+        try:
+            entries = await ops.scan_sorted(self._ws.fs, top)
+        except OSError:
+            return found
+        for name, stat in entries:
+            if name.startswith(start) and (start or not name.startswith(".")):
+                whole = f"{folder}/{name}" if "/" in word else name
+                found.append(whole + ("/" if stat.is_dir else " "))
+        return found
+
+    # ------------------------------------------------------------------------------------------- commands
+
+    def _execute(self, text: str) -> None:
+        work: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(self._run(text), self._loop.loop)
+        while True:
+            try:
+                work.result()
+                return
+            except KeyboardInterrupt:
+                work.cancel()
+                print("^C", file=sys.stderr)
+                return
+            except concurrent.futures.CancelledError:
+                return
+
+    async def _run(self, text: str) -> None:
+        execution = self._ws.execute(text)
+        async for piece in execution:
+            stream = sys.stdout if piece.fd == 1 else sys.stderr
+            stream.buffer.write(piece.data)
+            stream.flush()
+        self._status = 0 if execution.result is None else execution.result.exit_code
+
+    def _commit(self, message: str) -> None:
+        revision = self._loop.run(self._ws.commit(message or "by hand"))
+        self._since = self._ws.settings.clock()
+        print(revision.name)
+
+    def _log(self, _: str) -> None:
+        for revision in self._store[self._ws.name].log():
+            row = described(revision)
+            print(f"{row['revision']:<16} {row['time']}  {row['message']}")
+
+    def _diff(self, _: str) -> None:
+        seen: dict[str, str] = {}
+        for operation in reversed(self._ws.history.since(self._since)):
+            if operation.verb in WRITING and not operation.error:
+                seen[operation.path] = operation.verb
+        print("".join(f"{verb:<8} {path}\n" for path, verb in sorted(seen.items())), end="")
+
+    def _fork(self, name: str) -> None:
+        if not name:
+            raise RametError("invalid_argument", "no name was given", "write !fork NAME")
+        self._commit("before a fork")
+        print(self._store[self._ws.name].fork(None, name).name)
+
+    def _tag(self, name: str) -> None:
+        if not name:
+            raise RametError("invalid_argument", "no tag was given", "write !tag TAG")
+        self._store[self._ws.name].tag(name)
+        print(f"{self._ws.name}@{name}")
+
+    def _mounts(self, _: str) -> None:
+        for mount in self._ws.mounts():
+            print(f"{mount.prefix!s:<20} {type(mount.resource).__name__:<16} {mount.mode.value}")
+
+    def _help(self, _: str) -> None:
+        print("".join(f"{name} {text}\n" for name, text in VERBS.items()), end="")
+
+
+def _unfinished(text: str) -> bool:
+    """Whether a text could still become a whole command."""
+    from ramet.shell.syntax import parse
+    from ramet.shell.syntax.errors import SyntaxFailure
+
+    if text.endswith("\\") and not text.endswith("\\\\"):
+        return True
+    try:
+        parse(text)
+    except SyntaxFailure as failure:
+        return "unexpected end of file" in failure.message or "unexpected EOF" in failure.message
+    return False

@@ -1,0 +1,105 @@
+"""The table of all verbs: where each is, and what it does in one line. Nothing is imported before a verb is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+PACKAGE: Final = "ramet.apps.cli"
+
+
+class Verb(NamedTuple):
+    """A verb: its name, the function `module.function` of this package, and how its help begins."""
+
+    name: str
+    function: str
+    summary: str
+
+    def load(self) -> Any:
+        module, _, name = self.function.rpartition(".")
+        return getattr(import_module(f"{PACKAGE}.{module}"), name)
+
+
+VERBS: Final[dict[str, tuple[Verb, ...]]] = {
+    "Workspaces": (
+        Verb("create", "workspaces.create", "Create an empty workspace."),
+        Verb("ls", "workspaces.list_workspaces", "List the workspaces of the store."),
+        Verb("exec", "workspaces.execute", "Run a command in a workspace and commit what it changed."),
+        Verb("shell", "interactive.shell", "Work in a workspace by hand."),
+        Verb("fork", "workspaces.fork", "Begin a workspace with a revision of another one; nothing is copied."),
+        Verb("revert", "workspaces.revert", "Make the content of a past revision the newest one, whole or by path."),
+        Verb("merge", "workspaces.merge", "Bring another workspace into this one."),
+        Verb("tag", "workspaces.tag", "Name a revision so that NAME@TAG finds it and it is kept"),
+        Verb("rm", "workspaces.rm", "Remove a workspace."),
+    ),
+    "History": (
+        Verb("log", "history.log", "Show the revisions of a workspace, newest first."),
+        Verb("diff", "history.diff", "Show what a revision changed."),
+        Verb("show", "history.show_file", "Print a file of a revision."),
+        Verb("blame", "history.blame", "Show for each line of a file the revision, session and command that wrote it."),
+        Verb("bisect", "history.bisect", "Find the first revision in which a command fails."),
+    ),
+    "In and out": (
+        Verb("checkout", "carrying.checkout", "Write a revision to a real directory: only what differs is written"),
+        Verb("snapshot", "carrying.snapshot", "Write a workspace to a snapshot tar."),
+        Verb("export", "carrying.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
+        Verb("import", "carrying.import_archive", "Make a revision of a snapshot tar or of any other tar."),
+    ),
+    "For programs": (
+        Verb("serve", "serving.serve", "Serve the workspaces of the store over HTTP until interrupted"),
+        Verb("mcp", "serving.mcp", "Serve a workspace to a model over MCP"),
+    ),
+    "Care": (
+        Verb("verify", "carrying.verify", "Read everything in the store, check every digest and reference"),
+        Verb("repair", "carrying.repair", "Bring back what can be had from other copies and report what is lost."),
+        Verb("doctor", "about.doctor", "Look whether everything that Ramet needs is here and works."),
+        Verb("demo", "about.demo", "Show the whole idea in a few seconds, in a temporary directory."),
+        Verb("version", "about.version", "Print the version."),
+    ),
+}  # fmt: skip
+
+
+def find(name: str) -> Verb | None:
+    return next((verb for verbs in VERBS.values() for verb in verbs if verb.name == name), None)
+
+
+def near(name: str) -> list[str]:
+    """Verbs that may have been meant."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, [verb.name for verbs in VERBS.values() for verb in verbs], 2, 0.5)
+
+
+EXAMPLES: Final = """\
+  ramet create demo
+  ramet exec demo 'echo hello > /greeting; ls -l /'
+  ramet log demo
+  ramet show demo@1:/greeting
+  ramet fork demo demo-2
+  ramet shell demo-2
+"""
+
+
+def help_text(bold: bool, width: int = 100) -> str:
+    """What `ramet --help` prints: the verbs by family, each with its line, and how to begin."""
+    import textwrap
+
+    def strong(text: str) -> str:
+        return f"\033[1m{text}\033[0m" if bold else text
+
+    lines = [
+        "Usage: ramet VERB [OPTIONS] [ARGUMENTS]", "",
+        "Durable workspaces for agents: one file tree, a real shell, every state versioned.", "",
+        strong("First minute"), *EXAMPLES.rstrip("\n").split("\n"), "",
+    ]  # fmt: skip
+    for family, verbs in VERBS.items():
+        lines.append(strong(family))
+        for verb in verbs:
+            first, *rest = textwrap.wrap(verb.summary, max(30, width - 14))
+            lines += [f"  {verb.name:<10}{first}", *(" " * 12 + line for line in rest)]
+        lines.append("")
+    lines += [
+        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says.",
+        "`ramet --install-completion` teaches your shell to complete verbs and options.",
+    ]
+    return "\n".join(lines) + "\n"
