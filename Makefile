@@ -10,7 +10,7 @@ CONFORMANCE ?= ../shared/conformance/run.py
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
 	@echo "make test          install what the tests need and run them all"
-	@echo "make test-agents   the adapters for agent frameworks, in an environment of their own"
+	@echo "make test-agents   the adapters for agent frameworks, each in an environment of its own"
 	@echo "make check         ruff, mypy --strict, import-linter"
 	@echo "make bench         ours beside the real tools and the installed peers"
 	@echo "make docs          regenerate the reference pages"
@@ -57,7 +57,27 @@ OPENAI_AGENTS_VENVS := $(OPENAI_AGENTS:%=.venv-agents-%/.installed)
 	.venv-agents-$*/bin/python -m pip install --quiet pytest pytest-timeout hypothesis 'openai-agents==$*.*' --editable .
 	touch $@
 
-test-agents: .venv-agents/.installed $(OPENAI_AGENTS_VENVS)
+# The other frameworks, each in an environment of its own: they do not agree about what they need.
+FRAMEWORKS := pydantic-ai deepagents fsspec tools
+NEEDS_pydantic-ai := --editable '.[pydantic-ai]'
+NEEDS_deepagents := --editable '.[deepagents]' langchain-tests
+NEEDS_fsspec := --editable '.[fsspec]' universal-pathlib pandas duckdb pyarrow
+NEEDS_tools := --editable '.[claude-agent,anthropic,langchain]'
+TESTS_pydantic-ai := tests/agents/test_pydantic_ai.py
+# LangChain's suite wants pytest-asyncio to run its asynchronous tests by itself.
+TESTS_deepagents := tests/agents/test_deepagents.py -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
+TESTS_fsspec := tests/agents/test_fsspec.py tests/backends/test_fsspec.py
+TESTS_tools := tests/agents/test_tools.py
+
+$(FRAMEWORKS:%=.venv-%/.installed): .venv-%/.installed: pyproject.toml
+	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet pytest pytest-timeout hypothesis $(NEEDS_$*)
+	touch $@
+
+test-agents-%: .venv-%/.installed
+	.venv-$*/bin/python -m pytest $(TESTS_$*)
+
+test-agents: .venv-agents/.installed $(OPENAI_AGENTS_VENVS) $(FRAMEWORKS:%=test-agents-%)
 	.venv-agents/bin/python -m pytest tests/agents tests/test_examples.py
 	for version in $(OPENAI_AGENTS); do .venv-agents-$$version/bin/python -m pytest tests/agents/test_openai* || exit 1; done
 
@@ -87,4 +107,4 @@ conformance: $(STAMP)
 	$(BIN)/python $(CONFORMANCE) --adapter tests/conformance_adapter.py
 
 clean:
-	rm -rf $(VENV) .venv-agents* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
