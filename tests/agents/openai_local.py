@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import io
 import shutil
-from collections.abc import Mapping
+import tarfile
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 from agents.sandbox.sandboxes import unix_local
+
+from ramet.agents.openai_agents import RametSandboxClient
 
 BWRAP = shutil.which("bwrap")
 
@@ -33,3 +40,85 @@ class LocalClient(unix_local.UnixLocalSandboxClient):
         session = await super().create(**options)
         session._inner.__class__ = ConfinedSession
         return session
+
+    async def resume(self, state: Any) -> Any:
+        session = await super().resume(state)
+        session._inner.__class__ = ConfinedSession
+        return session
+
+
+CLIENTS = [
+    RametSandboxClient,
+    pytest.param(LocalClient, marks=pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")),
+]
+
+
+class Box(NamedTuple):
+    """A started session of one backend, and short ways to use it."""
+
+    client: Any
+    session: Any
+
+    @property
+    def root(self) -> Path:
+        return Path(self.session.state.manifest.root)
+
+    async def out(self, command: str, **options: Any) -> bytes:
+        result = await self.session.exec(command, **options)
+        assert result.exit_code == 0, result
+        found: bytes = result.stdout
+        return found
+
+    async def get(self, path: str | Path) -> bytes:
+        stream = await self.session.read(Path(path))
+        try:
+            found: bytes = stream.read()
+        finally:
+            stream.close()
+        return found
+
+    async def put(self, path: str | Path, data: bytes) -> None:
+        await self.session.write(Path(path), io.BytesIO(data))
+
+    async def members(self) -> dict[str, tarfile.TarInfo]:
+        with tarfile.open(fileobj=await self.session.persist_workspace()) as tar:
+            return {member.name.removeprefix("./"): member for member in tar.getmembers()}
+
+    async def tree(self) -> bytes:
+        """Everything in the workspace with its content, to see whether anything was touched."""
+        return await self.out("find . | sort; find . -type f | sort | xargs cat")
+
+
+def in_box(client_class: Any, use: Callable[[Box], Awaitable[Any]], **options: Any) -> Any:
+    """Run `use` in a started session of a fresh client."""
+
+    async def run() -> Any:
+        client = client_class()
+        session = await client.create(**options)
+        try:
+            async with session:
+                return await use(Box(client, session))
+        finally:
+            await client.delete(session)
+
+    try:
+        return asyncio.run(run())
+    finally:
+        if client_class is LocalClient:
+            gc.collect()  # it leaves processes that were ended for the collector: the warnings belong to this test
+
+
+def tar_of(*members: tuple[tarfile.TarInfo, bytes], mode: Any = "w") -> io.BytesIO:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as tar:
+        for member, data in members:
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    out.seek(0)
+    return out
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", mode: int = 0o644) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.mode = kind, link, mode
+    return info

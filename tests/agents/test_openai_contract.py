@@ -25,9 +25,7 @@ from agents.sandbox.errors import (
 )
 from agents.sandbox.files import EntryKind
 from agents.sandbox.session.base_sandbox_session import BaseSandboxSession
-from tests.agents.openai_local import BWRAP, LocalClient
-
-from ramet.agents.openai_agents import RametSandboxClient
+from tests.agents.openai_local import CLIENTS
 
 Check = Callable[[Any], Awaitable[Any]]
 MANIFEST = Manifest(
@@ -158,11 +156,6 @@ RAISES: dict[str, tuple[Check, type[Exception]]] = {
     "a timeout": (lambda s: s.exec("sleep 30", timeout=0.1), ExecTimeoutError),
     "hydrate of no archive": (lambda s: s.hydrate_workspace(io.BytesIO(b"no")), WorkspaceArchiveWriteError),
 }
-
-CLIENTS = [
-    RametSandboxClient,
-    pytest.param(LocalClient, marks=pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")),
-]
 
 
 def check(client_class: Any, act: Check) -> Any:

@@ -24,6 +24,8 @@ class Reader:
     """Buffered input. Subclasses give `_fill` (and `_fill_now` when they can answer without waiting)."""
 
     __slots__ = ("_buffer", "_pos")
+    terminal: bool = False
+    """Whether somebody types this (`test -t`)."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -125,6 +127,8 @@ class Writer:
 
     __slots__ = ()
     full: bool = False
+    terminal: bool = False
+    """Whether somebody looks at this (`test -t`)."""
 
     def write(self, data: bytes) -> None:
         raise NotImplementedError
@@ -291,11 +295,12 @@ class _Channel:
 
 
 class PipeReader(Reader):
-    __slots__ = ("_channel",)
+    __slots__ = ("_channel", "terminal")
 
     def __init__(self, channel: _Channel) -> None:
         super().__init__()
         self._channel = channel
+        self.terminal = False
 
     def _fill_now(self) -> bytes | None:
         channel = self._channel
@@ -350,10 +355,11 @@ class PipeReader(Reader):
 
 
 class PipeWriter(Writer):
-    __slots__ = ("_channel",)
+    __slots__ = ("_channel", "terminal")
 
     def __init__(self, channel: _Channel) -> None:
         self._channel = channel
+        self.terminal = False
 
     @property
     def full(self) -> bool:  # type: ignore[override]

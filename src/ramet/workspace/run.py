@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path, encode
-from ramet.core.streams import IteratorReader, Reader
+from ramet.core.streams import IteratorReader, PipeWriter, Reader
 from ramet.core.usage import USAGE, Usage
 from ramet.shell.expand.values import EXPORT
 from ramet.shell.syntax.errors import SyntaxFailure
@@ -132,6 +132,10 @@ class _Outcome:
 async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     session, limits = call.session, call.limits
     budget = Budget(limits)
+    if call.stdin is not None and call.stdin.terminal:
+        for writer in (channels.stdout, channels.stderr):
+            if isinstance(writer, PipeWriter):
+                writer.terminal = True  # who types sees what is said
     try:
         async with asyncio.timeout(limits.wall_time):
             outcome.exit_code = await session.shell.run(

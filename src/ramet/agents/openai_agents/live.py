@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ class Live:
         """The commands since this was last asked, shortened: what a revision is told to be the result of."""
         new = [record for record in self.workspace.history if record.number >= self.told]
         self.told = self.workspace.history.next_number
-        lines = [self.workspace.secrets.scrub_text(record.command.strip().partition("\n")[0][:72]) for record in new]
+        lines = [self.workspace.secrets.scrub_text(_asked(record.command).partition("\n")[0][:72]) for record in new]
         shown = "; ".join(lines[-LINES:])
         return f"... {shown}" if len(lines) > LINES else shown
 
@@ -69,6 +70,12 @@ class Live:
             number += 1
         self.busy.add(number)
         return number
+
+
+def _asked(command: str) -> str:
+    """What a command line was made of: the text of `'sh' '-lc' 'TEXT'`, the words of any other."""
+    words = shlex.split(command)
+    return (words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else shlex.join(words)).strip()
 
 
 LIVE: dict[uuid.UUID, Live] = {}

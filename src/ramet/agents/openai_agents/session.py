@@ -213,7 +213,7 @@ class RametSandboxSession(BaseSandboxSession):
         return ExecResult(stdout=result.stdout, stderr=result.stderr, exit_code=result.exit_code)
 
     async def _environment(self, live: Live) -> dict[str, str]:
-        return {"HOME": str(live.root), **await self.state.manifest.environment.resolve()}
+        return {**await self.state.manifest.environment.resolve(), "HOME": str(live.root)}
 
     def supports_pty(self) -> bool:
         return True
@@ -230,7 +230,7 @@ class RametSandboxSession(BaseSandboxSession):
     ) -> PtyExecUpdate:
         live = self._here()
         argv = self._prepare_exec_command(*command, shell=shell, user=user)
-        text = interactive(as_text(argv)) if tty else as_text(argv)
+        text = interactive(argv) if tty else as_text(argv)
         process_id = await self._terminals.start(live, text, await self._environment(live), tty=tty)
         wanted = clamp_pty_yield_time_ms(10_000 if yield_time_s is None else int(yield_time_s * 1000))
         return await self._terminals.collect(process_id, wanted, max_output_tokens)
@@ -297,15 +297,22 @@ class RametSandboxSession(BaseSandboxSession):
     async def read(self, path: HostPath, *, user: AnyUser = None) -> io.IOBase:
         self._refuse_user(user, ("read", str(path)))
         try:
-            return io.BytesIO(await ops.read_bytes(self._fs, await self._reach(path)))
+            return io.BytesIO(await ops.read_bytes(self._fs, await self._content(path)))
         except FileNotFoundError as error:
             raise WorkspaceReadNotFoundError(path=HostPath(path), cause=error) from error
         except OSError as error:
             raise WorkspaceArchiveReadError(path=HostPath(path), cause=error) from error
 
     async def _read_bounded(self, path: HostPath, *, max_bytes: int) -> bytes:
-        found = await self._reach(path)
+        found = await self._content(path)
         return b"".join([block async for block in self._fs.read(found, 0, max_bytes)])
+
+    async def _content(self, path: AnyPath) -> Path:
+        """Where there is something to read; a pipe would be waited for, and nobody may come."""
+        found = await self._reach(path)
+        if (await self._fs.stat(found)).kind not in (Kind.FILE, Kind.DIR):
+            raise fail(errno.EINVAL, found, "Not a regular file")
+        return found
 
     async def write(self, path: HostPath, data: io.IOBase, *, user: AnyUser = None) -> None:
         self._refuse_user(user, ("write", str(path)))
@@ -330,7 +337,15 @@ class RametSandboxSession(BaseSandboxSession):
     async def _store(self, found: Path, stream: io.IOBase, how: How) -> None:
         content: bytes = stream.read()  # type: ignore[attr-defined]
         await ops.make_dirs(self._fs, found.parent)
+        if how is How.REPLACE and await self._is_pipe(found):
+            raise fail(errno.EINVAL, found, "Not a regular file")
         await self._fs.write(found, content, how)
+
+    async def _is_pipe(self, found: Path) -> bool:
+        try:
+            return (await self._fs.stat(found)).kind not in (Kind.FILE, Kind.DIR)
+        except FileNotFoundError:
+            return False
 
     async def ls(self, path: AnyPath, *, user: AnyUser = None) -> list[FileEntry]:
         shown = self.normalize_path(path)
@@ -550,18 +565,16 @@ class RametSandboxSession(BaseSandboxSession):
 
 
 def as_text(argv: list[str]) -> str:
-    """A command's words as shell text. `sh -c TEXT` alone is the text itself: our shell needs no second one."""
-    if len(argv) == 3 and argv[0] in _SHELLS and argv[1] in ("-c", "-lc"):
-        return argv[2]
+    """A command's words as shell text. `sh -c TEXT` stays a shell of its own: it has a `$0` and an EXIT trap."""
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in argv)
 
 
-def interactive(text: str) -> str:
+def interactive(argv: list[str]) -> str:
     """A shell that is started in a terminal reads a line, runs it, and reads the next one."""
-    words = text.replace("'", "").split()
+    words = argv[2].split() if len(argv) == 3 and argv[0] in _SHELLS and argv[1] in ("-c", "-lc") else argv
     if words and words[0] in _SHELLS and all(word in ("-i", "-l", "-il", "-li") for word in words[1:]):
         return 'while IFS= read -r REPLY; do eval "$REPLY"; done'
-    return text
+    return as_text(argv)
 
 
 def _entry(directory: HostPath, name: str, stat: Stat, owner: str) -> FileEntry:

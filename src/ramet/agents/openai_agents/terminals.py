@@ -67,6 +67,8 @@ class Terminals:
 
     async def start(self, live: Live, text: str, env: Mapping[str, str], *, tty: bool) -> int:
         reader, writer = pipe() if tty else (None, None)
+        if reader is not None:
+            reader.terminal = True
         terminal = Terminal(writer)
         terminal.task = asyncio.create_task(_run(live, text, env, terminal, reader))
         await self._make_room()

@@ -169,7 +169,8 @@ def plain_unary(sh: Session, op: str, word: str) -> bool:
 
         value = sh.vars.get(word)
         return type(value) is NameRef and bool(value.target)
-    return False  # -t: no descriptor here is a terminal
+    number = int(word) if word.strip().isdigit() else -1  # -t
+    return number in sh.fds and sh.fds[number].stream.terminal
 
 
 def is_set(sh: Session, word: str) -> bool:
