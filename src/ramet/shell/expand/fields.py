@@ -16,6 +16,8 @@ ACTIVE: Final = re.compile(r"[*?]|\[.+\]|[@!+]\(", re.DOTALL).search
 """Finds what makes an unquoted text a pattern."""
 LONG: Final = 4096
 """Characters from which on a text is looked at with string searches first, which are many times faster."""
+_MANY: Final = 64
+"""Values from which on it pays to look at all of them at once."""
 _QUOTE: Final = re.compile(r"[\\*?\[\]()|!@+^\-:]")
 
 
@@ -185,6 +187,9 @@ class Fields:
         if self.ifs and self.ifs[0] not in DEFAULT_IFS:
             # A separator that is not white makes the empty ones count.
             self.split(self.ifs[0].join(values))
+            return
+        if len(values) > _MANY and self.ifs == DEFAULT_IFS and PLAIN("".join(values)) is None:
+            self.several(list(filter(None, values)))  # nothing in them to split or to glob
             return
         first = True
         for value in values:

@@ -15,6 +15,7 @@ from typing import Final
 from typing import Literal as OneOf
 
 from ramet.shell.expand.aside import checkpoint
+from ramet.shell.expand.fields import LONG
 from ramet.shell.expand.pattern_tokens import (
     ACTIVE,
     ONE,
@@ -186,13 +187,16 @@ class _Segment:
     __slots__ = ("ahead", "pattern", "text", "width")
 
     def __init__(self, tokens: Sequence[Token], nocase: bool) -> None:
-        self.width = len(tokens)
         plain = not nocase and all(isinstance(token, str) for token in tokens)
         self.text: str | None = "".join(tokens) if plain else None  # type: ignore[arg-type]
-        flags = re.DOTALL | (re.IGNORECASE if nocase else 0)
-        source = "".join(map(_one_regex, tokens))
-        self.pattern = re.compile(source, flags) if not plain else None
-        self.ahead = re.compile(f"(?={source})", flags) if not plain else None
+        self.width = len(tokens) if self.text is None else len(self.text)
+        self.pattern: re.Pattern[str] | None = None
+        self.ahead: re.Pattern[str] | None = None
+        if not plain:
+            flags = re.DOTALL | (re.IGNORECASE if nocase else 0)
+            source = "".join(map(_one_regex, tokens))
+            self.pattern = re.compile(source, flags)
+            self.ahead = re.compile(f"(?={source})", flags)
 
     def at(self, text: str, pos: int) -> bool:
         if pos < 0:
@@ -260,7 +264,8 @@ class _Glob(Pattern):
 
     def __init__(self, tokens: Sequence[Token], nocase: bool) -> None:
         literal = "".join(tokens) if all(isinstance(t, str) for t in tokens) else None  # type: ignore[arg-type]
-        super().__init__(literal, nocase, bool(tokens) and tokens[0] == ".", bool(tokens) and tokens[0] is STAR)
+        dot = bool(tokens) and isinstance(tokens[0], str) and tokens[0].startswith(".")
+        super().__init__(literal, nocase, dot, bool(tokens) and tokens[0] is STAR)
         runs: list[list[Token]] = [[]]
         for token in tokens:
             if token is STAR:
@@ -616,11 +621,38 @@ def compile_pattern(pieces: Sequence[Piece] | str, extglob: bool = False, nocase
     return found
 
 
+_STARS_AND_TEXT: Final = re.compile(r"\\(.)|(\*)|[^\\*]+", re.DOTALL)
+_NOT_JUST_STARS: Final = re.compile(r"(?<!\\)(?:\\\\)*[?\[(]|\\\Z").search
+
+
+def _long_tokens(pieces: Sequence[Piece], extglob: bool) -> list[Token] | None:
+    """The tokens of a long pattern of texts and stars, whole texts at once; None when there is more in it."""
+    tokens: list[Token] = []
+    for text, quoted in pieces:
+        if quoted:
+            tokens.append(text)
+        elif "\\" not in text:
+            if any(char in text for char in "?[("):
+                return None
+            for number, between in enumerate(text.split("*")):
+                tokens += [STAR, between] if number else [between]
+        elif _NOT_JUST_STARS(text):
+            return None
+        else:
+            for match in _STARS_AND_TEXT.finditer(text):
+                tokens.append(STAR if match[2] else match[1] or match[0])
+    return [token for token in tokens if token != ""]
+
+
 def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
     if not nocase and all(quoted or not ACTIVE(text) for text, quoted in pieces):
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:
             return _Text(whole)
+    if not nocase and sum(len(text) for text, _ in pieces) > LONG:
+        long = _long_tokens(pieces, extglob)
+        if long is not None:
+            return _Glob(long, False)
     read = TokenReader(characters(pieces), extglob).tokens(0, False)
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]

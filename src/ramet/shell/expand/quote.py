@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
+from ramet.shell.expand.aside import checkpoint
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 
 _BACKSLASH: Final = re.compile(r"[^A-Za-z0-9_/.:@%+=#~\-\x80-\U0010ffff]")
@@ -26,7 +28,26 @@ _NAMED: Final = {
 
 
 def unprintable(text: str) -> bool:
-    return _CONTROL(text) is not None
+    if len(text) <= _WINDOW:
+        return _CONTROL(text) is not None
+    return any(_CONTROL(part) is not None for part in _windows(text))
+
+
+_WINDOW: Final = 1 << 16
+"""Characters of a long text that are looked at between two chances for others to run."""
+
+
+def _windows(text: str) -> Iterator[str]:
+    for start in range(0, len(text), _WINDOW):
+        checkpoint()
+        yield text[start : start + _WINDOW]
+
+
+def _backslashes(where: re.Pattern[str], text: str) -> str:
+    """A backslash before every character that the pattern finds."""
+    if len(text) <= _WINDOW:
+        return where.sub(r"\\\g<0>", text)
+    return "".join([where.sub(r"\\\g<0>", part) for part in _windows(text)])
 
 
 def as_locale(host: Any, text: str) -> str:
@@ -68,7 +89,7 @@ def backslashed(text: str) -> str:
         return "''"
     if unprintable(text):
         return ansi(text)
-    quoted = _BACKSLASH.sub(r"\\\g<0>", text)
+    quoted = _backslashes(_BACKSLASH, text)
     return "\\" + quoted if quoted[0] in "~#" else quoted.replace(":~", ":\\~").replace("=~", "=\\~")
 
 
@@ -76,7 +97,7 @@ def double(text: str) -> str:
     """`"..."` as `declare -p` writes values."""
     if unprintable(text):
         return ansi(text)
-    return '"' + _DOUBLE.sub(r"\\\g<0>", text) + '"'
+    return '"' + _backslashes(_DOUBLE, text) + '"'
 
 
 def setting(text: str) -> str:

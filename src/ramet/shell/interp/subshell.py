@@ -151,9 +151,9 @@ async def command_text(sh: Session, node: CommandSub) -> str:
 
 
 async def _large_text(sh: Session, parts: list[bytes]) -> str:
-    """The same for much output, block by block, so that only the joining of the text is one step."""
+    """The same for much output, block by block; the text grows in place, which joining it at the end would copy."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    texts: list[str] = []
+    text = ""
     warned = False
     while parts and not (last := parts.pop().rstrip(b"\n")):
         pass
@@ -165,10 +165,10 @@ async def _large_text(sh: Session, parts: list[bytes]) -> str:
                 if not warned:
                     sh.complain("warning: command substitution: ignored null byte in input")
                 warned, block = True, block.replace(b"\0", b"")
-            texts.append(decoder.decode(block))
+            text += decoder.decode(block)
             await sh.budget.breathe()
-    texts.append(decoder.decode(b"", True))
-    return "".join(texts)
+    text += decoder.decode(b"", True)
+    return text
 
 
 _BLOCK: Final = 1 << 20

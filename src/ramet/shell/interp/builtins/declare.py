@@ -8,6 +8,7 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote, transform
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -24,7 +25,7 @@ from ramet.shell.expand.values import (
     NameRef,
 )
 from ramet.shell.interp.assign import AssignWord, Item, assign_items, assign_word, put, set_item
-from ramet.shell.interp.drive import Result
+from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 from ramet.shell.syntax.printer import function_text
@@ -420,6 +421,8 @@ def _show(sh: Session, request: _Request) -> Result:
         if request.array:
             kind = Assoc if request.array == "A" else Indexed
             names = [name for name in names if type(sh.store.array(name)) is kind]
+    if any(is_large(sh, name) for name in names):
+        return drive(_show_large(sh, request.command, names))
     lines: list[str] = []
     for name in names:
         line = declaration_line(sh, name)
@@ -430,6 +433,39 @@ def _show(sh: Session, request: _Request) -> Result:
             lines.append(line + "\n")
     written = sh.out(encode("".join(lines)), request.command)
     return status or written
+
+
+_LARGE_ARRAY: Final = 5000
+
+
+def is_large(sh: Session, name: str) -> bool:
+    """Whether writing a variable takes long enough to be done aside."""
+    value = sh.vars.get(name)
+    return (
+        len(value) > LARGE if type(value) is str else isinstance(value, Indexed | Assoc) and len(value) > _LARGE_ARRAY
+    )
+
+
+async def _show_large(sh: Session, command: str, names: list[str]) -> int:
+    """The same for variables with much in them, one at a time."""
+    status = 0
+    for name in names:
+        line = await aside(sh, lambda name=name: declaration_line(sh, name))  # type: ignore[misc]
+        if line is None:
+            status = sh.error(f"{command}: {name}: not found")
+        else:
+            await write_large(sh, line + "\n", command)
+    return status
+
+
+async def write_large(sh: Session, text: str, command: str) -> int:
+    """Text of any length to stdout, in blocks between which others run."""
+    for start in range(0, len(text), LARGE):
+        written = sh.out(encode(text[start : start + LARGE]), command)
+        if written if isinstance(written, int) else await written:
+            return 1
+        await sh.budget.breathe()
+    return 0
 
 
 def _functions(sh: Session, request: _Request) -> Result:

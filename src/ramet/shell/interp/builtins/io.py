@@ -11,6 +11,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.fields import delimiters, words_between
 from ramet.shell.expand.values import Assoc, Indexed
@@ -119,7 +120,7 @@ def read(sh: Session, argv: list[str]) -> Result:
             line = reader.readline_now(request.delim)
         except OSError as error:
             return sh.error(f"read: read error: {request.fd}: {reason(error)}")
-        if line is not None and (request.raw or b"\\" not in line):
+        if line is not None and len(line) <= LARGE and (request.raw or b"\\" not in line):
             complete = line.endswith(request.delim) and bool(line)
             text = line[:-1] if complete else line
             return _assign(sh, request, text, (), 0 if complete else 1)
@@ -141,6 +142,8 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
     except OSError as error:
         return sh.error(f"read: read error: {request.fd}: {reason(error)}")
     status = TIMED_OUT if source.expired else 0 if complete else 1
+    if len(data) > LARGE:
+        return await aside(sh, lambda: _assign(sh, request, data, escaped, status))
     return _assign(sh, request, data, escaped, status)
 
 
@@ -300,6 +303,7 @@ class _Cutter:
         self.text, self.escaped = text, escaped
         self.white = [c for c in ifs if c in _WHITE]
         self.other = [c for c in ifs if c not in _WHITE]
+        self.delimiter = delimiters(ifs)[0]
         self.pos = 0
         self.skip_white()
 
@@ -310,6 +314,13 @@ class _Cutter:
     def field(self) -> str:
         start = self.pos
         text, escaped = self.text, self.escaped
+        if not escaped:
+            match = self.delimiter.search(text, start)
+            if match is None:
+                self.pos = len(text)
+                return text[start:]
+            self.pos = match.end()
+            return text[start : match.start()]
         while self.pos < len(text) and (
             self.pos in escaped or (text[self.pos] not in self.white and text[self.pos] not in self.other)
         ):
@@ -356,6 +367,10 @@ def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
         return [text] if text else []
     if not escaped and not ifs.strip(_WHITE):
         return words_between(ifs)(text)
+    if not escaped:
+        pattern, white, _ = delimiters(ifs)
+        parts = pattern.split(text.lstrip(white) if white else text)
+        return parts if parts[-1] else parts[:-1]
     cutter = _Cutter(text, ifs, escaped)
     values: list[str] = []
     while not cutter.ended:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
@@ -311,11 +312,28 @@ def printf(sh: Session, argv: list[str]) -> Result:
     printer = _Printer(sh, argv[i + 1 :])
     if len(printer.arguments) > _MANY and target is None:
         return drive(_print_many(printer, parts))
+    if len(printer.arguments) > _MANY or any(len(word) > LARGE for word in printer.arguments):
+        return drive(_print_aside(printer, parts, target))
     try:
         _run(printer, parts)
     except _Bad as bad:
         printer.status = sh.error(f"printf: {bad}")
-    data = b"".join(printer.out)
+    return _finish(printer, target)
+
+
+async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], target: str | None) -> int:
+    """The same with very much to convert."""
+    try:
+        await aside(printer.sh, lambda: _run(printer, parts))
+    except _Bad as bad:
+        printer.status = printer.sh.error(f"printf: {bad}")
+    result = _finish(printer, target)
+    return result if isinstance(result, int) else await result
+
+
+def _finish(printer: _Printer, target: str | None) -> Result:
+    """Write what was printed, or store it."""
+    sh, data = printer.sh, b"".join(printer.out)
     if target is not None:
         text = decode(data.partition(b"\0")[0])
         name, subscript = split_subscript(target)

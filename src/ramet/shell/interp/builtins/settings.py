@@ -6,27 +6,57 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.interp.builtins.declare import setting_line
-from ramet.shell.interp.drive import Result
+from ramet.shell.expand.aside import aside
+from ramet.shell.interp.builtins.declare import is_large, setting_line, write_large
+from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
 
 
+async def _write_settings(sh: Session) -> int:
+    return await write_large(sh, await aside(sh, lambda: _settings(sh)), "set")
+
+
+def _set_params(sh: Session, argv: list[str], start: int) -> Result:
+    if len(argv) > _MANY:
+        return drive(_set_many(sh, argv, start))
+    sh.params = [str(found) for found in argv[start:]]
+    return 0
+
+
+async def _set_many(sh: Session, argv: list[str], start: int) -> int:
+    params: list[str] = []
+    for place in range(start, len(argv), _MANY):
+        params += map(str, argv[place : place + _MANY])
+        await sh.budget.breathe()
+    sh.params = params
+    return 0
+
+
+_MANY: Final = 10_000
+
+
+def _settings(sh: Session) -> str:
+    """Everything that `set` lists."""
+    found = {name: line for name in sh.vars if (line := setting_line(sh, name)) is not None}
+    found["_"] = f"_={quote.setting(sh.last_arg)}"
+    lines = [f"{found[name]}\n" for name in sorted(found)]
+    if not sh.posix:
+        lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
+    return "".join(lines)
+
+
 def set_(sh: Session, argv: list[str]) -> Result:
     if len(argv) == 1:
-        found = {name: line for name in sh.vars if (line := setting_line(sh, name)) is not None}
-        found["_"] = f"_={quote.setting(sh.last_arg)}"
-        lines = [f"{found[name]}\n" for name in sorted(found)]
-        if not sh.posix:
-            lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
-        return sh.out(encode("".join(lines)), "set")
+        if any(is_large(sh, name) for name in sh.vars):
+            return drive(_write_settings(sh))
+        return sh.out(encode(_settings(sh)), "set")
     i = 1
     while i < len(argv):
         word = argv[i]
         if word == "--":
-            sh.params = [str(found) for found in argv[i + 1 :]]
-            return 0
+            return _set_params(sh, argv, i + 1)
         if word == "-":
             sh.set_option("xtrace", False)
             sh.set_option("verbose", False)
