@@ -71,7 +71,7 @@ class CpOptions:
         metavar="WHEN",
         const="always",
         default="auto",
-        choices=("always", "auto", "never"),
+        choices=("auto", "always", "never"),
         help="control clone copies",
     )
     remove_destination: bool = flag(
@@ -81,7 +81,7 @@ class CpOptions:
         "--sparse",
         metavar="WHEN",
         default="auto",
-        choices=("auto", "always", "never"),
+        choices=("never", "auto", "always"),
         help="control creation of sparse files",
     )
     strip_slashes: bool = flag("--strip-trailing-slashes", help="remove any trailing slashes from each SOURCE")
@@ -155,7 +155,7 @@ async def pairs(
         stat = await lookup(proc, proc.path(target), follow=True)
         if stat is None or not stat.is_dir:
             why = "No such file or directory" if stat is None else "Not a directory"
-            raise UsageError(f"target {quote(target)}: {why}", hint=False)
+            raise UsageError(f"target directory {quote(target)}: {why}", hint=False)
         return [Pair(w, _inside(target, w, parents)) for w in operands]
     if len(operands) == 1:
         raise UsageError(f"missing destination file operand after {quote(operands[0])}")

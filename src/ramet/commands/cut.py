@@ -54,6 +54,10 @@ def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
             raise UsageError(
                 "fields are numbered from 1" if what == "f" else "byte/character positions are numbered from 1"
             )
+        for digits in (first, last):
+            if digits and int(digits) >= 1 << 64:
+                what_ = "field number" if what == "f" else "byte/character offset"
+                raise UsageError(f"{what_} {quote(digits)} is too large")
         low = int(first) if first else 1
         high = low if not dash else (int(last) if last else END)
         if low == 0 or (dash and last and int(last) == 0 and not first):
@@ -111,12 +115,12 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
             raise UsageError("an input delimiter may be specified only when operating on fields")
         if o.only:
             raise UsageError("suppressing non-delimited lines makes sense\n\tonly when operating on fields")
-        change = _cut_bytes(ranges, None if o.output is None else encode(o.output))
+        change = _cut_bytes(ranges, None if o.output is None else encode(o.output) or b"\0")
     else:
         delimiter = b"\t" if o.delimiter is None else encode(o.delimiter) or b"\0"
         if len(delimiter) > 1:
             raise UsageError("the delimiter must be a single character")
-        change = _cut_fields(ranges, delimiter, delimiter if o.output is None else encode(o.output), o.only)
+        change = _cut_fields(ranges, delimiter, delimiter if o.output is None else encode(o.output) or b"\0", o.only)
     return await filter_lines(proc, operands, change, b"\0" if o.zero else b"\n")
 
 

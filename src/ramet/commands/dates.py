@@ -144,6 +144,8 @@ def parse_date(text: str, now_ns: int, tz: tzinfo) -> int:
         tz, text = zone(found[1]), text[found.end() :]
     if text.startswith("@"):
         return _epoch(text[1:])
+    if re.fullmatch(r"\d{4}-\d{1,2}", text):
+        raise BadDate(text)  # A year and a month are no date.
     parts = _Parts()
     if not text:
         parts.time = (0, 0, 0, 0)

@@ -118,7 +118,8 @@ class Command:
                 return unexpected(proc, error)
         try:
             words = proc.argv[1:]
-            options, operands = parse(self, self.rewrite(words) if self.rewrite is not None else words)
+            words = self.rewrite(words) if self.rewrite is not None else words
+            options, operands = parse(self, words, "POSIXLY_CORRECT" in proc.env)
             if options is None:
                 proc.stdout.write(encode(operands[0]))
                 return 0
@@ -146,6 +147,17 @@ PREFIXED_HINT = frozenset({"diff", "cmp", "sdiff", "diff3", "patch"})
 """Commands whose originals put their name before the hint as well."""
 
 
+FULL_USAGE = frozenset({"sed"})
+"""Commands whose originals answer a wrong option with all of their usage."""
+
+
+VERSION_LETTERS = {
+    "V": frozenset({"grep", "egrep", "fgrep", "awk", "gawk", "gzip", "xz", "bzip2", "zstd", "rg", "fd"}),
+    "v": frozenset({"diff", "cmp", "sdiff", "diff3", "patch"}),
+}
+"""Where a letter stands for `--version`, unless the command uses it for something else."""
+
+
 USAGE_LINE = frozenset({"grep", "egrep", "fgrep"})
 """Commands whose originals repeat their usage before the hint."""
 
@@ -165,7 +177,9 @@ def complain(proc: Proc, command: Command, error: UsageError) -> int:
         message = typographic(proc, message)
     if message:
         proc.complain(message)
-    if error.hint:
+    if error.hint and command.name in FULL_USAGE:
+        proc.stderr.write(encode(help_text(command)))
+    elif error.hint:
         if command.name in USAGE_LINE:
             proc.stderr.write(encode(f"Usage: {proc.argv[0]} {command.usage}\n"))
         lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
@@ -208,12 +222,15 @@ def _bare(names: str, store: str, text: str) -> Spec:
     return Spec(cleaned, takes, store, help=text)
 
 
-def parse(command: Command, words: Sequence[str]) -> tuple[Any, list[str]]:
-    """Options and operands; `(None, [text])` when help or version was asked for. Raises UsageError."""
+def parse(command: Command, words: Sequence[str], posix: bool = False) -> tuple[Any, list[str]]:
+    """Options and operands; `(None, [text])` when help or version was asked for. Raises UsageError.
+
+    With `posix` the first operand ends the options, as POSIXLY_CORRECT asks.
+    """
     table = command.table
     if not any(w[:1] == "-" and w != "-" for w in words):
         return command.options(), list(words)
-    state = _Parse(command, table)
+    state = _Parse(command, table, posix)
     operands = state.consume(list(words))
     if state.wanted is not None:
         return None, [state.wanted]
@@ -223,8 +240,9 @@ def parse(command: Command, words: Sequence[str]) -> tuple[Any, list[str]]:
 
 
 class _Parse:
-    def __init__(self, command: Command, table: Table) -> None:
+    def __init__(self, command: Command, table: Table, posix: bool) -> None:
         self.command, self.table = command, table
+        self.operands_first = command.operands_first or posix
         self.values: dict[str, Any] = {}
         self.order: list[tuple[str, object]] = []
         self.wanted: str | None = None
@@ -249,7 +267,7 @@ class _Parse:
             else:
                 operands.append(word)
                 self.order.append(("", word))
-                if self.command.operands_first:
+                if self.operands_first:
                     operands.extend(words[i:])
                     break
         return operands
@@ -282,6 +300,9 @@ class _Parse:
         long = self.table.long
         if name in long:
             return long[name], name
+        if name in ("help", "version"):
+            self.wanted = help_text(self.command) if name == "help" else version_text(self.command)
+            return None, name
         candidates = [known for known in (*long, "help", "version") if known.startswith(name)]
         specs = {id(long[c]) if c in long else c for c in candidates}
         if not candidates:
@@ -303,6 +324,9 @@ class _Parse:
             spec = self.table.short.get(letter)
             if spec is None and letter.isdigit() and self.table.digits is not None:
                 return self._digits("-" + letters[at - 1 :], words, i)
+            if spec is None and self.command.name in VERSION_LETTERS.get(letter, ()):
+                self.wanted = version_text(self.command)
+                return i
             if spec is None:
                 raise UsageError(f"invalid option -- '{letter}'")
             if spec.takes == "none":
@@ -355,7 +379,18 @@ class _Parse:
         return given
 
 
-_SYNONYMS = (("always", "yes", "force"), ("never", "no", "none"), ("auto", "tty", "if-tty"))
+_SYNONYMS = (
+    ("always", "yes", "force"),
+    ("never", "no", "none"),
+    ("auto", "tty", "if-tty"),
+    ("atime", "access", "use"),
+    ("mtime", "modify"),
+    ("none", "off"),
+    ("simple", "never"),
+    ("existing", "nil"),
+    ("numbered", "t"),
+    ("quiet", "silent"),
+)
 
 
 def _listed(choices: tuple[str, ...]) -> list[str]:

@@ -43,9 +43,11 @@ class HeadOptions:
 
 def _old_head(words: list[str]) -> list[str]:
     """`-5`, `-5c`, `-5q`: the historical form, only as the first word."""
-    found = re.fullmatch(r"-(\d+)([bckmlqvz]*)", words[0]) if words else None
+    found = re.fullmatch(r"-(\d+)(.*)", words[0], re.DOTALL) if words else None
     if found is None:
         return words
+    if wrong := found[2].lstrip("bckmlqvz"):
+        raise UsageError(f"invalid trailing option -- {wrong[0]}")
     number, letters = found[1], found[2]
     unit = "-c" if set(letters) & set("cbkm") else "-n"
     for letter, factor in (("b", "b"), ("k", "K"), ("m", "M")):
@@ -221,6 +223,8 @@ def _old_tail(words: list[str]) -> list[str]:
     if found is None or not (found[2] or (found[1] == "+" and found[3])) or (found[1] == "+" and len(words) > 2):
         return words
     sign, number, unit, follow = found.groups()
+    if len(words) > 2 and words[1] != "--":
+        raise UsageError(f"option used in invalid context -- {(number or unit)[0]}", hint=False)
     number = (number or "10") + ("b" if unit == "b" else "")
     flag_ = "-c" if unit in ("b", "c") and unit else "-n"
     return [flag_, ("+" if sign == "+" else "") + number, *(["-f"] if follow else []), *words[1:]]
@@ -234,6 +238,16 @@ async def tail(proc: Proc, o: TailOptions, operands: list[str]) -> int:
         pause = float(o.interval)
     except ValueError:
         raise UsageError(f"invalid number of seconds: {quote(o.interval)}", hint=False) from None
+    if o.pid is not None and not o.pid.isdigit():
+        raise UsageError(f"invalid PID: {quote(o.pid)}", hint=False)
+    if o.unchanged is not None and not o.unchanged.isdigit():
+        what = "invalid maximum number of unchanged stats between opens"
+        raise UsageError(f"{what}: {quote(o.unchanged)}", hint=False)
+    if not o.follow:
+        if o.retry:
+            proc.complain("warning: --retry ignored; --retry is useful only when following")
+        if o.pid is not None:
+            proc.complain("warning: PID ignored; --pid=PID is useful only when following")
     delim = b"\0" if o.zero else b"\n"
     words = operands or ["-"]
     titled = (o.verbose or len(operands) > 1) and not o.quiet

@@ -574,11 +574,11 @@ def _json_table(name: str, names: list[str], rows: list[list[str]]) -> str:
     for row in rows:
         pairs = [
             f"         {json.dumps(n.lower(), ensure_ascii=False)}: "
-            f"{json.dumps(row[i], ensure_ascii=False) if i < len(row) else 'null'}"
+            f"{json.dumps(row[i], ensure_ascii=False) if row[i : i + 1] not in ([], ['']) else 'null'}"
             for i, n in enumerate(names)
         ]
         items.append("{\n" + ",\n".join(pairs) + "\n      }")
-    return f"{{\n   {json.dumps(name)}: [\n      " + ",".join(items) + "\n   ]\n}\n"
+    return f"{{\n   {json.dumps(name.lower())}: [\n      " + ",".join(items) + "\n   ]\n}\n"
 
 
 # ----------------------------------------------------------------------------------------------------------- pr

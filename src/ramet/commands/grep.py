@@ -230,7 +230,7 @@ def _plan(proc: Proc, o: GrepOptions, wanted: list[bytes], syntax: str) -> Plan:
         before=context if o.before is None else o.before,
         after=context if o.after is None else o.after,
         separator=None if o.separator is None else encode(o.separator),
-        colours=_colours(proc.env.get("GREP_COLORS", "")) if o.colour in ("always", "yes", "force") else None,
+        colours=_chosen_colours(proc) if o.colour in ("always", "yes", "force") else None,
         binary=o.binary,
         utf8=utf8,
     )
@@ -248,10 +248,19 @@ _CAPABILITIES = {
 }
 
 
+def _chosen_colours(proc: Proc) -> Colours:
+    old = proc.env.get("GREP_COLOR", "")
+    setting = proc.env.get("GREP_COLORS", "")
+    if old:
+        proc.complain(f"warning: GREP_COLOR='{old}' is deprecated; use GREP_COLORS='mt={old}'")
+        setting = f"mt={old}:{setting}"
+    return _colours(setting)
+
+
 def _colours(setting: str) -> Colours:
     """Colours with what GREP_COLORS changes; what is not understood ends the reading, as in GNU."""
     changes: dict[str, str] = {}
-    no_erase = False
+    no_erase = swap = False
     for part in setting.split(":") if setting else ():
         name, equals, sgr = part.partition("=")
         if equals and not re.fullmatch(r"[0-9;]*", sgr):
@@ -262,7 +271,9 @@ def _colours(setting: str) -> Colours:
             changes[_CAPABILITIES[name]] = sgr
         elif name == "ne" and not equals:
             no_erase = True
-    return Colours(no_erase=no_erase, **changes)
+        elif name == "rv" and not equals:
+            swap = True
+    return Colours(no_erase=no_erase, swap=swap, **changes)
 
 
 @dataclass

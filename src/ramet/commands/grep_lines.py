@@ -27,6 +27,8 @@ class Colours:
     byte: str = "32"
     separator: str = "36"
     no_erase: bool = False
+    swap: bool = False
+    """With -v, selected lines are coloured as context and the other way round."""
 
     def start(self, sgr: str) -> bytes:
         return f"\x1b[{sgr}m".encode() + (b"" if self.no_erase else b"\x1b[K")
@@ -472,7 +474,8 @@ class Search:
         self.out.append(self._head(sep, self._offset + start, not line))
         colours = plan.colours
         if colours is not None:
-            line_sgr = colours.selected_line if chosen else colours.context_line
+            swapped = colours.swap and plan.invert
+            line_sgr = colours.selected_line if chosen != swapped else colours.context_line
             match_sgr = colours.selected_match if chosen else colours.context_match
             if matching and match_sgr:
                 line = self._painted(line, line_sgr, match_sgr)
@@ -509,8 +512,10 @@ class Search:
         parts: list[bytes] = []
         pos = 0
         for start, stop in self._pieces(line):
-            if start > pos:
-                parts.append(colours.paint(line_sgr, line[pos:start]))
+            if line_sgr:
+                # The colour of the line is taken up before each match, and given up only by what follows.
+                parts.append(colours.start(line_sgr))
+            parts.append(line[pos:start])
             parts.append(colours.paint(match_sgr, line[start:stop]))
             pos = stop
         if pos < len(line):

@@ -148,7 +148,10 @@ def parse_size(text: str, what: str) -> int:
     factor = size_suffix(found[2]) if found else None
     if found is None or factor is None:
         raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
-    return int(found[1]) * factor
+    amount = int(found[1]) * factor
+    if amount >= 1 << 64:
+        raise UsageError(f"invalid {what}: {quote(text)}: Value too large for defined data type", hint=False)
+    return amount
 
 
 def parse_count(text: str, what: str, low: int = 0) -> int:

@@ -96,7 +96,7 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
             return False
         if o.how == "ask" and not await confirm(proc, f"replace {quote(target)}?"):
             return True
-        if not o.symbolic and src == dst and o.how:
+        if o.how and (src if not o.symbolic else proc.path(source)) == dst and (o.symbolic or src == dst):
             proc.complain(f"{quote(source)} and {quote(target)} are the same file")
             return False
         if o.backup and o.backup not in ("none", "off"):
@@ -108,7 +108,8 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
         if o.relative:
             content = relative_to(await _resolved(proc, proc.path(source)), await _resolved(proc, dst.parent))
         if not content:
-            raise OSError(errno.ENOENT, "", source)
+            proc.complain(f"failed to create symbolic link {quote(target)} -> '': No such file or directory")
+            return False
         await proc.fs.write(dst, encode(content), How.LINK)
         if o.verbose:
             await proc.emit(encode(f"{quote(target)} -> {quote(content)}{note}\n"))

@@ -28,6 +28,8 @@ def _seq_words(words: list[str]) -> list[str]:
     """A negative number is an operand, not an option."""
     out: list[str] = []
     for i, word in enumerate(words):
+        if word == "--":
+            return [*out, *words[i:]]
         if re.match(r"-[.\d]", word) and (not out or out[-1] not in ("-s", "-f", "--separator", "--format")):
             return [*out, "--", *words[i:]]
         out.append(word)

@@ -67,6 +67,7 @@ MODULES: dict[str, str] = {
         "uniq": "uniq tr",
         "wc": "wc",
         "xargs": "xargs",
+        "zipped": "zgrep zegrep zfgrep zcmp zdiff",
         "yq": "yq",
     }.items()
     for name in names.split()

@@ -33,7 +33,7 @@ class TouchOptions:
     which: str | None = value(
         "--time",
         metavar="WORD",
-        choices=("access", "atime", "use", "modify", "mtime"),
+        choices=("atime", "access", "use", "mtime", "modify"),
         help="change the specified time",
     )
 

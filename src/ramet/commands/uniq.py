@@ -313,6 +313,10 @@ def _items(units: list[tuple[int, bool]]) -> Iterable[_Item]:
                 j = i + 3
                 while j < len(units) and not units[j][1] and chr(units[j][0]).isdigit():
                     j += 1
+                close = next((k for k in range(j, len(units)) if plain(k, "]")), -1)
+                if close > j:
+                    wrong = bytes(u for u, _ in units[i + 3 : close]).decode("latin-1")
+                    raise UsageError(f"invalid repeat count {quote(wrong)} in [c*n] construct", hint=False)
                 if plain(j, "]"):
                     digits = bytes(u for u, _ in units[i + 3 : j]).decode()
                     count = int(digits, 8 if digits.startswith("0") else 10) if digits else 0

@@ -27,9 +27,9 @@ _SPACES = b" \t\n\r\v\f"
 _WORDS = bytes(32 if c in _SPACES else 120 for c in range(256))
 _SILENT = bytes(c for c in (*range(32), 127) if c not in _SPACES)
 """Control characters neither begin nor end a word."""
-_WIDE_SPACES = [
-    chr(c).encode() for c in (0x1680, *range(0x2000, 0x2007), 0x2008, 0x2009, 0x200A, 0x2028, 0x2029, 0x205F, 0x3000)
-]
+_BLANK_CODES = (0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000)
+"""Characters beyond ASCII that end a word; GNU counts those without a line break among them."""
+_WIDE_SPACES = [chr(code).encode() for code in _BLANK_CODES]
 
 
 @dataclass(slots=True)
@@ -58,16 +58,22 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
         if operands:
             raise UsageError(f"extra operand {quote(operands[0])}\nfile operands cannot be combined with --files0-from")
         try:
-            names = [decode(n) for n in (await slurp(proc, o.files0)).split(b"\0") if n]
+            names = [decode(n) for n in (await slurp(proc, o.files0)).removesuffix(b"\0").split(b"\0")]
         except OSError as error:
             proc.complain(f"cannot open {quote(o.files0)} for reading: {reason(error)}")
             return 1
+    if names == [""]:
+        return 0
     words = names or ["-"]
     total, status = Counts(), 0
     rows: list[tuple[Counts, str | None]] = []
     sizes, odd = 0, False
     for word in words:
         counts = Counts()
+        if not word and o.files0 is not None:
+            proc.complain(f"{shown(o.files0)}:{names.index(word) + 1}: invalid zero-length file name")
+            status = 1
+            continue
         try:
             reader = await proc.open(word)
         except IsADirectoryError as error:
@@ -91,7 +97,9 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
         total.add(counts)
         rows.append((counts, word if names else None))
     # GNU widens its columns to 7 as soon as one input has no size that can be known beforehand.
-    width = 1 if len(words) == 1 and len(wanted) == 1 else max(len(str(sizes)), 7 if odd else 1)
+    # Names that are read one by one give it nothing to go by.
+    listed = o.files0 == "-"
+    width = 1 if listed or (len(words) == 1 and len(wanted) == 1) else max(len(str(sizes)), 7 if odd else 1)
     if len(words) > 1:
         rows.append((total, "total"))
     out = []

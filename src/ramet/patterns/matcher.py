@@ -331,6 +331,8 @@ class _PerlMatcher(Matcher):
         super().__init__(0, None, (), not utf8)
         self._pattern, self._icase, self._utf8, self._seconds = pattern, icase, utf8, seconds
         self._multiline = lines is not Lines.TEXT
+        if "(?<" in pattern:
+            perl.check_lookbehind(pattern)
         self.engine(b"")
 
     def _make(self, ascii_only: bool) -> MatchEngine:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ramet.patterns.errors import PatternError
 
 _META = set("\\^$.|?*+()[]{}#&~- \t\n\r\v\f")
@@ -124,3 +126,33 @@ def for_re2(pattern: str) -> str | None:
     if "(?" in pattern.replace("(?:", "") or "\\g" in pattern or "\\k" in pattern or "\\C" in pattern:
         return None
     return rewrite(pattern).replace("\\Z", "\\z")
+
+
+_LOOKBEHIND = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|(\(\?<[=!])|(\()|(\))|(\|)", re.DOTALL)
+
+
+def check_lookbehind(pattern: str) -> None:
+    """What looks behind must know how far: each alternative of it has one length."""
+    open_groups: list[list[int] | None] = []
+    for found in _LOOKBEHIND.finditer(pattern):
+        if found[1]:
+            open_groups.append([found.end()])
+        elif found[2]:
+            open_groups.append(None)
+        elif found[4] and open_groups and open_groups[-1] is not None:
+            open_groups[-1].append(found.end())
+        elif found[3] and open_groups:
+            starts = open_groups.pop()
+            if starts is not None:
+                ends = [start - 1 for start in starts[1:]] + [found.start()]
+                for start, end in zip(starts, ends, strict=True):
+                    _check_fixed(pattern[start:end])
+
+
+def _check_fixed(body: str) -> None:
+    try:
+        re.compile(f"(?<={body})")
+    except re.error as error:
+        # Anything else that `re` does not know is for the engine in use to judge.
+        if "look-behind" in str(error):
+            raise PatternError("lookbehind assertion is not fixed length") from None

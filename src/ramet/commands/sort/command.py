@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -20,17 +21,21 @@ from ramet.core.streams import line_blocks
 
 
 async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
+    _check_values(o)
     names = operands or ["-"]
     if o.files0 is not None:
         if operands:
             raise UsageError(f"extra operand {quote(operands[0])}\nfile operands cannot be combined with --files0-from")
         try:
-            names = [decode(n) for n in (await slurp(proc, o.files0)).split(b"\0") if n]
+            names = [decode(n) for n in (await slurp(proc, o.files0)).removesuffix(b"\0").split(b"\0")]
         except OSError as error:
             proc.complain(f"open failed: {shown(o.files0)}: {reason(error)}")
             return 2
-        if not names:
+        if names == [""]:
             raise UsageError(f"no input from {quote(o.files0)}", hint=False)
+        if "" in names:
+            at = names.index("") + 1
+            raise UsageError(f"{shown(o.files0)}:{at}: invalid zero-length file name", hint=False)
     separator = None
     if o.separator is not None:
         raw = encode(o.separator)
@@ -46,6 +51,8 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         import os
 
         salt = (await slurp(proc, o.random_source))[:16] if o.random_source else os.urandom(16)
+        if len(salt) < 16:
+            raise UsageError(f"{quote(str(o.random_source))}: end of file", hint=False)
     order = make_order(o, separator, salt)
     end = b"\0" if o.zero else b"\n"
     if o.check:
@@ -62,6 +69,29 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         lines_in = [_line_source(proc, word, end) for word in names]
         return await _write_out(proc, o, end, merged_sources(lines_in, order), order)
     return await _sort_all(proc, o, order, names, end)
+
+
+def _check_values(o: SortOptions) -> None:
+    """Options whose values change nothing here are still looked at, as they would be elsewhere."""
+    if o.buffer is not None:
+        found = re.fullmatch(r"(\d+)(.*)", o.buffer)
+        if found is None:
+            raise UsageError(f"invalid -S argument {quote(o.buffer)}", hint=False)
+        if found[2] not in ("", *"%bkKmMgGtTPEZY"):
+            raise UsageError(f"invalid suffix in -S argument {quote(o.buffer)}", hint=False)
+    if o.parallel is not None:
+        if not o.parallel.isdigit():
+            raise UsageError(f"invalid --parallel argument {quote(o.parallel)}", hint=False)
+        if not int(o.parallel):
+            raise UsageError("number in parallel must be nonzero", hint=False)
+    if o.batch is not None and (not o.batch.isdigit() or int(o.batch) < 2):
+        small = "\nsort: minimum --batch-size argument is '2'" if o.batch.isdigit() else ""
+        raise UsageError(f"invalid --batch-size argument {quote(o.batch)}{small}", hint=False)
+    checks = {str(stored) for name, stored in o.order if name == "check"}
+    if len({"quiet" if how == "silent" else "diagnose" if how == "diagnose-first" else how for how in checks}) > 1:
+        raise UsageError("options '-cC' are incompatible", hint=False)
+    if len({stored for name, stored in o.order if name == "output"}) > 1:
+        raise UsageError("multiple output files specified", hint=False)
 
 
 async def _readable(proc: Proc, word: str) -> bool:
@@ -232,11 +262,8 @@ COMMANDS = [
         summary="Write sorted concatenation of all FILE(s) to standard output.",
         bad_usage=2,
         rewrite=old_keys,
-        ignored=("-S= --buffer-size=", "-T= --temporary-directory=", "--parallel=", "--batch-size=", "-y="),
-        refused={
-            "--debug": "key annotation needs a terminal",
-            "--compress-program=": "runs of a sort stay inside the sort",
-        },
+        ignored=("-T= --temporary-directory=", "--compress-program=", "-y="),
+        refused={"--debug": "key annotation needs a terminal"},
         examples=[
             ("sort -k2,2n -t, FILE", "by the second comma-separated field, as a number"),
             ("sort -u FILE", "distinct lines"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ramet.commands.declare import choose, flag, mixed, optional, several, value
+from ramet.commands.declare import choose, flag, mixed, optional, ordered, several, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SortOptions:
             "--check",
             metavar="WHEN",
             const="diagnose",
-            choices=("diagnose-first", "quiet", "silent"),
+            choices=("quiet", "silent", "diagnose-first"),
             help="check for sorted input",
         ),
         default="",
@@ -53,6 +53,10 @@ class SortOptions:
     )
     unique: bool = flag("-u", "--unique", help="output only the first of an equal run")
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+    buffer: str | None = value("-S", "--buffer-size", metavar="SIZE", help="accepted; memory has its own limit here")
+    parallel: str | None = value("--parallel", metavar="N", help="accepted; sorts do not run side by side")
+    batch: str | None = value("--batch-size", metavar="NMERGE", help="accepted; merges are as wide as they need to be")
+    order: tuple[tuple[str, object], ...] = ordered()
 
 
 LETTERS = {

@@ -1,0 +1,123 @@
+"""zgrep, zcmp and zdiff: the tool without its z, run over what compressed files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ramet.commands.declare import Command, UsageError
+from ramet.core.proc import Proc
+
+_TAKES = frozenset("efmABCdD")
+"""Short options of grep that take the rest of their word, or the next one."""
+_TAKES_LONG = frozenset(
+    ("--regexp", "--file", "--max-count", "--after-context", "--before-context", "--context", "--label")
+)
+_SEARCH = 'gzip -cdfq -- "$1" | "${@:2}"; s=("${PIPESTATUS[@]}"); [ ${s[0]} -ne 0 ] && exit 2; exit ${s[1]}'
+_COMPARE = '"${@:3}" <(gzip -cdfq -- "$1") <(gzip -cdfq -- "$2")'
+_WITH_PLAIN = 'gzip -cdfq -- "$1" | "${@:3}" - "$2"'
+
+
+def _cut(words: Sequence[str], takes: frozenset[str], takes_long: frozenset[str]) -> tuple[list[str], list[str], bool]:
+    """Options with their values, operands, and whether a pattern was given among the options."""
+    options: list[str] = []
+    operands: list[str] = []
+    pattern = False
+    i = 0
+    while i < len(words):
+        word = words[i]
+        i += 1
+        if word == "--":
+            operands += words[i:]
+            break
+        if word[:1] != "-" or word == "-":
+            operands.append(word)
+            continue
+        options.append(word)
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            pattern = pattern or name in ("--regexp", "--file")
+            if "=" not in word and name in takes_long and i < len(words):
+                options.append(words[i])
+                i += 1
+            continue
+        for place, letter in enumerate(word[1:], 1):
+            if letter in takes:
+                pattern = pattern or letter in "ef"
+                if place == len(word) - 1 and i < len(words):
+                    options.append(words[i])
+                    i += 1
+                break
+    return options, operands, pattern
+
+
+def _searcher(program: Sequence[str]) -> object:
+    async def search(proc: Proc, _: None, words: list[str]) -> int:
+        options, operands, given = _cut(words, _TAKES, _TAKES_LONG)
+        if not given:
+            if not operands:
+                proc.complain("missing pattern; try `zgrep --help' for help")
+                return 2
+            options += ["-e", operands.pop(0)]
+        if not operands:
+            operands = ["-"]
+        status = 1
+        for word in operands:
+            label = [f"--label={word}"] if word != "-" else []
+            many = ["-H"] if len(operands) > 1 and not {"-h", "--no-filename"} & set(options) else []
+            found = await proc.run(["bash", "-c", _SEARCH, proc.argv[0], word, *program, *many, *label, *options])
+            if found > 1:
+                status = max(status, 2)
+            elif found == 0 and status == 1:
+                status = 0
+        return status
+
+    return search
+
+
+def _comparer(tool: str) -> object:
+    async def compare(proc: Proc, _: None, words: list[str]) -> int:
+        options, operands, _pattern = _cut(words, frozenset("UCIFxXWLS"), frozenset())
+        if not operands:
+            raise UsageError(f"missing operand after '{proc.argv[0]}'", 2)
+        if len(operands) > 2:
+            raise UsageError(f"extra operand '{operands[2]}'", 2)
+        script = _COMPARE
+        if len(operands) == 1:
+            script = _WITH_PLAIN
+            stem, dot, suffix = operands[0].rpartition(".")
+            if not dot or suffix not in ("gz", "z", "Z", "tgz", "taz"):
+                raise UsageError(f"{operands[0]}: unknown compressed file extension", 2, hint=False)
+            operands.append(f"{stem}.tar" if suffix in ("tgz", "taz") else stem)
+        return await proc.run(["bash", "-c", script, proc.argv[0], *operands, tool, *options])
+
+    return compare
+
+
+_GREPS = {"zgrep": ["grep"], "zegrep": ["grep", "-E"], "zfgrep": ["grep", "-F"]}
+COMMANDS = [
+    *(
+        Command(
+            name,
+            _searcher(program),  # type: ignore[arg-type]
+            summary="Search possibly compressed files for lines that match a pattern.",
+            usage="[GREP_OPTION]... PATTERN [FILE]...",
+            details="Takes the options of grep, but for those that walk directories.",
+            examples=((f"{name} -n error log.1.gz log", "matching lines with their numbers"),),
+            raw=True,
+            bad_usage=2,
+        )
+        for name, program in _GREPS.items()
+    ),
+    *(
+        Command(
+            name,
+            _comparer(tool),  # type: ignore[arg-type]
+            summary=f"Compare possibly compressed files with {tool}.",
+            usage="[OPTION]... FILE1 [FILE2]",
+            details=f"Takes the options of {tool}. Without FILE2, FILE1 is compared with the same name uncompressed.",
+            raw=True,
+            bad_usage=2,
+        )
+        for name, tool in (("zcmp", "cmp"), ("zdiff", "diff"))
+    ),
+]
