@@ -6,13 +6,14 @@ Output is bounded, and never silently: what does not fit is kept in a file of th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
 from ramet.core import ops
-from ramet.core.errors import RametError
+from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.paths import Path, decode, encode, parse
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.session import DEFAULT_SESSION_ID
@@ -251,3 +252,48 @@ TOOLS: Final[dict[str, Tool]] = {
              {"revision": _REVISION, "path": _PATH}, ("revision", "path"), _revert, destructive=True, idempotent=True),
     )
 }  # fmt: skip
+
+
+def chosen_tools(names: Iterable[str] | None, ws: Workspace) -> dict[str, Tool]:
+    """These tools, or all that a workspace of this kind has a use for."""
+    if names is None:
+        stored = isinstance(ws, StoredWorkspace)
+        return {name: tool for name, tool in TOOLS.items() if stored or not name.startswith("ws_")}
+    wanted = list(names)
+    for name in wanted:
+        if name not in TOOLS:
+            raise RametError("invalid_argument", f"no tool {name!r}", f"use some of {', '.join(TOOLS)}")
+    return {name: TOOLS[name] for name in wanted}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model is told: an object, the same as JSON text, and whether it is a refusal."""
+
+    content: dict[str, Any]
+    failed: bool = False
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.content, ensure_ascii=True)
+
+
+async def silent(done: float, message: str) -> None:
+    """For whoever cannot be told of progress."""
+
+
+async def call_tool(
+    tools: Mapping[str, Tool], box: Toolbox, name: str, given: Mapping[str, Any], tell: Tell = silent
+) -> Answer:
+    """One call, checked and answered: what goes wrong is an answer, with its cause and what to do about it."""
+    tool = tools.get(name)
+    try:
+        if tool is None:
+            raise RametError("not_found", f"no tool {name!r}", f"use one of {', '.join(tools)}")
+        tool.check(given)
+        return Answer(await tool.run(box, given, tell))
+    except RametError as error:
+        return Answer({"error": error.as_dict()}, failed=True)
+    except (OSError, LimitExceeded) as error:
+        cause = f"{error.filename}: {reason(error)}" if isinstance(error, OSError) else str(error)
+        return Answer({"error": {"code": "invalid_argument", "cause": cause, "remediation": ""}}, failed=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ramet import __version__
-from ramet.core.errors import LimitExceeded, RametError, missing_extra, reason
+from ramet.core.errors import missing_extra
 from ramet.core.paths import parse
 from ramet.store.address import parse_address
 from ramet.workspace.store import Store, StoredWorkspace
-from ramet.workspace.tools import TOOLS, Tool, Toolbox
+from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.workspace import Workspace
 
 try:
@@ -27,31 +27,20 @@ Context = ServerRequestContext[Any, Any]
 
 def mcp_server(ws: Workspace, tools: Iterable[str] | None = None) -> Server[Any]:
     """The server for an open workspace, with all tools or only these."""
-    chosen = _chosen(tools, isinstance(ws, StoredWorkspace))
+    chosen = chosen_tools(tools, ws)
     box = Toolbox(ws)
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in chosen.values()])
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         async def tell(done: float, message: str) -> None:
             await context.session.report_progress(done, None, message)
 
-        tool = chosen.get(params.name)
-        try:
-            if tool is None:
-                raise RametError("not_found", f"no tool {params.name!r}", f"use one of {', '.join(chosen)}")
-            given = params.arguments or {}
-            tool.check(given)
-            answer, failed = await tool.run(box, given, tell), False
-        except RametError as error:
-            answer, failed = {"error": error.as_dict()}, True
-        except (OSError, LimitExceeded) as error:
-            cause = f"{error.filename}: {reason(error)}" if isinstance(error, OSError) else str(error)
-            answer, failed = {"error": {"code": "invalid_argument", "cause": cause, "remediation": ""}}, True
-        text = json.dumps(answer, ensure_ascii=True)
-        content: list[Any] = [types.TextContent(type="text", text=text)]
-        return types.CallToolResult(content=content, structured_content=json.loads(text), is_error=failed)
+        answer = await call_tool(chosen, box, params.name, params.arguments or {}, tell)
+        content: list[Any] = [types.TextContent(type="text", text=answer.text)]
+        structured = json.loads(answer.text)
+        return types.CallToolResult(content=content, structured_content=structured, is_error=answer.failed)
 
     async def templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         made = types.ResourceTemplate(
@@ -68,18 +57,9 @@ def mcp_server(ws: Workspace, tools: Iterable[str] | None = None) -> Server[Any]
 
     return Server(
         "ramet", version=__version__, instructions="A workspace: one file tree, a shell over it, every state saved.",
-        on_list_tools=list_tools, on_call_tool=call_tool, on_list_resource_templates=templates,
+        on_list_tools=list_tools, on_call_tool=call, on_list_resource_templates=templates,
         on_list_resources=resources, on_read_resource=read,
     )  # fmt: skip
-
-
-def _chosen(names: Iterable[str] | None, stored: bool) -> dict[str, Tool]:
-    if names is None:
-        return {name: tool for name, tool in TOOLS.items() if stored or not name.startswith("ws_")}
-    unknown = [name for name in names if name not in TOOLS]
-    if unknown:
-        raise RametError("invalid_argument", f"no tool {unknown[0]!r}", f"use some of {', '.join(TOOLS)}")
-    return {name: TOOLS[name] for name in names}
 
 
 def _described(tool: Tool) -> types.Tool:

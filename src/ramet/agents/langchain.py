@@ -1,0 +1,48 @@
+"""The tools of a workspace as LangChain tools, called with or without `await` (not both: a workspace has one loop).
+
+agent = create_agent(model, tools=workspace_tools(ws))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from ramet.agents.portal import Portal
+from ramet.core.errors import missing_extra
+from ramet.workspace.session import DEFAULT_SESSION_ID
+from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
+from ramet.workspace.workspace import Workspace
+
+try:
+    from langchain_core.tools import BaseTool, StructuredTool, ToolException
+except ModuleNotFoundError as error:
+    raise missing_extra("langchain", "the tools for LangChain") from error
+
+
+def workspace_tools(
+    ws: Workspace, tools: Iterable[str] | None = None, *, session_id: str = DEFAULT_SESSION_ID
+) -> list[BaseTool]:
+    """All tools, or only these. The message of an answer is JSON; its artifact is the same as an object."""
+    chosen, box = chosen_tools(tools, ws), Toolbox(ws, session_id)
+    portal = cache(lambda: Portal("ramet-langchain"))  # a thread only for who calls without `await`
+    return [_made(tool, chosen, box, portal) for tool in chosen.values()]
+
+
+def _made(tool: Tool, tools: Mapping[str, Tool], box: Toolbox, portal: Any) -> BaseTool:
+    async def act(**given: Any) -> tuple[str, dict[str, Any]]:
+        answer = await call_tool(tools, box, tool.name, given)
+        if answer.failed:
+            raise ToolException(answer.text)
+        return answer.text, answer.content
+
+    def act_and_wait(**given: Any) -> tuple[str, dict[str, Any]]:
+        done: tuple[str, dict[str, Any]] = portal().run(act(**given))
+        return done
+
+    return StructuredTool(
+        name=tool.name, description=tool.description, args_schema=tool.schema, func=act_and_wait, coroutine=act,
+        response_format="content_and_artifact", handle_tool_error=True,
+        metadata={"read_only": tool.read_only, "destructive": tool.destructive, "idempotent": tool.idempotent},
+    )  # fmt: skip
