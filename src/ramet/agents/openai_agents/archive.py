@@ -19,7 +19,7 @@ from ramet.core import ops
 from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat, default_mode
-from ramet.vfs.table import VFS
+from ramet.vfs.table import MAX_LINKS, VFS
 from ramet.workspace.tar import TarWriter
 
 BAD_ARCHIVE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
@@ -64,7 +64,8 @@ async def pack(fs: VFS, root: Path, skip: Iterable[str]) -> tuple[io.BytesIO, li
             data = await ops.read_bytes(fs, path)
             tar.file(shown, len(data), iter((data,)), mode=_mode(stat), mtime_ns=mtime_ns)
         elif stat.kind is Kind.LINK:
-            target = portable_target(stat.target or "", name, root)
+            raw = stat.target or ""
+            target = portable_target(raw, name, root, sure=".." in raw and await _stays_inside(fs, root, raw))
             if target is None:
                 left_out.append(name)
                 continue
@@ -78,8 +79,11 @@ def _mode(stat: Stat) -> int:
     return default_mode(stat.kind) if stat.mode is None else stat.mode
 
 
-def portable_target(target: str, name: str, root: Path) -> str | None:
-    """The target of link `name` as one relative to it; None when it leads out of the workspace."""
+def portable_target(target: str, name: str, root: Path, *, sure: bool = False) -> str | None:
+    """The target of link `name` as one relative to it; None when it leads out of the workspace, or may do so.
+
+    An absolute target that goes up behind other links must be known to stay inside (`sure`): it looks as if it did.
+    """
     depth = name.count("/")
     if target.startswith("/"):
         prefix = root if root != "/" else ""
@@ -88,9 +92,38 @@ def portable_target(target: str, name: str, root: Path) -> str | None:
             return None
         # Only the root is exchanged: `..` behind another link must stay where it is.
         rest = target[len(prefix) :].lstrip("/")
+        if ".." in rest.split("/") and not sure:
+            return None
         target = "/".join([*[".."] * depth, *([rest] if rest else [])]) or "."
     reached = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
     return None if reached == ".." or reached.startswith("../") else target
+
+
+async def _stays_inside(fs: VFS, root: Path, target: str) -> bool:
+    """Whether every step of an absolute target is there, and none is outside or through an absolute link."""
+    prefix = root if root != "/" else ""
+    pending = target[len(prefix) :].split("/")[::-1] if target.startswith(prefix + "/") else [".."]
+    here, hops = root, 0
+    while pending:
+        part = pending.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if here == root:
+                return False
+            here = here.parent
+            continue
+        found = await _look(fs, here / part)
+        if found is None:
+            return False
+        if found.kind is not Kind.LINK:
+            here = here / part
+            continue
+        hops += 1
+        if hops > MAX_LINKS or (found.target or "").startswith("/"):
+            return False
+        pending.extend(reversed((found.target or "").split("/")))
+    return True
 
 
 # ------------------------------------------------------------------------------------------------- reading

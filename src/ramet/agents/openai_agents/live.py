@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import uuid
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ from ramet.workspace.workspace import Workspace
 
 MAX_PACKED = 64 << 20
 """Bytes of an archive that is worth keeping in memory."""
+
+OWN = frozenset(f"/{name}" for name in ("bin", "dev", "etc", "home", "lib", "proc", "root", "sys", "tmp", "usr", "var"))
+"""Directories of a sandbox that are never the machine's unless a grant says so with `host_path`."""
 
 LINES = 5
 """Commands that the message of a revision names."""
@@ -88,12 +92,20 @@ def open_live(session_id: uuid.UUID, manifest: Any, more: Mapping[str, MountForm
         root, files = parse(manifest.root), RAMResource()
         mounts: dict[str, MountForm] = {**(more or {}), str(root): files}
         for grant in manifest.extra_path_grants:
-            host = getattr(grant, "host_path", None)
+            host = getattr(grant, "host_path", None) or same_on_the_machine(grant.path)
             if host is not None:
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE
                 mounts[grant.path] = (DiskResource(str(PurePath(host))), mode)
         found = LIVE[session_id] = Live(root, files, Workspace(mounts))
     return found
+
+
+def same_on_the_machine(path: str) -> str | None:
+    """A grant that names no source is one for the same directory of the machine, as with the SDK's local backend.
+
+    What every sandbox has of its own stays its own.
+    """
+    return path if path not in OWN and os.path.isdir(path) else None
 
 
 async def drop_live(session_id: uuid.UUID) -> None:

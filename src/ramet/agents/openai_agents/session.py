@@ -298,7 +298,7 @@ class RametSandboxSession(BaseSandboxSession):
         self._refuse_user(user, ("read", str(path)))
         try:
             return io.BytesIO(await ops.read_bytes(self._fs, await self._content(path)))
-        except FileNotFoundError as error:
+        except (FileNotFoundError, WorkspaceRootNotFoundError) as error:
             raise WorkspaceReadNotFoundError(path=HostPath(path), cause=error) from error
         except OSError as error:
             raise WorkspaceArchiveReadError(path=HostPath(path), cause=error) from error
@@ -450,7 +450,13 @@ class RametSandboxSession(BaseSandboxSession):
         store = getattr(self.state, "checkpoint_store", None)  # a session also works with a plain state
         if store is not None:
             return io.BytesIO((await self._checkpoint(store, self._own_name())).encode())
-        live = self._here()
+        try:
+            live = self._here()
+        except WorkspaceRootNotFoundError as error:
+            gone = {"reason": "workspace_root_not_found"}
+            raise WorkspaceArchiveReadError(
+                path=HostPath(self.state.manifest.root), context=gone, cause=error
+            ) from error
         skip = self._skipped()
         await live.workspace.sync()
         key = live.packed_key(skip)
@@ -554,7 +560,11 @@ class RametSandboxSession(BaseSandboxSession):
     async def _compute_and_cache_snapshot_fingerprint(self, *, version: str | None = None) -> dict[str, str]:
         """The content id of the tree, which costs what has changed, bound to the manifest it was made with."""
         tree = (await without(self._here().files, self._skipped())).digest(ROOT).hex()
-        text = f"{tree} {self._resume_manifest_digest()}"
+        try:
+            made_with = self._resume_manifest_digest()
+        except ValueError:  # the SDK cannot write down a manifest with content that is not text
+            made_with = repr(self.state.manifest)
+        text = f"{tree} {made_with}"
         return {"fingerprint": hashlib.sha256(text.encode()).hexdigest(), "version": FINGERPRINT_VERSION}
 
     async def _can_skip_snapshot_restore_on_resume(self, *, is_running: bool) -> bool:
