@@ -76,16 +76,15 @@ class Reader:
         """One line with its delimiter if that needs no waiting, else None; empty at the end."""
         end = self._buffer.find(delim, self._pos)
         if end < 0:
-            block = self._fill_now()
+            parts = [self._buffer[self._pos :]]
+            while (block := self._fill_now()) and delim not in block:
+                parts.append(block)
+            if block:
+                parts.append(block)
+            self._buffer, self._pos = parts[0] if len(parts) == 1 else b"".join(parts), 0
             if block is None:
                 return None
-            while block and delim not in block:
-                self._buffer, self._pos = self._buffer[self._pos :] + block, 0
-                block = self._fill_now()
-                if block is None:
-                    return None
-            self._buffer, self._pos = self._buffer[self._pos :] + block, 0
-            end = self._buffer.find(delim)
+            end = self._buffer.find(delim, len(self._buffer) - len(block)) if block else -1
             if end < 0:
                 end = len(self._buffer) - 1
         line = self._buffer[self._pos : end + 1]

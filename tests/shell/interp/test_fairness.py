@@ -23,6 +23,12 @@ HOSTILE = {
     "many arguments": "echo {1..100000} > /dev/null; printf '%s\\n' {1..100000} > /dev/null",
     "splitting": "x=$(seq 100000); set -- $x; for y in $x; do :; done",
     "mapfile": "mapfile -t a < <(seq 100000)",
+    "showing much": f"{BIG}; declare -p x > /dev/null; set > /dev/null; a=({{1..50000}}); declare -p a > /dev/null",
+    "printing into a variable": "a=({1..100000}); printf -v x '%s,' \"${a[@]}\"",
+    "reading a long line": f"{BIG}; IFS=, read -a y <<< \"$x\"; read z <<< \"$x\"",
+    "a long pattern": f"{BIG}; [[ ${{x}}b == $x* ]]; case b$x in *$x) ;; esac",
+    "many fields": "a=({1..100000}); echo ${!a[@]} ${a[*]} > /dev/null; b=(\"${a[@]:5:90000}\")",
+    "a large capture": "x=$(head -c 40000000 /dev/zero | tr '\\0' a)",
     "a long expression": f"(({'1+' * 5000}1))",
 }  # fmt: skip
 

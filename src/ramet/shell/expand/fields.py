@@ -28,6 +28,11 @@ def is_active(text: str) -> bool:
     return ACTIVE(text) is not None
 
 
+def _all_plain(text: str) -> bool:
+    """Nothing in it to split by default or to glob; by searches that cost little however long it is."""
+    return not any(char in text for char in " \t\n*?[\\(")
+
+
 def escape(text: str) -> str:
     """Quoted text as a pattern that matches only itself."""
     return _QUOTE.sub(r"\\\g<0>", text)
@@ -188,7 +193,7 @@ class Fields:
             # A separator that is not white makes the empty ones count.
             self.split(self.ifs[0].join(values))
             return
-        if len(values) > _MANY and self.ifs == DEFAULT_IFS and PLAIN("".join(values)) is None:
+        if len(values) > _MANY and self.ifs == DEFAULT_IFS and _all_plain("".join(values)):
             self.several(list(filter(None, values)))  # nothing in them to split or to glob
             return
         first = True

@@ -183,7 +183,7 @@ def apply_of(node: Param) -> Apply | None:
     operator = apply
 
     def localized(host: Any, found: Found, args: Sequence[str]) -> Found:
-        if all_ascii(found) or not bytewise(host):
+        if (type(found) is str and found.isascii()) or not bytewise(host) or all_ascii(found):
             return operator(host, found, args)
         return each(operator(host, each(found, as_bytes), [as_bytes(arg) for arg in args]), as_text)
 

@@ -625,7 +625,7 @@ _STARS_AND_TEXT: Final = re.compile(r"\\(.)|(\*)|[^\\*]+", re.DOTALL)
 _NOT_JUST_STARS: Final = re.compile(r"(?<!\\)(?:\\\\)*[?\[(]|\\\Z").search
 
 
-def _long_tokens(pieces: Sequence[Piece], extglob: bool) -> list[Token] | None:
+def _long_tokens(pieces: Sequence[Piece]) -> list[Token] | None:
     """The tokens of a long pattern of texts and stars, whole texts at once; None when there is more in it."""
     tokens: list[Token] = []
     for text, quoted in pieces:
@@ -645,14 +645,14 @@ def _long_tokens(pieces: Sequence[Piece], extglob: bool) -> list[Token] | None:
 
 
 def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
+    if not nocase and sum(len(text) for text, _ in pieces) > LONG:
+        long = _long_tokens(pieces)
+        if long is not None:
+            return _Glob(long, False) if STAR in long else _Text("".join(long))  # type: ignore[arg-type]
     if not nocase and all(quoted or not ACTIVE(text) for text, quoted in pieces):
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:
             return _Text(whole)
-    if not nocase and sum(len(text) for text, _ in pieces) > LONG:
-        long = _long_tokens(pieces, extglob)
-        if long is not None:
-            return _Glob(long, False)
     read = TokenReader(characters(pieces), extglob).tokens(0, False)
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]

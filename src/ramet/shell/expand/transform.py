@@ -70,8 +70,9 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
             offset = 0
         else:
             found = array.values()
-    found = found[offset:]
-    return found if length is None else found[:length]
+    if offset < 0:
+        found, offset = found[offset:], 0
+    return found[offset:] if length is None else found[offset : offset + length]
 
 
 def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool) -> str:

@@ -227,7 +227,7 @@ class Jobs:
 class Starts:
     """Lets processes start a few at a time, so that a script that forks without end cannot fill a turn of the loop."""
 
-    BURST = 16
+    BURST = 4
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()

@@ -151,11 +151,12 @@ class _Source:
     """Bytes of the input, with a deadline."""
 
     def __init__(self, reader: Reader, timeout: float | None, sh: Session) -> None:
-        self.reader = reader
+        self.reader, self.sh = reader, sh
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.expired = False
 
     async def block(self) -> bytes:
+        await self.sh.budget.breathe()
         if self.deadline is None:
             return await self.reader.read()
         left = self.deadline - time.monotonic()
