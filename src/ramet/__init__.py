@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ramet.backends.ram import RAMResource as RAMResource
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
+    from ramet.workspace.agent_run import AgentRun as AgentRun
     from ramet.workspace.mounts import MountMode as MountMode
     from ramet.workspace.result import IOResult as IOResult
     from ramet.workspace.store import Store as Store
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
+    "AgentRun": "ramet.workspace.agent_run",
     "DiskResource": "ramet.backends.disk",
     "IOResult": "ramet.workspace.result",
     "Limits": "ramet.core.limits",
@@ -36,6 +38,7 @@ _PLACES = {
 }
 
 __all__ = [
+    "AgentRun",
     "DiskResource",
     "IOResult",
     "Limits",

@@ -15,7 +15,7 @@ import errno
 import hashlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from typing import Final
 
 from ramet.backends.blocks import Blocks
@@ -353,6 +353,34 @@ class RAMResource:
     def adopt(self, root: Dir, shared: dict[int, File]) -> None:
         """Begin with a tree that someone else has built and that no resource owns."""
         self._root, self._shared, self._shared_token = root, shared, Token()
+
+    def only(self, paths: Collection[Path]) -> RAMResource:
+        """An independent tree of these paths, everything below them, and the directories that lead to them."""
+        twin = self.fork()
+        ways = {ROOT}
+        for path in paths:
+            while len(path) > 1:
+                path = path.parent
+                ways.add(path)
+        pending = [] if ROOT in paths else [ROOT]
+        while pending:
+            here = pending.pop()
+            directory = twin._own_dir(here)
+            for name, entry in list(directory.entries.items()):
+                below = here / name
+                if below in paths:
+                    continue
+                if below in ways and isinstance(entry, Dir):
+                    pending.append(below)
+                    continue
+                del directory.entries[name]
+                directory.subdirs -= isinstance(entry, Dir)
+        return twin
+
+    def take_over(self, other: RAMResource) -> None:
+        """Begin with the tree of a resource that nobody will use any more. Nothing is copied."""
+        self.adopt(other._root, other._shared)
+        self._has_fifos = other._has_fifos
 
     def put_now(self, path: Path, content: Blocks) -> None:
         """Create or replace a file at once; its parent must exist."""

@@ -13,6 +13,7 @@ from ramet.core.paths import ROOT
 from ramet.core.paths import encode as encode_name
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.chunking import WHOLE, chunks
+from ramet.store.hygiene import Withheld
 from ramet.store.ids import TreeId, chunk_id, tree_id
 from ramet.store.packs import PackWriter
 from ramet.store.trees import DIR, FILE, LINK, Node, encode, hard_group
@@ -36,6 +37,8 @@ class Committed:
     memos: list[tuple[File | Dir, Memo]] = field(default_factory=list)
     files: int = 0
     size: int = 0
+    withheld: list[str] = field(default_factory=list)
+    """Paths that were left out."""
 
     def settle(self) -> None:
         for node, memo in self.memos:
@@ -48,7 +51,9 @@ def unchanged(ram: RAMResource, store: object) -> TreeId | None:
     return None if known is None else TreeId(known)
 
 
-def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Progress = silent) -> Committed:
+def commit_ram(
+    ram: RAMResource, writer: PackWriter, store: object, progress: Progress = silent, withheld: Withheld | None = None
+) -> Committed:
     """The tree of a memory resource. Only nodes that changed since their last commit to this store are looked at."""
     top = ram.node(ROOT)
     assert isinstance(top, Dir)
@@ -57,20 +62,29 @@ def commit_ram(ram: RAMResource, writer: PackWriter, store: object, progress: Pr
     fleeting: set[Dir] = set()
     """Directories that must be looked at again: a file with several names is somewhere below them."""
     numbers: dict[int, int] | None = None
-    stack: list[tuple[Dir, bool]] = [(top, False)]
+    stack: list[tuple[Dir, bool, str]] = [(top, False, "")]
     while stack:
-        node, entered = stack.pop()
+        node, entered, path = stack.pop()
+        drop = withheld.among(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
         known = _known(node, store)
-        if known is not None:
+        if known is not None and not drop:
             trees[node] = known
             continue
         if not entered:
-            stack.append((node, True))
-            stack.extend((child, False) for child in node.entries.values() if isinstance(child, Dir))
+            stack.append((node, True, path))
+            stack.extend(
+                (child, False, f"{path}/{name}")
+                for name, child in node.entries.items()
+                if isinstance(child, Dir) and name not in drop
+            )
             continue
         nodes: list[Node] = []
         keep = True
         for name, entry in node.entries.items():
+            if name in drop:
+                done.withheld.append(f"{path}/{name}")
+                keep = False  # it is told each time
+                continue
             if type(entry) is File:
                 memo = entry.memo
                 if type(memo) is Memo and memo.name == name and memo.store is store and memo.node is not None:

@@ -23,6 +23,7 @@ from ramet.backends.disk import TEMP_PREFIX
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store import trees
 from ramet.store.chunking import WHOLE, chunks
+from ramet.store.hygiene import Withheld
 from ramet.store.ids import TreeId, chunk_id, tree_id
 from ramet.store.packs import PackWriter
 from ramet.store.statcache import Folder, Row, StatCache, rows_of, stamp
@@ -43,7 +44,8 @@ def commit_directory(
     writer: PackWriter,
     cache: StatCache,
     *,
-    excluded: Callable[[str], bool] | None = None,
+    withheld: Withheld | None = None,
+    left_out: list[str] | None = None,
     progress: Progress = silent,
     now: Callable[[], int] = time.time_ns,
     dirty: set[bytes] | None = None,
@@ -52,16 +54,18 @@ def commit_directory(
 
     `dirty` names the folders (`b""` is the root, `b"/a/b"` one below) that may have changed, and those above them, when
     somebody watched; every other folder is taken from the cache unseen. The cache learns what was written once the
-    writer says that it is durable.
+    writer says that it is durable. `left_out` gets the paths that were withheld.
     """
     if cache.linked or not cache.trusted:
         dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
-    walk = _Walk(os.fsencode(root), writer, cache, excluded, progress, now(), dirty)
+    walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), dirty)
     tree = walk.run()
     if walk.linked and dirty is not None:
-        walk = _Walk(os.fsencode(root), writer, cache, excluded, progress, now(), None)
+        walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), None)
         tree = walk.run()
     writer.when_durable(walk.settle)
+    if left_out is not None:
+        left_out.extend(walk.left_out)
     progress("commit", walk.files, walk.files)
     return tree
 
@@ -85,7 +89,7 @@ class _Walk:
     root: bytes
     writer: PackWriter
     cache: StatCache
-    excluded: Callable[[str], bool] | None
+    withheld: Withheld | None
     progress: Progress
     began: int
     dirty: set[bytes] | None
@@ -94,6 +98,7 @@ class _Walk:
     gone: list[bytes] = field(default_factory=list)
     names: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
     """Files with several names anywhere: their paths below the root, by device and inode."""
+    left_out: list[str] = field(default_factory=list)
     linked: bool = False
     files: int = 0
     size: int = 0
@@ -155,8 +160,12 @@ class _Walk:
                 rows = [(os.fsencode(e.name), *_facts(e.stat(follow_symlinks=False))) for e in entries]
             if any(row[0].startswith(_TEMPORARY) for row in rows):
                 rows = [row for row in rows if not row[0].startswith(_TEMPORARY)]
-            if self.excluded is not None:
-                rows = [row for row in rows if not self.excluded(os.fsdecode(where + b"/" + row[0]))]
+            if self.withheld is not None:
+                names = [os.fsdecode(row[0]) for row in rows]
+                drop = self.withheld.among(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
+                if drop:
+                    rows = [row for row, name in zip(rows, names, strict=True) if name not in drop]
+                    self.left_out.extend(f"{os.fsdecode(where)}/{name}" for name in sorted(drop))
             stamps = stamp(rows)
             known = self.cache.folders.get(where)
             pending = [row[0] for row in rows if row[1] & 0o170000 == modes.S_IFDIR]

@@ -45,6 +45,10 @@ class Revision:
     """Sessions, jobs and the newest history, kept like a file of their own."""
     history: tuple[ChunkId, ...] = ()
     """The older history in segments, oldest first."""
+    withheld: tuple[str, ...] = ()
+    """Paths that were there and never enter a revision."""
+    outputs: tuple[str, ...] = ()
+    """The paths that whoever made this revision narrowed it to; none means everything."""
     author: str = ""
     agent: str = ""
     time: float = 0.0
@@ -87,6 +91,8 @@ class Revision:
             "trace_id": self.trace_id, "phase": self.phase, "diff": self.diff,
             **({} if self.ops is None else {"ops": self.ops}),
             **({} if not self.history else {"history": [segment.hex() for segment in self.history]}),
+            **({"withheld": list(self.withheld)} if self.withheld else {}),
+            **({"outputs": list(self.outputs)} if self.outputs else {}),
         }  # fmt: skip
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
@@ -140,4 +146,6 @@ def decode(data: bytes) -> Revision:
         diff=plain["diff"],
         ops=plain.get("ops"),
         history=tuple(ChunkId(bytes.fromhex(segment)) for segment in plain.get("history", ())),
+        withheld=tuple(plain.get("withheld", ())),
+        outputs=tuple(plain.get("outputs", ())),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +27,7 @@ from ramet.store.checking import Report
 from ramet.store.commit import Committed, commit_ram
 from ramet.store.diff import Difference, summary
 from ramet.store.directory import commit_directory
+from ramet.store.hygiene import NOTHING, Withheld
 from ramet.store.ids import ChunkId
 from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
 from ramet.store.objects import Objects
@@ -114,6 +115,7 @@ class Store:
         commit: str = "close",
         every: float | None = None,
         pins: Mapping[str, str] | None = None,
+        withhold: Iterable[str] = (),
     ) -> Opening:
         """A live workspace on the head (or on a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
@@ -122,7 +124,8 @@ class Store:
 
         `commit` says when revisions are made: on `close`, after each `command` (or each `every` commands), on a
         `timer` of `every` seconds, or `never` by itself. `pins` says what a revision records of a mount whose bytes
-        live elsewhere: its `config`, or the `versions` of all its paths as well.
+        live elsewhere: its `config`, or the `versions` of all its paths as well. `withhold` names more files that no
+        revision may have than the places where credentials usually are (`.ssh`, `.netrc`, ...).
         """
         if revision is None:
             found = parse_address(name)
@@ -131,6 +134,7 @@ class Store:
             name, revision = found.name, found.revision
         options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
         options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
+        options["withheld"] = Withheld(withhold)
         check_policies(options["pins"])
         return Opening(self.repository, name, revision, readonly or revision is not None, wait, options)
 
@@ -210,6 +214,7 @@ class StoredWorkspace(Workspace):
         settings: Settings | None = None,
         policy: CommitPolicy | None = None,
         pins: Mapping[str, str] | None = None,
+        withheld: Withheld = NOTHING,
     ) -> StoredWorkspace:
         forms: dict[str, MountForm] = dict(mounts)
         missing = []
@@ -231,7 +236,7 @@ class StoredWorkspace(Workspace):
         ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
         ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
         ws._tasks = []
-        ws._commits, ws._pins = policy or CommitPolicy(), pins or {}
+        ws._commits, ws._pins, ws._withheld = policy or CommitPolicy(), pins or {}, withheld
         ws._kernel_of(base)
         ws._position = ws.history.next_number
         ws._committing = asyncio.Lock()
@@ -243,6 +248,7 @@ class StoredWorkspace(Workspace):
     _tasks: list[asyncio.Task[None]]
     _commits: CommitPolicy
     _pins: Mapping[str, str]
+    _withheld: Withheld
     _position: int
     """The number of the first command that no revision has yet."""
     _committing: asyncio.Lock
@@ -284,10 +290,12 @@ class StoredWorkspace(Workspace):
         agent: str = "",
         trace_id: str = "",
         diff: bool = True,
+        outputs: Collection[str] = (),
         progress: Progress = silent,
     ) -> Revision:
         """Everything into one revision. Unchanged content and sessions commit to the revision that is there.
 
+        `outputs` narrows the revision to these paths and what is below them; the live workspace keeps everything.
         `progress` is told of the files that were looked at; it is called from another thread.
         """
         self._raise_failure()
@@ -300,11 +308,7 @@ class StoredWorkspace(Workspace):
             await self.sync()
             kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
             segments, oldest = self._new_segments()
-            forks = {
-                str(m.prefix): m.resource.fork()
-                for m in self.mounts(scratch=True)
-                if isinstance(m.resource, RAMResource)
-            }
+            forks = self._forks(outputs)
             pinned = {
                 str(m.prefix): await pin(m.resource)
                 for m in self.mounts(scratch=True)
@@ -314,12 +318,13 @@ class StoredWorkspace(Workspace):
             base = self.base
             if base is not None and (base.mounts, base.kernel, base.history) == written[:3]:
                 return base
-            states, chunk, history, settled = written
+            states, chunk, history, settled, left_out = written
             revision = Revision(
                 workspace=self.name, seq=1 if base is None else base.seq + 1,
                 parents=() if base is None else (base.id,),
-                lineage="root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}",
-                mounts=states, kernel=chunk, history=history, author=author, agent=agent or _agent_of(records),
+                lineage=self._lineage(base),
+                mounts=states, kernel=chunk, history=history, withheld=left_out,
+                outputs=tuple(sorted(outputs)), author=author, agent=agent or _agent_of(records),
                 time=self.settings.clock(), message=message, trace_id=trace_id,
             )  # fmt: skip
             operations = self.history.since(records[0].started_at) if records else []
@@ -332,10 +337,38 @@ class StoredWorkspace(Workspace):
                 return final, self.repository.commit(self.name, lease, final)
 
             made, self.lease = await asyncio.to_thread(publish)
-            for tree in settled:
+            for tree in settled if not outputs else ():
                 tree.settle()
             self.base, self._position = made, position
             return made
+
+    claim = ""
+    """The sandbox that works here, if one does: its revisions say so."""
+
+    def _lineage(self, base: Revision | None) -> str:
+        if self.claim:
+            return f"fromClaim:{self.claim}"
+        assert self.lease is not None
+        return "root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}"
+
+    def _forks(self, outputs: Collection[str]) -> dict[str, RAMResource]:
+        """Memory mounts as they are now, narrowed to the outputs where there are any."""
+        wanted = [parse(path) for path in outputs]
+        forks: dict[str, RAMResource] = {}
+        for mount in self.mounts(scratch=True):
+            if isinstance(mount.resource, RAMResource):
+                if not wanted:
+                    forks[str(mount.prefix)] = mount.resource.fork()
+                    continue
+                whole = any(mount.prefix.under(path) for path in wanted)
+                here = [path.below(mount.prefix) for path in wanted if path.under(mount.prefix)]
+                forks[str(mount.prefix)] = mount.resource.fork() if whole else mount.resource.only(here)
+            elif wanted and isinstance(mount.resource, DiskResource):
+                raise RametError(
+                    "invalid_output", f"{mount.prefix} is a directory on disk, which outputs cannot narrow",
+                    "mount it read-only elsewhere, or commit without outputs",
+                )  # fmt: skip
+        return forks
 
     def _new_records(self) -> list[ExecutionRecord]:
         return [record for record in self.history if record.number >= self._position]
@@ -367,14 +400,15 @@ class StoredWorkspace(Workspace):
         segments: Mapping[int, list[dict[str, Any]]],
         oldest: int,
         progress: Progress,
-    ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed]]:
+    ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed], tuple[str, ...]]:
         """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
         writer: PackWriter = self.repository.writer()
         settled: list[Committed] = []
         states: list[MountState] = []
+        left_out: list[str] = []
         try:
             for mount in self.mounts(scratch=True):
-                state = self._mount_state(mount, forks, writer, settled, progress)
+                state = self._mount_state(mount, forks, writer, settled, left_out, progress)
                 pins = pinned.get(state.prefix)
                 states.append(state if pins is None else replace(state, pin=pins.write(writer)))
             chunk = write_chunk(writer, kernel)
@@ -383,7 +417,7 @@ class StoredWorkspace(Workspace):
         except BaseException:
             writer.abandon()
             raise
-        return tuple(states), chunk, history, settled
+        return tuple(states), chunk, history, settled, tuple(sorted(left_out))
 
     def _mount_state(
         self,
@@ -391,12 +425,14 @@ class StoredWorkspace(Workspace):
         forks: Mapping[str, RAMResource],
         writer: PackWriter,
         settled: list[Committed],
+        left_out: list[str],
         progress: Progress,
     ) -> MountState:
         prefix, resource = str(mount.prefix), mount.resource
         if prefix in forks:
-            done = commit_ram(forks[prefix], writer, self.repository, progress)
+            done = commit_ram(forks[prefix], writer, self.repository, progress, self._withheld)
             settled.append(done)
+            left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if isinstance(resource, DiskResource):
             if prefix not in self._stats:
@@ -404,7 +440,11 @@ class StoredWorkspace(Workspace):
                 self._stats[prefix] = StatCache.kept(packs.local, resource.root, packs.packs())
             stats, watcher = self._stats[prefix], self._watchers.get(prefix)
             dirty = watcher.take(stats) if watcher is not None else None
-            tree = commit_directory(resource.root, writer, stats, dirty=dirty, progress=progress)
+            found: list[str] = []
+            tree = commit_directory(
+                resource.root, writer, stats, dirty=dirty, progress=progress, withheld=self._withheld, left_out=found
+            )
+            left_out.extend(str(parse(path).onto(mount.prefix)) for path in found)
             return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)
         plain = save_resource(resource, lambda _: None)
         return MountState(

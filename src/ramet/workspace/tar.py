@@ -67,6 +67,10 @@ class TarWriter:
         self._put(_header(b"././@PaxHeader", len(data), b"x", 0o644, 0, b""))
         self._put(data + bytes(-len(data) % BLOCK))
 
+    def flush(self) -> None:
+        """Everything written so far is in the sink."""
+        self._flush()
+
     def close(self) -> None:
         self._put(ZEROS[: 2 * BLOCK])
         if rest := -self._total % RECORD:

@@ -6,23 +6,21 @@ never the shell.
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import os
 import sys
-import threading
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ramet.apps.cli.shared import HOME, Name, Where, described, opened, reported, split
 from ramet.core.errors import RametError
+from ramet.workspace.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from ramet.workspace.store import Store, StoredWorkspace
 
-T = TypeVar("T")
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 VERBS: Final = {
     "!commit": "[MESSAGE]  make a revision now",
@@ -42,7 +40,7 @@ def shell(
     create: Annotated[bool, typer.Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
 ) -> None:
     """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
-    with reported(), Loop() as loop:
+    with reported(), LoopThread() as loop:
         where, revision = split(name)
         found = opened(store)
         if create and where not in found:
@@ -55,26 +53,8 @@ def shell(
             loop.run(opening.__aexit__(None, None, None))
 
 
-class Loop:
-    """An event loop in a thread of its own, asked from here."""
-
-    def __enter__(self) -> Loop:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="workspace", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
-
-
 class Terminal:
-    def __init__(self, loop: Loop, store: Store, ws: StoredWorkspace) -> None:
+    def __init__(self, loop: LoopThread, store: Store, ws: StoredWorkspace) -> None:
         self._loop, self._store, self._ws = loop, store, ws
         self._since = ws.settings.clock()
         self._status = 0
@@ -191,7 +171,7 @@ class Terminal:
     # ------------------------------------------------------------------------------------------- commands
 
     def _execute(self, text: str) -> None:
-        work: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(self._run(text), self._loop.loop)
+        work: concurrent.futures.Future[None] = self._loop.start(self._run(text))
         while True:
             try:
                 work.result()

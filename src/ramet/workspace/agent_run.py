@@ -1,0 +1,328 @@
+"""`AgentRun`: sandboxes bound to durable workspaces, without `await`.
+
+    run = AgentRun(namespace="team-a")
+    ws = run.create_workspace("proj-x")
+    sb = run.sandbox(workspace="proj-x")
+    sb.files.write("/workspace/data.txt", "hello")
+    sb.terminate(outputs=["/workspace", {"diff": True}])
+
+Rules that this file keeps:
+- A sandbox starts with the head of its workspace at `/workspace`, once, and its end makes one revision, whichever way
+  it ends: by `terminate`, by leaving `with`, by its lifetime or idleness, or with the process that made it.
+- A workspace has one sandbox at a time; another one waits, or is refused with `workspace_busy`.
+- Outputs narrow what is kept and never widen it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+import uuid
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from ramet.backends.ram import RAMResource
+from ramet.core import ops
+from ramet.core.errors import RametError
+from ramet.core.paths import parse
+from ramet.store.revisions import Revision
+from ramet.workspace.loop_thread import LoopThread
+from ramet.workspace.reference import StoredWorkspaceRef
+from ramet.workspace.result import IOResult
+from ramet.workspace.store import Store, StoredWorkspace
+
+HOME: Final = "/workspace"
+Output = str | Mapping[str, Any]
+
+_open: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a terminate asks for: paths that narrow the revision, and whether the difference is recorded."""
+
+    paths: tuple[str, ...] = ()
+    diff: bool = False
+
+
+def parse_outputs(outputs: Iterable[Output] | None) -> Outputs:
+    """`"/workspace/dist"`, `{"path": ...}` and `{"diff": True}`; anything else is `invalid_output`."""
+    paths: list[str] = []
+    diff = False
+    for output in outputs or ():
+        plain: Any = {"path": output} if isinstance(output, str) else output
+        if not isinstance(plain, Mapping) or len(plain) != 1:
+            raise _invalid(output)
+        ((kind, value),) = plain.items()
+        if kind == "path" and isinstance(value, str) and parse(value, parse(HOME)).under(parse(HOME)):
+            paths.append(str(parse(value, parse(HOME))))
+        elif kind == "diff" and isinstance(value, bool):
+            diff = diff or value
+        elif kind == "git":
+            raise RametError(
+                "unsupported", "pushing to a git remote on terminate is not available",
+                "terminate without it, then `ramet export NAME --git DIRECTORY` and push from there",
+            )  # fmt: skip
+        else:
+            raise _invalid(output)
+    return Outputs(tuple(sorted(set(paths))), diff)
+
+
+def _invalid(output: object) -> RametError:
+    remedy = f'give a path below {HOME}, {{"path": ...}}, or {{"diff": True}}'
+    return RametError("invalid_output", f"{output!r} is not an output", remedy)
+
+
+class AgentRun:
+    """Workspaces and sandboxes of one namespace: `default` is the store itself, others are stores below it."""
+
+    def __init__(self, namespace: str = "default", *, store: str | Store = "~/.ramet") -> None:
+        if not namespace or "/" in namespace or namespace in (".", ".."):
+            raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
+        self.namespace = namespace
+        if isinstance(store, str):
+            store = Store(store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}")
+        self.store = store
+
+    def create_workspace(self, name: str) -> StoredWorkspaceRef:
+        return self.store.create(name)
+
+    def workspace(self, name: str) -> StoredWorkspaceRef:
+        return self.store[name]
+
+    def sandbox(
+        self,
+        image: str | None = None,
+        *,
+        workspace: str | None = None,
+        ready: bool = True,
+        name: str | None = None,
+        from_revision: str | None = None,
+        wait: float = 0.0,
+        lifetime: float | None = None,
+        idle: float | None = None,
+        env: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+    ) -> Sandbox:
+        """A sandbox, bound to a workspace if one is named; else what it holds is gone when it ends.
+
+        There is one kind of sandbox, so `image` only says what is expected of it. `from_revision` makes that revision
+        the newest one first. `lifetime` and `idle` are seconds after which it terminates by itself.
+        """
+        made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", workspace, image, lifetime, idle)
+        made._options = {"from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets}
+        if ready:
+            made.start()
+        return made
+
+
+class Sandbox:
+    """A computer with a tree at `/workspace`. Made by `AgentRun.sandbox`."""
+
+    def __init__(
+        self,
+        run: AgentRun,
+        name: str,
+        workspace: str | None,
+        image: str | None,
+        lifetime: float | None,
+        idle: float | None,
+    ) -> None:
+        self.name, self.workspace, self.image = name, workspace, image
+        self.revision: Revision | None = None
+        """What the end of the sandbox made; None before, and for one without a workspace."""
+        self.failure: BaseException | None = None
+        """Why it could not end by itself as it should; `terminate` raises it."""
+        self.files = Files(self)
+        self._run, self._lifetime, self._idle = run, lifetime, idle
+        self._options: dict[str, Any] = {}
+        self._thread: LoopThread | None = None
+        self._ws: Any = None
+        self._opening: Any = None
+        self._timer: Any = None
+        self._ending = threading.Lock()
+        self.phase = "Pending"
+
+    def __repr__(self) -> str:
+        return f"Sandbox({self.name!r}, workspace={self.workspace!r}, {self.phase})"
+
+    def __enter__(self) -> Sandbox:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.terminate()
+
+    def start(self) -> Sandbox:
+        """Hydrate. Starting a sandbox that runs is fine; one that ended cannot be started again."""
+        if self.phase == "Ready":
+            return self
+        if self.phase == "Terminated":
+            raise RametError("closed", f"{self.name} has ended", "make another sandbox")
+        self._thread = LoopThread(self.name)
+        try:
+            self._thread.run(self._hydrate())
+        except BaseException:
+            self._thread.close()
+            raise
+        self.phase = "Ready"
+        _open.add(self)
+        self._watch(self._lifetime)
+        if self._lifetime is None:
+            self._touch()
+        return self
+
+    async def _hydrate(self) -> None:
+        from ramet.workspace.workspace import Workspace
+
+        options = self._options
+        if self.workspace is None:
+            self._ws = Workspace({HOME: RAMResource()}, env=options["env"], secrets=options["secrets"])
+        else:
+            ref = self._run.store[self.workspace]
+            if options["from_revision"] is not None:
+                await asyncio.to_thread(ref.revert, options["from_revision"])
+            head = ref.head
+            new = head is None or all(mount.prefix != HOME for mount in head.mounts)
+            self._opening = self._run.store.open(
+                self.workspace, wait=options["wait"], commit="never", secrets=options["secrets"],
+                mounts={HOME: RAMResource()} if new else None,
+            )  # fmt: skip
+            ws: StoredWorkspace = await self._opening.__aenter__()
+            ws.claim = self.name
+            self._ws = ws
+        session = self._ws.get_session()
+        session.state.cwd = parse(HOME)
+        for name, value in (options["env"] or {}).items():
+            session.state.store.set(name, value)
+
+    def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
+        """Run shell text, or words as they are; options as for `Workspace.execute` (`cwd`, `env`, `timeout`, ...)."""
+        import shlex
+
+        text = command if isinstance(command, str) else shlex.join(command)
+
+        async def act() -> IOResult:
+            result: IOResult = await self._ws.execute(text, **options)
+            return result
+
+        done: IOResult = self._do(act())
+        return done
+
+    def _do(self, work: Any) -> Any:
+        if self._thread is None or self.phase != "Ready":
+            work.close()
+            raise RametError("closed", f"{self.name} is not running", "start it, or make another sandbox")
+        try:
+            return self._thread.run(work)
+        finally:
+            self._touch()
+
+    # ------------------------------------------------------------------------------------------------- the end
+
+    def _touch(self) -> None:
+        if self._idle is not None and self.phase == "Ready":
+            self._watch(self._idle)
+
+    def _watch(self, seconds: float | None) -> None:
+        if seconds is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(seconds, self._expire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _expire(self) -> None:
+        try:
+            self.terminate()
+        except Exception as error:  # nobody waits for this thread: whoever asks next hears of it
+            self.failure = error
+
+    def terminate(self, outputs: Iterable[Output] | None = None, checkpoint: bool = False) -> Revision | None:
+        """End the sandbox and make its revision. Doing it again gives the same revision and changes nothing."""
+        if checkpoint:
+            raise RametError(
+                "unsupported", "no process of a sandbox can be checkpointed here",
+                "terminate without checkpoint=True: its files are kept",
+            )  # fmt: skip
+        wanted = parse_outputs(outputs)
+        with self._ending:
+            if self.failure is not None:
+                failure, self.failure = self.failure, None
+                raise failure
+            if self.phase != "Ready" or self._thread is None:
+                self.phase = "Terminated"
+                return self.revision
+            if self._timer is not None:
+                self._timer.cancel()
+            self.revision = self._thread.run(self._dehydrate(wanted))
+            self.phase = "Terminated"
+            _open.discard(self)
+            self._thread.close()
+            return self.revision
+
+    async def _dehydrate(self, wanted: Outputs) -> Revision | None:
+        """The revision is durable before anything is let go; when it cannot be made, the sandbox goes on."""
+        if self._opening is None:
+            await self._ws.close()
+            return None
+        ws: StoredWorkspace = self._ws
+        revision = await ws.commit(f"terminate {self.name}", diff=wanted.diff, outputs=wanted.paths)
+        await self._opening.__aexit__(None, None, None)
+        return revision
+
+
+class Files:
+    """The files of a sandbox; relative paths begin at `/workspace`."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def _at(self, path: str) -> Any:
+        return parse(path, parse(HOME))
+
+    def write(self, path: str, data: str | bytes) -> None:
+        """Store a content; directories on the way are made."""
+
+        async def act() -> None:
+            fs = self._sandbox._ws.get_session().fs
+            await ops.make_dirs(fs, self._at(path).parent)
+            await fs.write(self._at(path), data.encode() if isinstance(data, str) else data)
+
+        self._sandbox._do(act())
+
+    def read(self, path: str) -> bytes:
+        data: bytes = self._sandbox._do(ops.read_bytes(self._sandbox._ws.get_session().fs, self._at(path)))
+        return data
+
+    def read_text(self, path: str) -> str:
+        return self.read(path).decode()
+
+    def list(self, path: str = HOME) -> list[str]:
+        found = self._sandbox._do(ops.scan_sorted(self._sandbox._ws.get_session().fs, self._at(path)))
+        return [name for name, _ in found]
+
+    def exists(self, path: str) -> bool:
+        return bool(self._sandbox._do(ops.exists(self._sandbox._ws.get_session().fs, self._at(path))))
+
+    def mkdir(self, path: str) -> None:
+        self._sandbox._do(ops.make_dirs(self._sandbox._ws.get_session().fs, self._at(path)))
+
+    def remove(self, path: str) -> None:
+        self._sandbox._do(ops.remove_tree(self._sandbox._ws.get_session().fs, self._at(path)))
+
+
+def _end_all() -> None:
+    """A process that ends takes its sandboxes with it: their work is kept."""
+    for sandbox in list(_open):
+        sandbox._expire()
+
+
+# Before the pools of threads close, which a commit needs: they register the same way, and the last registered is first.
+import_module("concurrent.futures.thread")
+getattr(threading, "_register_atexit", atexit.register)(_end_all)

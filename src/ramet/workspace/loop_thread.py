@@ -1,0 +1,58 @@
+"""`LoopThread`: an event loop in a thread of its own, for callers that have none or must not block theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    def __init__(self, name: str = "ramet-loop") -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> LoopThread:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        return not self._thread.is_alive()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if self.closed:
+            work.close()
+            raise RuntimeError("the workspace is closed")
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do it there and wait; Ctrl-C stops it."""
+        future = self.start(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    def call(self, make: Callable[[], T]) -> T:
+        """Call a plain function there."""
+
+        async def act() -> T:
+            return make()
+
+        return self.run(act())
+
+    def close(self) -> None:
+        """End the loop. Closing twice is fine."""
+        if not self.closed:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join()
+            self.loop.close()
