@@ -18,8 +18,8 @@ async def _life(client: Any) -> None:
     await client.delete(session)
 
 
-async def _persist_unchanged() -> float:
-    """Seconds to persist a workspace of 10,000 files that has not changed since it was last persisted."""
+async def _persist_again(change: str = "") -> float:
+    """Seconds to persist a workspace of 10,000 files again, after a change or none."""
     from ramet.agents.openai_agents import RametSandboxClient
 
     client = RametSandboxClient()
@@ -27,6 +27,7 @@ async def _persist_unchanged() -> float:
     async with session:
         await session.exec(FILES)
         await session.persist_workspace()
+        await session.exec(change or ":")
         start = time.perf_counter()
         await session.persist_workspace()
         took = time.perf_counter() - start
@@ -51,8 +52,14 @@ def cases() -> list[Case]:
         ),
         Case(
             "sandbox: persist 10,000 unchanged files",
-            lambda: asyncio.run(_persist_unchanged()),
+            lambda: asyncio.run(_persist_again()),
             absolute_mark=0.005,
+            repeat=3,
+        ),
+        Case(
+            "sandbox: persist 10,000 files, one changed",
+            lambda: asyncio.run(_persist_again("echo new > d50/f50")),
+            absolute_mark=0.02,
             repeat=3,
         ),
     ]

@@ -40,6 +40,7 @@ from ramet.agents.openai_agents import (
     RametSandboxClientOptions,
     RametSandboxSession,
     RametSandboxSessionState,
+    archive,
 )
 
 Use = Callable[[Any], Awaitable[None]]
@@ -587,3 +588,56 @@ def test_live_files_that_match_the_snapshot_are_kept_and_others_restored(tmp_pat
         await client.delete(again)
 
     asyncio.run(run())
+
+
+def test_only_what_has_changed_is_packed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed: list[str] = []
+    make = archive._segment
+
+    async def counted(fs: Any, root: Any, name: str, *rest: Any) -> Any:
+        packed.append(name)
+        return await make(fs, root, name, *rest)
+
+    monkeypatch.setattr(archive, "_segment", counted)
+
+    async def use(session: Any) -> None:
+        await session.exec("mkdir -p a/b c/d e; for x in a a/b c c/d e; do echo $x > $x/f; done")
+        await session.persist_workspace()
+        assert sorted(packed) == ["", "a", "a/b", "c", "c/d", "e"]
+        packed.clear()
+        await session.exec("echo new > c/f; ln -s /workspace/e/../a/f c/l; rm -r e; mkdir e2")
+        raw = (await session.persist_workspace()).read()
+        assert sorted(packed) == ["", "c", "e2"]
+        with tarfile.open(fileobj=io.BytesIO(raw)) as tar:
+            names = ["a", "a/b", "a/b/f", "a/f", "c", "c/d", "c/d/f", "c/f", "e2"]
+            assert sorted(tar.getnames()) == [".", *(f"./{name}" for name in names)]
+            found = tar.extractfile("./c/f")
+            assert found is not None and found.read() == b"new\n"
+        packed.clear()
+        session.register_persist_workspace_skip_path("a")
+        assert b"a/f" not in (await session.persist_workspace()).read()
+
+    in_session(use)
+
+
+def test_an_archive_may_come_as_a_stream_that_cannot_go_back() -> None:
+    class Forward(io.RawIOBase):
+        def __init__(self, data: bytes) -> None:
+            self._data = io.BytesIO(data)
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            return self._data.readinto(buffer)
+
+    async def use(session: Any) -> None:
+        await session.hydrate_workspace(Forward(tar_of((member("x/y"), b"hi")).getvalue()))
+        assert await get(session, "x/y") == b"hi"
+        whole = tar_of((member("one"), b"1"), (member("large"), b"2" * 100_000)).getvalue()
+        for cut in (700, 60_000):
+            with pytest.raises(WorkspaceArchiveWriteError):
+                await session.hydrate_workspace(io.BytesIO(whole[:cut]))
+        assert (await session.exec("ls")).stdout == b"x\n"
+
+    in_session(use)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import io
 import lzma
 import posixpath
+import shutil
 import tarfile
+import tempfile
 import zlib
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import IO, Any, Final, NamedTuple
 
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError, validate_tarfile
 
@@ -21,6 +23,11 @@ from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat, default_mode
 from ramet.vfs.table import MAX_LINKS, VFS
 from ramet.workspace.tar import TarWriter
+
+BLOCK: Final = 512
+RECORD: Final = 20 * BLOCK
+SPOOL: Final = 16 << 20
+"""Bytes of an archive that are kept in memory; more goes to a temporary file."""
 
 BAD_ARCHIVE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
 """What a damaged stream raises, by compression."""
@@ -33,8 +40,9 @@ class Member(NamedTuple):
     kind: Kind
     mode: int
     mtime_ns: int
-    data: bytes
-    """Content of a file, target of a link."""
+    target: bytes
+    """Where a link leads."""
+    info: tarfile.TarInfo
 
     @property
     def name(self) -> str:
@@ -44,35 +52,78 @@ class Member(NamedTuple):
 # ------------------------------------------------------------------------------------------------- writing
 
 
-async def pack(fs: VFS, root: Path, skip: Iterable[str]) -> tuple[io.BytesIO, list[str]]:
-    """The tree at `root` as a tar, and the links that were left out because they lead outside."""
-    out, left_out = io.BytesIO(), []
-    skipped = set(skip)
-    tar = TarWriter(out)
-    tar.directory(".", mode=_mode(top := await fs.stat(root)), mtime_ns=top.mtime_ns or 0)
-    pending = [(root / name, stat) for name, stat in reversed(await ops.scan_sorted(fs, root))]
+class Segment(NamedTuple):
+    """The members of one directory, without those of the directories in it."""
+
+    mark: bytes
+    """What the directory and everything below it was when this was made."""
+    data: bytes
+    below: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+class Packed(NamedTuple):
+    archive: bytes
+    left_out: list[str]
+    """Links that are not in it because they lead outside."""
+    segments: dict[str, Segment]
+
+
+Marker = Callable[[str], bytes]
+"""A content id of the directory with this name in the workspace (empty for its root)."""
+
+
+async def pack(
+    fs: VFS, root: Path, skip: Iterable[str], known: Mapping[str, Segment] | None = None, mark: Marker | None = None
+) -> Packed:
+    """The tree at `root` as a tar. Directories whose content is `known` are not read again."""
+    skipped, made = set(skip), {}
+    left_out: list[str] = []
+    pending = [""]
     while pending:
-        path, stat = pending.pop()
-        name = path.below(root)[1:]
-        if name in skipped:
+        name = pending.pop()
+        now = mark(name) if mark is not None else b""
+        segment = known.get(name) if known is not None and mark is not None else None
+        if segment is None or segment.mark != now:
+            segment = await _segment(fs, root, name, skipped, now)
+        made[name] = segment
+        left_out.extend(segment.left_out)
+        pending.extend(reversed(segment.below))
+    parts = [segment.data for segment in made.values()]
+    end = 2 * BLOCK
+    end += -(sum(map(len, parts)) + end) % RECORD
+    return Packed(b"".join([*parts, bytes(end)]), left_out, made)
+
+
+async def _segment(fs: VFS, root: Path, name: str, skipped: set[str], mark: bytes) -> Segment:
+    out, left_out, below = io.BytesIO(), [], []
+    top = root
+    for part in name.split("/") if name else ():
+        top = top / part
+    tar, stat = TarWriter(out), await fs.stat(top)
+    tar.directory("./" + name if name else ".", mode=_mode(stat), mtime_ns=stat.mtime_ns or 0)
+    for entry, stat in await ops.scan_sorted(fs, top):
+        path, inner = top / entry, f"{name}/{entry}" if name else entry
+        if inner in skipped:
             continue
-        shown, mtime_ns = "./" + name, stat.mtime_ns or 0
+        shown, mtime_ns = "./" + inner, stat.mtime_ns or 0
         if stat.kind is Kind.DIR:
-            tar.directory(shown, mode=_mode(stat), mtime_ns=mtime_ns)
-            pending.extend((path / below, found) for below, found in reversed(await ops.scan_sorted(fs, path)))
+            below.append(inner)
         elif stat.kind is Kind.FILE:
             data = await ops.read_bytes(fs, path)
             tar.file(shown, len(data), iter((data,)), mode=_mode(stat), mtime_ns=mtime_ns)
         elif stat.kind is Kind.LINK:
             raw = stat.target or ""
-            target = portable_target(raw, name, root, sure=".." in raw and await _stays_inside(fs, root, raw))
+            doubtful = ".." in raw and raw.startswith("/")
+            if doubtful:
+                mark = b""  # it depends on what is elsewhere: looked at again each time
+            target = portable_target(raw, inner, root, sure=doubtful and await _stays_inside(fs, root, raw))
             if target is None:
-                left_out.append(name)
+                left_out.append(inner)
                 continue
             tar.link(shown, target, mtime_ns=mtime_ns)
-    tar.close()
-    out.seek(0)
-    return out, left_out
+    tar.flush()
+    return Segment(mark, out.getvalue(), tuple(below), tuple(left_out))
 
 
 def _mode(stat: Stat) -> int:
@@ -129,29 +180,66 @@ async def _stays_inside(fs: VFS, root: Path, target: str) -> bool:
 # ------------------------------------------------------------------------------------------------- reading
 
 
-def unpack(raw: bytes) -> list[Member]:
-    """Every member of the archive with its content, or an error about the first bad one."""
-    found: list[Member] = []
-    with tarfile.open(fileobj=io.BytesIO(raw), mode="r:*") as tar:
-        validate_tarfile(tar, allow_external_symlink_targets=False)
-        for member in tar.getmembers():
-            parts = tuple(part for part in member.name.split("/") if part not in ("", "."))
-            if not parts:
-                continue
-            mtime_ns = int(member.mtime * 1_000_000_000)
-            if member.isdir():
-                found.append(Member(parts, Kind.DIR, member.mode & 0o777 | 0o700, mtime_ns, b""))
-            elif member.issym():
-                found.append(Member(parts, Kind.LINK, 0o777, mtime_ns, encode(member.linkname)))
-            else:
-                content = tar.extractfile(member)
-                data = b"" if content is None else content.read()
-                found.append(Member(parts, Kind.FILE, member.mode & 0o777 | 0o600, mtime_ns, data))
-    return found
+class Archive:
+    """A tar of which every member was found to be good. Contents are read when they are placed, one at a time."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._tar = tarfile.open(fileobj=source, mode="r:*")
+        validate_tarfile(self._tar, allow_external_symlink_targets=False)
+        self.members = [found for info in self._tar.getmembers() if (found := _member(info)) is not None]
+        plain: Any = self._tar.fileobj  # what is inside the compression
+        ends = (info.offset_data + info.size for info in self._tar.getmembers() if info.isreg() and not info.issparse())
+        if max(ends, default=0) > plain.seek(0, io.SEEK_END):
+            raise tarfile.ReadError("unexpected end of data")
+
+    def content(self, member: Member) -> bytes:
+        stream = self._tar.extractfile(member.info)
+        return b"" if stream is None else stream.read()
+
+    def close(self) -> None:
+        self._tar.close()
 
 
-async def place(fs: VFS, root: Path, members: list[Member]) -> None:
+def _member(info: tarfile.TarInfo) -> Member | None:
+    parts = tuple(part for part in info.name.split("/") if part not in ("", "."))
+    if not parts:
+        return None
+    mtime_ns = int(info.mtime * 1_000_000_000)
+    if info.isdir():
+        return Member(parts, Kind.DIR, info.mode & 0o777 | 0o700, mtime_ns, b"", info)
+    if info.issym():
+        return Member(parts, Kind.LINK, 0o777, mtime_ns, encode(info.linkname), info)
+    return Member(parts, Kind.FILE, info.mode & 0o777 | 0o600, mtime_ns, b"", info)
+
+
+def again(start: bytes, rest: Any) -> Any:
+    """A stream of which the beginning was read, from its beginning; one that cannot go back is put aside first."""
+    if rest.seekable():
+        rest.seek(-len(start), io.SEEK_CUR)
+        if rest.tell() == 0:
+            return rest
+    else:
+        rest = _Joined(start, rest)
+    aside: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=SPOOL)
+    shutil.copyfileobj(rest, aside)
+    aside.seek(0)
+    return aside
+
+
+class _Joined(io.RawIOBase):
+    """Two parts as one; it is only read in pieces."""
+
+    def __init__(self, start: bytes, rest: Any) -> None:
+        self._start, self._rest = start, rest
+
+    def read(self, size: int = -1) -> bytes:
+        data, self._start = self._start, b""
+        return data or bytes(self._rest.read(size))
+
+
+async def place(fs: VFS, root: Path, archive: Archive) -> None:
     """Put the members below `root`; what is there already and in the way is found before anything changes."""
+    members = archive.members
     owned = {member.parts for member in members if member.kind is Kind.DIR}
     for member in members:
         await _check_place(fs, root, member, owned)
@@ -166,7 +254,8 @@ async def place(fs: VFS, root: Path, members: list[Member]) -> None:
     for kind in (Kind.FILE, Kind.LINK):
         for member in members:
             if member.kind is kind:
-                await _put(fs, _path(root, member), member)
+                data = archive.content(member) if kind is Kind.FILE else member.target
+                await _put(fs, _path(root, member), member, data)
     for member in reversed(directories):
         await fs.setattr(_path(root, member), Attrs(mode=member.mode, mtime_ns=member.mtime_ns))
 
@@ -191,14 +280,14 @@ async def _check_place(fs: VFS, root: Path, member: Member, directories: set[tup
             )
 
 
-async def _put(fs: VFS, path: Path, member: Member) -> None:
+async def _put(fs: VFS, path: Path, member: Member, data: bytes) -> None:
     await ops.make_dirs(fs, path.parent)
     if await _look(fs, path) is not None:
         await fs.remove(path)
     if member.kind is Kind.LINK:
-        await fs.write(path, member.data, How.LINK)
+        await fs.write(path, data, How.LINK)
         return
-    await fs.write(path, member.data, How.CREATE)
+    await fs.write(path, data, How.CREATE)
     await fs.setattr(path, Attrs(mode=member.mode, mtime_ns=member.mtime_ns))
 
 

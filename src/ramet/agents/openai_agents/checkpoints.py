@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import IO, Final, NamedTuple
 
 from ramet.agents.openai_agents.archive import portable_target
-from ramet.backends.ram import Dir, File, RAMResource
+from ramet.backends.ram import File, RAMResource
 from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import ROOT, Path, parse
@@ -156,9 +156,7 @@ async def adopt(files: RAMResource, repository: Repository, revision: Revision) 
     found = repository.lazy(tree_of(revision))
     if repository.packs.remote:
         await asyncio.to_thread(_load, found)
-    top = found.node(ROOT)
-    assert isinstance(top, Dir)
-    files.adopt(top, found._shared)  # nobody else has this tree
+    files.take_over(found)
 
 
 def _load(tree: RAMResource) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from ramet.agents.openai_agents.archive import Marker, Packed, Segment
 from ramet.agents.openai_agents.mounts import native_resource
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
@@ -17,7 +18,7 @@ from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.workspace.mounts import MountForm, MountMode
 from ramet.workspace.workspace import Workspace
 
-MAX_PACKED = 64 << 20
+MAX_PACKED = 32 << 20
 """Bytes of an archive that is worth keeping in memory."""
 
 OWN = frozenset(f"/{name}" for name in ("bin", "dev", "etc", "home", "lib", "proc", "root", "sys", "tmp", "usr", "var"))
@@ -40,6 +41,8 @@ class Live:
     """The number of the first command that no revision speaks of."""
     packed: tuple[tuple[bytes, ...], bytes] | None = None
     """The last archive and what it was made of: a workspace that has not changed is not packed again."""
+    segments: tuple[list[str], dict[str, Segment]] = field(default_factory=lambda: ([], {}))
+    """Parts of the last archive by directory, and what it left out: of one that has changed, only those are packed."""
 
     def packed_key(self, skip: list[str]) -> tuple[bytes, ...] | None:
         """What an archive of the tree depends on, apart from times; None when other mounts lie below the root."""
@@ -49,9 +52,19 @@ class Live:
                 return None
         return (self.files.digest(ROOT), *map(encode, sorted(skip)))
 
-    def keep_packed(self, key: tuple[bytes, ...] | None, archive: bytes) -> None:
-        if key is not None and len(archive) <= MAX_PACKED:
-            self.packed = (key, archive)
+    def known(self, key: tuple[bytes, ...] | None, skip: list[str]) -> tuple[dict[str, Segment], Marker | None]:
+        """What is still here of the last archive, and how to see what of it is still right."""
+        if key is None or self.segments[0] != skip:
+            return {}, self._mark if key is not None else None
+        return self.segments[1], self._mark
+
+    def _mark(self, name: str) -> bytes:
+        return self.files.digest(parse("/" + name))
+
+    def keep_packed(self, key: tuple[bytes, ...] | None, skip: list[str], packed: Packed) -> None:
+        fits = key is not None and len(packed.archive) <= MAX_PACKED
+        self.packed = (key, packed.archive) if key is not None and fits else None
+        self.segments = (skip, packed.segments) if fits else ([], {})
 
     def mount(self, where: Path, entry: Any) -> None:
         """Mount what an entry of the manifest describes; one that is mounted already stays."""

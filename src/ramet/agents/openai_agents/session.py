@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path as HostPath
 from pathlib import PurePosixPath
 from stat import S_IFDIR
-from typing import Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from agents.sandbox.entries import BaseEntry, GitRepo, InContainerMountStrategy, Mount
 from agents.sandbox.errors import (
@@ -39,7 +39,7 @@ from agents.sandbox.session.workspace_payloads import coerce_write_payload
 from agents.sandbox.types import ExecResult, Permissions, User
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError
 
-from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Member, pack, place, unpack
+from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Archive, again, pack, place
 from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, adopt, commit, repository_at, without
 from ramet.agents.openai_agents.confine import real_path
 from ramet.agents.openai_agents.gitrepo import fetch_repository
@@ -463,20 +463,41 @@ class RametSandboxSession(BaseSandboxSession):
         if key is not None and live.packed is not None and live.packed[0] == key:
             return io.BytesIO(live.packed[1])
         try:
-            archive, left_out = await pack(live.workspace.fs, live.root, skip)
+            packed = await pack(live.workspace.fs, live.root, skip, *live.known(key, skip))
         except OSError as error:
             raise WorkspaceArchiveReadError(path=HostPath(live.root), cause=error) from error
-        if left_out:
-            logger.warning("Links that lead out of the workspace are not in its snapshot: %s", ", ".join(left_out))
-        live.keep_packed(key, archive.getvalue())
-        return archive
+        if packed.left_out:
+            outside = ", ".join(packed.left_out)
+            logger.warning("Links that lead out of the workspace are not in its snapshot: %s", outside)
+        live.keep_packed(key, skip, packed)
+        return io.BytesIO(packed.archive)
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
-        raw: bytes = data.read()  # type: ignore[attr-defined]
-        if raw.startswith(MAGIC):
-            await self._take_up(raw)
-        else:
-            await self._place(self._members(raw))
+        await self._hydrate(data, clear=False)
+
+    async def _hydrate(self, data: Any, *, clear: bool) -> None:
+        """What a stream holds into the workspace; a bad archive must not cost the files that are here."""
+        start: bytes = data.read(len(MAGIC))
+        if start == MAGIC:
+            await self._take_up(start + data.read())
+            return
+        root, source, opened = HostPath(self._here().root), data, None
+        try:
+            source = again(start, data)
+            opened = Archive(source)
+            if clear:
+                await self._clear_workspace_root_on_resume()
+            await place(self._here().workspace.fs, self._here().root, opened)
+        except UnsafeTarMemberError as error:
+            context = {"reason": error.reason, "member": error.member}
+            raise WorkspaceArchiveWriteError(path=root, context=context, cause=error) from error
+        except BAD_ARCHIVE as error:
+            raise WorkspaceArchiveWriteError(path=root, cause=error) from error
+        finally:
+            if opened is not None:
+                opened.close()
+            if source is not data:
+                source.close()
 
     async def _persist_snapshot(self) -> None:
         snapshot = self.state.snapshot
@@ -498,15 +519,9 @@ class RametSandboxSession(BaseSandboxSession):
             return
         archive = await snapshot.restore(dependencies=self.dependencies)
         try:
-            raw: bytes = archive.read()
+            await self._hydrate(archive, clear=True)
         finally:
             archive.close()
-        if raw.startswith(MAGIC):
-            await self._take_up(raw)
-            return
-        members = self._members(raw)  # a bad archive must not cost the files that are here
-        await self._clear_workspace_root_on_resume()
-        await self._place(members)
 
     async def checkpoint(self, store: str, workspace: str | None = None) -> Pointer:
         """The workspace as it is now as a revision of a store, at the cost of what has changed."""
@@ -535,24 +550,6 @@ class RametSandboxSession(BaseSandboxSession):
 
     def _skipped(self) -> list[str]:
         return sorted(path.as_posix() for path in self._persist_workspace_skip_relpaths())
-
-    def _members(self, raw: bytes) -> list[Member]:
-        root = HostPath(self._here().root)
-        try:
-            return unpack(raw)
-        except UnsafeTarMemberError as error:
-            raise _unsafe(root, error) from error
-        except BAD_ARCHIVE as error:
-            raise WorkspaceArchiveWriteError(path=root, cause=error) from error
-
-    async def _place(self, members: list[Member]) -> None:
-        live = self._here()
-        try:
-            await place(live.workspace.fs, live.root, members)
-        except UnsafeTarMemberError as error:
-            raise _unsafe(HostPath(live.root), error) from error
-        except OSError as error:
-            raise WorkspaceArchiveWriteError(path=HostPath(live.root), cause=error) from error
 
     def _snapshot_fingerprint_version(self) -> str:
         return FINGERPRINT_VERSION
@@ -602,7 +599,3 @@ def _entry(directory: HostPath, name: str, stat: Stat, owner: str) -> FileEntry:
 def _fail(command: tuple[str, ...], what: str, error: OSError, exit_code: int = 1) -> NoReturn:
     result = ExecResult(stdout=b"", stderr=encode(f"{what}: {reason(error)}\n"), exit_code=exit_code)
     raise ExecNonZeroError(result, command=command, cause=error) from error
-
-
-def _unsafe(root: HostPath, error: UnsafeTarMemberError) -> WorkspaceArchiveWriteError:
-    return WorkspaceArchiveWriteError(path=root, context={"reason": error.reason, "member": error.member}, cause=error)
