@@ -138,3 +138,12 @@ def test_data_libraries_read_a_revision(library: str, stored: dict[str, Any]) ->
         connection = duckdb.connect()
         connection.register_filesystem(fs)
         assert connection.sql("select sum(a) from read_csv('ramet:///data/t.csv')").fetchall() == [(4,)]
+
+
+def test_a_directory_is_removed_without_await() -> None:
+    fs = RametFileSystem(workspace=Workspace({}))
+    fs.makedirs("/a/b")
+    with pytest.raises(OSError):
+        fs.rmdir("/a")
+    fs.rmdir("/a/b")
+    assert fs.ls("/a") == []

@@ -6,9 +6,9 @@ options = ClaudeAgentOptions(mcp_servers={"ramet": workspace_server(ws)}, allowe
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from importlib.metadata import version
 from typing import Any
 
-from ramet import __version__
 from ramet.core.errors import missing_extra
 from ramet.workspace.session import DEFAULT_SESSION_ID
 from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
@@ -26,7 +26,7 @@ def workspace_server(
     ws: Workspace, tools: Iterable[str] | None = None, *, name: str = NAME, session_id: str = DEFAULT_SESSION_ID
 ) -> McpSdkServerConfig:
     """What `mcp_servers` takes; all tools, or only these."""
-    return create_sdk_mcp_server(name, __version__, workspace_tools(ws, tools, session_id=session_id))
+    return create_sdk_mcp_server(name, version("ramet"), workspace_tools(ws, tools, session_id=session_id))
 
 
 def tool_names(ws: Workspace, tools: Iterable[str] | None = None, *, name: str = NAME) -> list[str]:

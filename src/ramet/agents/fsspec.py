@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from typing import Any, ClassVar, Final
 
-from fsspec.asyn import AsyncFileSystem, sync
+from fsspec.asyn import AsyncFileSystem, sync, sync_wrapper
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.spec import AbstractBufferedFile
 
@@ -195,6 +195,8 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
     async def _rmdir(self, path: str) -> None:
         await self._rm_file(path)
+
+    rmdir = sync_wrapper(_rmdir)  # fsspec makes this one of its own accord for no filesystem
 
     async def _cp_file(self, path1: str, path2: str, **_: Any) -> None:
         source, target = self._at(self._strip_protocol(path1)), self._at(self._strip_protocol(path2))
