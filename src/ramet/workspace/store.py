@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +53,8 @@ from ramet.workspace.tar import TarIndex
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
+    from ramet.store.feed import Event
+    from ramet.workspace.delivery import Delivered, Sink
     from ramet.workspace.importing import Imported
 
 WRITERS: Final = 200
@@ -92,6 +94,21 @@ class Store:
         from ramet.workspace.importing import import_archive
 
         return import_archive(self.repository, name, source, **options)
+
+    def events(self, since: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
+        """The change feed after a cursor: `async for event in store.events(since=event.cursor)`.
+
+        With `follow` it goes on with what happens later, and ends when it is left.
+        """
+        from ramet.workspace import delivery
+
+        return delivery.follow(self.repository, since) if follow else delivery.pending(self.repository, since)
+
+    async def deliver(self, sink: Sink, name: str) -> Delivered:
+        """Send a sink (`JsonLines`, `Webhook`) every event that the sink of this name has not had yet."""
+        from ramet.workspace.delivery import deliver
+
+        return await deliver(self.repository, sink, name)
 
     def verify(self, progress: Progress = silent) -> Report:
         """Read everything and check every digest and reference; the report says which revisions are affected."""

@@ -47,6 +47,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     ),
     "For programs": (
         Verb("serve", "serving.serve", "Serve the workspaces of the store over HTTP until interrupted"),
+        Verb("events", "feed.events_of", "Print what happens to the workspaces as CloudEvents, or deliver it"),
         Verb("mcp", "serving.mcp", "Serve a workspace to a model over MCP"),
     ),
     "Care": (

@@ -1,0 +1,46 @@
+"""The verb that tells what happens to the workspaces of a store."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from ramet.apps.cli.shared import HOME, Where, opened, reported
+
+
+def events_of(
+    store: Where = HOME,
+    since: Annotated[str | None, typer.Option(help="Cursor of the last event that you have.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens from now on.")] = False,
+    cursor: Annotated[bool, typer.Option("--cursor", help="Print each event's cursor before it.")] = False,
+    webhook: Annotated[str | None, typer.Option(help="Deliver to this URL what it has not had yet, then end.")] = None,
+    secret: Annotated[str | None, typer.Option(envvar="RAMET_WEBHOOK_SECRET", help="Sign deliveries with it.")] = None,
+    name: Annotated[str, typer.Option(help="Name under which the store remembers how far a webhook came.")] = "webhook",
+) -> None:
+    """Print what happens to the workspaces as CloudEvents, or deliver it to a webhook. One JSON object per line."""
+
+    async def act() -> int:
+        found = opened(store)
+        if webhook is not None:
+            from ramet.workspace.delivery import Webhook
+
+            done = await found.deliver(Webhook(webhook, secret=secret), name)
+            for refusal in done.refused:
+                typer.echo(f"ramet: not taken: {refusal}", err=True)
+            print(f"{done.sent} delivered, {len(done.refused)} not taken")
+            return 1 if done.refused else 0
+        async for event in found.events(since, follow=follow):
+            if cursor:
+                print(event.cursor, end=" ")
+            print(event.encode().decode(), flush=True)
+        return 0
+
+    with reported():
+        try:
+            status = asyncio.run(act())
+        except KeyboardInterrupt:
+            status = 130
+    if status:
+        raise typer.Exit(status)

@@ -1,0 +1,144 @@
+"""Delivering the change feed: to a file, or to a webhook, each event at least once, also across crashes.
+
+A sink has a name; how far it came is kept in the store under that name, and moved on after each event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import os
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from ramet.core.errors import RametError
+from ramet.store.feed import Event, events
+from ramet.store.repository import Repository
+
+SIGNATURE: Final = "X-Ramet-Signature-256"
+POLL_SECONDS: Final = 1.0
+
+
+class Refused(Exception):
+    """The receiver will never take this event (a 4xx answer); the next one may do."""
+
+
+class Sink(Protocol):
+    async def send(self, event: Event) -> None:
+        """Hand the event over; OSError when it may succeed later, Refused when it never will."""
+        ...
+
+
+@dataclass
+class Delivered:
+    """What one round of delivery did."""
+
+    sent: int = 0
+    refused: list[str] = field(default_factory=list)
+    """Ids of events that the receiver will never take, with what it said."""
+
+
+class JsonLines:
+    """One line per event at the end of a file, on the disk before the next one is looked at."""
+
+    def __init__(self, path: str) -> None:
+        self._path = os.path.expanduser(path)
+
+    async def send(self, event: Event) -> None:
+        await asyncio.to_thread(self._append, event.encode() + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, line)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+class Webhook:
+    """POSTs each event in structured mode. Tries again with growing pauses; a 4xx answer is final (429 is not).
+
+    With a secret, the body is signed: `X-Ramet-Signature-256: sha256=<hex of HMAC-SHA256>`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        secret: str | None = None,
+        timeout: float = 10.0,
+        attempts: int = 6,
+        first_pause: float = 0.5,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise RametError("invalid_argument", "a webhook has an http or https URL", "give http(s)://...")
+        self._url, self._secret, self._timeout = url, secret, timeout
+        self._attempts, self._first, self._sleep = attempts, first_pause, sleep
+
+    async def send(self, event: Event) -> None:
+        import httpx2
+
+        body = event.encode()
+        headers = {"content-type": "application/cloudevents+json; charset=utf-8"}
+        if self._secret is not None:
+            headers[SIGNATURE] = "sha256=" + hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
+        failure = ""
+        async with httpx2.AsyncClient(timeout=self._timeout, follow_redirects=False) as client:
+            for attempt in range(self._attempts):
+                if attempt:
+                    await self._sleep(self._first * 2 ** (attempt - 1) * (0.5 + random.random() / 2))
+                try:
+                    answer = await client.post(self._url, content=body, headers=headers)
+                except httpx2.HTTPError as error:
+                    failure = type(error).__name__
+                    continue
+                if answer.status_code < 300:
+                    return
+                if 400 <= answer.status_code < 500 and answer.status_code not in (408, 429):
+                    raise Refused(f"the webhook answered {answer.status_code}")
+                failure = f"the webhook answered {answer.status_code}"
+        raise ConnectionError(f"{failure}; it was tried {self._attempts} times")
+
+
+async def deliver(repository: Repository, sink: Sink, name: str) -> Delivered:
+    """Send everything that the sink of this name has not had yet. What it had is remembered after each event."""
+    if not name or "/" in name:
+        raise RametError("invalid_argument", f"{name!r} cannot name a sink", "use letters and digits")
+    key = f"feeds/{name}"
+    done = Delivered()
+    async for event in pending(repository, await asyncio.to_thread(_cursor, repository, key)):
+        try:
+            await sink.send(event)
+            done.sent += 1
+        except Refused as refusal:
+            done.refused.append(f"{event.id}: {refusal}")
+        await asyncio.to_thread(repository.objects.put, key, event.cursor.encode())
+    return done
+
+
+async def pending(repository: Repository, since: str | None) -> AsyncIterator[Event]:
+    """The events after a cursor; what asks the store runs beside the event loop."""
+    found = events(repository, since)
+    while (event := await asyncio.to_thread(next, found, None)) is not None:
+        yield event
+
+
+async def follow(repository: Repository, since: str | None, poll: float = POLL_SECONDS) -> AsyncIterator[Event]:
+    """As `pending`, and then whatever happens from now on."""
+    while True:
+        async for event in pending(repository, since):
+            since = event.cursor
+            yield event
+        await asyncio.sleep(poll)
+
+
+def _cursor(repository: Repository, key: str) -> str | None:
+    try:
+        return repository.objects.get(key).decode()
+    except (FileNotFoundError, KeyError):
+        return None
