@@ -158,6 +158,14 @@ VERSION_LETTERS = {
 """Where a letter stands for `--version`, unless the command uses it for something else."""
 
 
+_ASK = {"tar": "'{} --help' or '{} --usage'", "gzip": "`{} --help'"}
+"""How the hint is worded where it is not worded as everywhere."""
+
+
+_PLAIN_FAILURE = frozenset({"ls", "dir", "vdir", "sort"})
+"""Commands whose status for a word that is none of the choices is not the one for other wrong usage."""
+
+
 USAGE_LINE = frozenset({"grep", "egrep", "fgrep"})
 """Commands whose originals repeat their usage before the hint."""
 
@@ -183,7 +191,8 @@ def complain(proc: Proc, command: Command, error: UsageError) -> int:
         if command.name in USAGE_LINE:
             proc.stderr.write(encode(f"Usage: {proc.argv[0]} {command.usage}\n"))
         lead = f"{proc.argv[0]}: " if command.name in PREFIXED_HINT else ""
-        proc.stderr.write(encode(f"{lead}Try '{proc.argv[0]} --help' for more information.\n"))
+        ask = _ASK.get(command.name, "'{} --help'").replace("{}", proc.argv[0])
+        proc.stderr.write(encode(f"{lead}Try {ask} for more information.\n"))
     return command.bad_usage if error.status is None else error.status
 
 
@@ -369,7 +378,8 @@ class _Parse:
                 what = "ambiguous" if matches else "invalid"
                 listed = "\n".join(f"  - {row}" for row in _listed(spec.choices))
                 name = shown if shown.startswith("--") else next((n for n in spec.names if n.startswith("--")), shown)
-                raise UsageError(f"{what} argument {quote(given)} for {quote(name)}\nValid arguments are:\n{listed}")
+                message = f"{what} argument {quote(given)} for {quote(name)}\nValid arguments are:\n{listed}"
+                raise UsageError(message, 1 if self.command.name in _PLAIN_FAILURE else None)
             return matches[0]
         if spec.convert is not None:
             try:
@@ -390,6 +400,10 @@ _SYNONYMS = (
     ("existing", "nil"),
     ("numbered", "t"),
     ("quiet", "silent"),
+    ("ctime", "status"),
+    ("birth", "creation"),
+    ("verbose", "long"),
+    ("horizontal", "across"),
 )
 
 

@@ -57,7 +57,13 @@ class DuOptions:
         metavar="SIZE",
         help="exclude entries smaller than SIZE if positive, or greater if negative",
     )
-    time: str | None = optional("--time", metavar="WORD", const="mtime", help="show time of the last modification")
+    time: str | None = optional(
+        "--time",
+        metavar="WORD",
+        const="mtime",
+        choices=("atime", "access", "use", "ctime", "status"),
+        help="show time of the last modification",
+    )
     time_style: str = value("--time-style", metavar="STYLE", default="long-iso", help="show times using STYLE")
     exclude_from: tuple[str, ...] = several(
         "-X", "--exclude-from", metavar="FILE", help="exclude files that match any pattern in FILE"

@@ -135,6 +135,9 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         name, _, text = operands[0].partition("=")
         variables[name] = text
         operands = operands[1:]
+    if operands in (["env"], ["printenv"]) and o.chdir is None:
+        # It would print what it is given: nothing that a shell adds for its own commands.
+        operands = []
     if not operands:
         if o.chdir is not None:
             raise UsageError("must specify command with --chdir (-C)")

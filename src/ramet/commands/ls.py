@@ -200,6 +200,9 @@ class _Listing:
 
 
 def _decide(proc: Proc, o: LsOptions) -> _Listing:
+    for given, what in ((o.width, "line width"), (o.tab, "tab size")):
+        if given is not None and not given.isdigit():
+            raise UsageError(f"invalid {what}: {quote(given)}", hint=False)
     words = proc.argv[1:]
     format_ = {"verbose": "long", "horizontal": "across"}.get(o.format, o.format)
     if o.no_owner or o.no_group_long or o.numeric or o.full_time:
@@ -300,6 +303,9 @@ async def ls(proc: Proc, o: LsOptions, operands: list[str]) -> int:
                 target = await _target(proc, path)
                 if target is None and word.endswith("/"):
                     stat = await proc.fs.stat(path, follow=True)
+                if target is not None and word.endswith("/") and target.kind is not Kind.DIR:
+                    listing.complain(f"cannot access {quote(word)}: Not a directory", 2)
+                    continue
             elif word.endswith("/") and stat.kind is not Kind.DIR:
                 listing.complain(f"cannot access {quote(word)}: Not a directory", 2)
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramet.commands.declare import Command
+from ramet.commands.declare import Command, quote
 from ramet.commands.inputs import slurp
 from ramet.commands.tar.changing import append_members, delete_members
 from ramet.commands.tar.job import Failed, Job
@@ -14,6 +14,17 @@ from ramet.core.paths import decode
 from ramet.core.proc import Proc
 
 
+def _late(o: TarOptions) -> list[str]:
+    """Patterns that were given behind the last name, where they come too late."""
+    late: list[str] = []
+    for name, stored in reversed(o.order):
+        if not name:
+            return late[::-1]
+        if name == "exclude":
+            late.append(str(stored))
+    return []
+
+
 async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     if not o.mode:
         proc.complain("You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
@@ -21,7 +32,16 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
         return 2
     verbose = sum(1 for name, _ in o.order if name == "verbose")
     job = Job(proc, o, proc.cwd, verbose)
-    job.excluded = list(o.exclude)
+    late = _late(o) if o.mode in ("c", "r", "u") else []
+    job.excluded = list(o.exclude[: len(o.exclude) - len(late)])
+    if late:
+        proc.complain(
+            "The following options were used after any non-optional arguments in archive create or update mode.  "
+            "These options are positional and affect only arguments that follow them.  Please, rearrange them properly."
+        )
+        for pattern in late:
+            proc.complain(f"--exclude {quote(pattern)} has no effect")
+        job.status = 2
     for word in o.exclude_from:
         job.excluded += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
     if o.exclude_vcs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ramet.commands.declare import choose, flag, mixed, ordered, several, value
+from ramet.commands.declare import UsageError, choose, flag, mixed, ordered, several, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,8 @@ def old_tar(words: list[str]) -> list[str]:
     rest = list(words[1:])
     for letter in words[0]:
         out.append(f"-{letter}")
-        if letter in _WITH_ARGUMENT and rest:
+        if letter in _WITH_ARGUMENT:
+            if not rest:
+                raise UsageError(f"Old option '{letter}' requires an argument.", 2)
             out.append(rest.pop(0))
     return out + rest
