@@ -12,7 +12,7 @@ from typing import Any
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.cond import compile_cond
@@ -443,7 +443,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     line = node.line
 
     def broken(sh: Session, error: Exception) -> int:
-        sh.complain(f"((: {error}")
+        sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")
         sh.status = 1
         return 1
 

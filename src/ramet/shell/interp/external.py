@@ -149,6 +149,13 @@ async def _table(sh: Session, name: str, argv: list[str]) -> int:
     return await run_exec(sh, command, argv)
 
 
+def _environment(sh: Session, name: str) -> dict[str, str]:
+    """What a program that the shell starts finds: the exported variables, and the path it was started by."""
+    env = sh.environment()
+    env["_"] = name if "/" in name else f"{BIN[0]}/{name}"
+    return env
+
+
 async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     """Call a command of the table with the descriptors and environment of this shell."""
     fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
@@ -157,7 +164,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         argv=[str(word) for word in argv],
         fs=shell.fs if NAMES.isdisjoint(argv) else WithDescriptors(shell.fs, sh.fds),
         cwd=sh.cwd,
-        env=sh.environment(),
+        env=sh.environment() if sh.by_program else _environment(sh, str(argv[0])),
         stdin=sh.reader(0),
         stdout=sh.writer(1),
         stderr=sh.writer(2),
@@ -218,6 +225,7 @@ def _runner(sh: Session, parent: str) -> Any:
             child.vars["PWD"] = str(cwd)
         if env is not None:
             _use_environment(child, env)
+        child.by_program = True
         return await _run_child(child, list(argv), parent)
 
     return run

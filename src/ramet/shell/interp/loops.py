@@ -200,7 +200,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
             if getattr(error, "status", 1) != 1 or not isinstance(error, ArithFailure):
                 raise
             sh.line = line
-            sh.complain(f"((: {error}")
+            sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")
             status = 1
         finally:
             sh.loops -= 1

@@ -52,8 +52,8 @@ HOT_OPTIONS: Final = frozenset(
 """Options that are also attributes of the session, because they are asked for at every command."""
 
 SHOPTS: Final = [
-    "assoc_expand_once",
     "autocd",
+    "assoc_expand_once",
     "cdable_vars",
     "cdspell",
     "checkhash",

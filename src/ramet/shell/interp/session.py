@@ -69,6 +69,7 @@ class Session:
         "arg0",
         "background",
         "budget",
+        "by_program",
         "command_text_now",
         "completions",
         "coprocs",
@@ -204,6 +205,8 @@ class Session:
         """The signal that this shell died of."""
         self.died: tuple[int, int] | None = None
         """Signal and pid of the shell that the current command was, if that died."""
+        self.by_program = False
+        """Whether a program started what runs here: it gave the whole environment."""
         self.lone = False
         """Whether this shell runs only one command, which takes its place: then nobody reports its death."""
         self.substitutions: list[Any] = []
@@ -271,7 +274,7 @@ class Session:
         twin.debugging, twin.in_trap = False, 0
         twin.parent, twin.process = self, self.process
         twin.substitution_status, twin.substitutions = None, []
-        twin.killed, twin.died, twin.lone = 0, None, False
+        twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
         twin.coprocs, twin.origin = {}, self.origin
         twin.trap_line, twin.ulimits = None, dict(self.ulimits)
         twin.trace_level, twin.command_text_now = self.trace_level, self.command_text_now

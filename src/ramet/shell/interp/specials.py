@@ -61,6 +61,13 @@ def _directories(sh: Session) -> list[str]:
     return [sh.pwd, *sh.dirs]
 
 
+def _arguments(sh: Session) -> list[list[str]]:
+    """The parameters of every call, innermost first; without `extdebug` only those of the script, and only there."""
+    if "extdebug" in sh.shopts:
+        return [sh.params, *(frame.params for frame in reversed(sh.frames))]
+    return [] if any(frame.function for frame in sh.frames) else [sh.frames[0].params if sh.frames else sh.params]
+
+
 def _set_line(sh: Session, value: str) -> None:
     sh.line = int(value) if value.isdigit() else 0
 
@@ -88,8 +95,8 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "GROUPS": (lambda sh: [str(sh.shell.user.gid)], _ignored),
     "SHELLOPTS": (lambda sh: ":".join(name for name in OPTIONS if name in sh.options), None),
     "BASHOPTS": (lambda sh: ":".join(name for name in SHOPTS if name in sh.shopts), None),
-    "BASH_ARGC": (lambda sh: ["0"], _ignored),
-    "BASH_ARGV": (lambda sh: [], _ignored),
+    "BASH_ARGC": (lambda sh: [str(len(level)) for level in _arguments(sh)], _ignored),
+    "BASH_ARGV": (lambda sh: [word for level in _arguments(sh) for word in reversed(level)], _ignored),
     "HISTCMD": (lambda sh: str(len(sh.history) + 1), _ignored),
 }
 

@@ -376,6 +376,8 @@ def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignW
 def declaration_line(sh: Session, name: str) -> str | None:
     """`declare -x name="value"` as `declare -p` shows it."""
     store = sh.store
+    if name == "_":
+        return f"declare -- _={quote.double(quote.as_locale(sh, str(sh.last_arg)))}"
     if name not in store.values:
         return None
     value = store.values[name]

@@ -138,7 +138,7 @@ def getopts(sh: Session, argv: list[str]) -> Result:
         try:
             sh.store.set(name, letter)
         except Readonly as error:
-            return sh.error(error.message, 2)
+            return sh.error(error.message, 1 if status else 2)
         return status
 
     if not place:

@@ -8,7 +8,7 @@ from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.errors import Discard, ShellError
+from ramet.shell.expand.errors import Discard, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
@@ -219,6 +219,7 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
     if clean:
         for variable in list(sh.store.exported()):
             sh.store.flag(variable, remove=1)
+        sh.by_program = True
     sh.traps.pop("EXIT", None)
     status = await run_external(sh, argv, name)
     sh.flow_status = status
@@ -237,7 +238,7 @@ def let(sh: Session, argv: list[str]) -> Result:
         except (ArithFailure, ShellError) as error:
             if getattr(error, "status", 1) != 1:
                 raise
-            return sh.error(f"let: {error}")
+            return sh.error(str(error) if isinstance(error, Readonly) else f"let: {error}")
     return 0 if value else 1
 
 

@@ -13,7 +13,7 @@ from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
@@ -342,6 +342,8 @@ def _finish(printer: _Printer, target: str | None) -> Result:
                 sh.store.set(name, text)
             else:
                 sh.store.set_element(name, subscript, text)
+        except Readonly as error:
+            return sh.error(error.message)
         except ShellError as error:
             return sh.error(f"printf: {error.message}")
         return printer.status
