@@ -63,11 +63,11 @@ NEEDS_pydantic-ai := --editable '.[pydantic-ai]'
 NEEDS_deepagents := --editable '.[deepagents]' langchain-tests
 NEEDS_fsspec := --editable '.[fsspec]' universal-pathlib pandas duckdb pyarrow
 NEEDS_tools := --editable '.[claude-agent,anthropic,langchain]'
-TESTS_pydantic-ai := tests/agents/test_pydantic_ai.py
+TESTS_pydantic-ai := tests/agents/test_pydantic_ai.py tests/agents/test_documented.py
 # LangChain's suite wants pytest-asyncio to run its asynchronous tests by itself.
-TESTS_deepagents := tests/agents/test_deepagents.py -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
-TESTS_fsspec := tests/agents/test_fsspec.py tests/backends/test_fsspec.py
-TESTS_tools := tests/agents/test_tools.py
+TESTS_deepagents := tests/agents/test_deepagents.py tests/agents/test_documented.py -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
+TESTS_fsspec := tests/agents/test_fsspec.py tests/backends/test_fsspec.py tests/agents/test_documented.py
+TESTS_tools := tests/agents/test_tools.py tests/agents/test_documented.py
 
 $(FRAMEWORKS:%=.venv-%/.installed): .venv-%/.installed: pyproject.toml
 	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
