@@ -1,14 +1,13 @@
-"""Layout of text: fold, fmt, expand, unexpand, column, pr."""
+"""Layout of text: fold, fmt, expand and unexpand."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from ramet.commands.clock import NANO, at, strftime, zone_of
-from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, value
-from ramet.commands.inputs import Inputs, filter_lines, parse_count, text_width
-from ramet.core.paths import decode, encode
+from ramet.commands.declare import Command, UsageError, flag, quote, several, value
+from ramet.commands.inputs import Inputs, filter_lines, parse_count
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 # --------------------------------------------------------------------------------------------------------- fold
@@ -188,11 +187,11 @@ async def unexpand(proc: Proc, o: UnexpandOptions, operands: list[str]) -> int:
     tabs = Tabs(o.tabs)
     everything = (o.all or bool(o.tabs)) and not o.first_only
     return await filter_lines(
-        proc, operands, lambda lines: [_unexpand(line, tabs, everything) for line in lines], complete=False
+        proc, operands, lambda lines: [unexpanded(line, tabs, everything) for line in lines], complete=False
     )
 
 
-def _unexpand(line: bytes, tabs: Tabs, everything: bool) -> bytes:
+def unexpanded(line: bytes, tabs: Tabs, everything: bool) -> bytes:
     if b" " not in line and b"\t" not in line:
         return line
     out = bytearray()
@@ -428,315 +427,9 @@ class _Paragraphs:
         return cost
 
 
-# ------------------------------------------------------------------------------------------------------- column
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnOptions:
-    table: bool = flag("-t", "--table", help="create a table")
-    names: str | None = value("-N", "--table-columns", metavar="NAMES", help="comma separated columns names")
-    no_headings: bool = flag("-d", "--table-noheadings", help="don't print header")
-    limit: str | None = value("-l", "--table-columns-limit", metavar="NUM", help="maximal number of input columns")
-    right: str | None = value("-R", "--table-right", metavar="COLUMNS", help="right align text in these columns")
-    hide: str | None = value("-H", "--table-hide", metavar="COLUMNS", help="don't print the columns")
-    order: str | None = value("-O", "--table-order", metavar="COLUMNS", help="specify order of output columns")
-    noextreme: str | None = value(
-        "-E", "--table-noextreme", metavar="COLUMNS", help="don't count long text from the columns to column width"
-    )
-    truncate: str | None = value(
-        "-T", "--table-truncate", metavar="COLUMNS", help="truncate text in the columns when necessary"
-    )
-    wrap: str | None = value("-W", "--table-wrap", metavar="COLUMNS", help="wrap text in the columns when necessary")
-    empty_lines: bool = flag("-L", "--table-empty-lines", "--keep-empty-lines", help="don't ignore empty lines")
-    header_repeat: bool = flag("-e", "--table-header-repeat", help="repeat header for each page")
-    json: bool = flag("-J", "--json", help="use JSON output format for table")
-    name: str = value("-n", "--table-name", metavar="NAME", default="table", help="table name for JSON output")
-    separator: str | None = value("-s", "--separator", metavar="STRING", help="possible table delimiters")
-    output: str = value(
-        "-o", "--output-separator", metavar="STRING", default="  ", help="columns separator for table output"
-    )
-    width: str | None = value(
-        "-c", "--output-width", "--columns", metavar="WIDTH", help="width of output in number of characters"
-    )
-    fill_rows: bool = flag("-x", "--fillrows", help="fill rows before columns")
-
-
-async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
-    inputs = Inputs(proc, operands)
-    lines: list[str] = []
-    async for block in inputs.joined_lines():
-        # What is no text shows as escapes.
-        pieces = block.decode("utf-8", "backslashreplace").split("\n")
-        if not pieces[-1]:
-            pieces.pop()
-        lines += [piece.partition("\0")[0] for piece in pieces]
-    if not (o.empty_lines and o.table):
-        lines = [line for line in lines if line.strip()]
-    if o.table or o.json:
-        return await _table(proc, o, lines) or inputs.status
-    width = int(o.width) if o.width and o.width.isdigit() else int(proc.env.get("COLUMNS", "") or 80)
-    cells = lines
-    if not cells:
-        return inputs.status
-    size = max(text_width(c) for c in cells)
-    if size >= width:
-        await proc.emit(encode("".join(c + "\n" for c in cells)))
-        return inputs.status
-    size = (size + 8) & ~7
-    per_row = max(1, width // size)
-    rows = -(-len(cells) // per_row)
-    out: list[str] = []
-    for row in range(rows):
-        picks = (
-            range(row * per_row, min((row + 1) * per_row, len(cells))) if o.fill_rows else range(row, len(cells), rows)
-        )
-        line = ""
-        at_ = 0
-        for n, i in enumerate(picks):
-            line += cells[i]
-            at_ += text_width(cells[i])
-            last = n == len(picks) - 1
-            if not last:
-                while (at_ & ~7) + 8 <= (n + 1) * size:
-                    line += "\t"
-                    at_ = (at_ & ~7) + 8
-        out.append(line + "\n")
-    await proc.emit(encode("".join(out)))
-    return inputs.status
-
-
-async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
-    limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
-    rows: list[list[str]] = []
-    for line in lines:
-        if o.separator is None:
-            parts = re.split(r"[ \t]+", line.strip(" \t"), maxsplit=limit - 1 if limit else 0)
-        else:
-            parts = (
-                re.split(f"[{re.escape(o.separator)}]", line, maxsplit=limit - 1 if limit else 0)
-                if o.separator
-                else [line]
-            )
-        rows.append(parts)
-    names = o.names.split(",") if o.names is not None else []
-    count = max([len(r) for r in rows] + [len(names)], default=0)
-    if o.json:
-        if not names:
-            proc.complain("option --table-columns required for --json")
-            return 1
-        await proc.emit(encode(_json_table(o.name, names, rows)))
-        return 0
-    if names and not o.no_headings and rows:
-        rows.insert(0, names)
-    rows = [r + [""] * (count - len(r)) for r in rows]
-    order = list(range(count))
-    if o.order:
-        chosen = [i for i in _columns(o.order, names, count) if i < count]
-        order = chosen + [i for i in order if i not in chosen]
-    hidden = set(_columns(o.hide, names, count)) if o.hide else set()
-    order = [i for i in order if i not in hidden]
-    right = set(_columns(o.right, names, count)) if o.right else set()
-    widths = [max((text_width(r[i]) for r in rows), default=0) for i in range(count)]
-    out: list[str] = []
-    for row in rows:
-        if not any(row) and o.empty_lines:
-            out.append("\n")
-            continue
-        cells: list[str] = []
-        for n, i in enumerate(order):
-            pad = " " * (widths[i] - text_width(row[i]))
-            last = n == len(order) - 1
-            cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
-        out.append(o.output.join(cells) + "\n")
-    await proc.emit(encode("".join(out)))
-    return 0
-
-
-def _columns(text: str, names: list[str], count: int) -> list[int]:
-    out: list[int] = []
-    for piece in text.split(","):
-        if piece == "-":
-            out += [i for i in range(count) if i >= len(names)]
-        elif piece in names:
-            out.append(names.index(piece))
-        elif piece.lstrip("-").isdigit():
-            number = int(piece)
-            out.append(number - 1 if number > 0 else count + number)
-        elif piece == "0":
-            out += range(count)
-    return out
-
-
-def _json_table(name: str, names: list[str], rows: list[list[str]]) -> str:
-    import json
-
-    items: list[str] = []
-    for row in rows:
-        pairs = [
-            f"         {json.dumps(n.lower(), ensure_ascii=False)}: "
-            f"{json.dumps(row[i], ensure_ascii=False) if row[i : i + 1] not in ([], ['']) else 'null'}"
-            for i, n in enumerate(names)
-        ]
-        items.append("{\n" + ",\n".join(pairs) + "\n      }")
-    return f"{{\n   {json.dumps(name.lower())}: [\n      " + ",".join(items) + "\n   ]\n}\n"
-
-
-# ----------------------------------------------------------------------------------------------------------- pr
-
-
-@dataclass(frozen=True, slots=True)
-class PrOptions:
-    columns: str = value(
-        "--columns", metavar="COLUMN", default="1", digits=True, help="output COLUMN columns and print columns down"
-    )
-    across: bool = flag("-a", "--across", help="print columns across rather than down")
-    double: bool = flag("-d", "--double-space", help="double space the output")
-    date: str = value(
-        "-D", "--date-format", metavar="FORMAT", default="%Y-%m-%d %H:%M", help="use FORMAT for the header date"
-    )
-    formfeed: bool = flag("-F", "-f", "--form-feed", help="use form feeds instead of newlines to separate pages")
-    header: str | None = value(
-        "-h", "--header", metavar="HEADER", help="use a centered HEADER instead of filename in page header"
-    )
-    length: str = value("-l", "--length", metavar="PAGE_LENGTH", default="66", help="set the page length in lines")
-    merge: bool = flag("-m", "--merge", help="print all files in parallel, one in each column")
-    number: str | None = optional("-n", "--number-lines", metavar="[SEP[DIGITS]]", const="", help="number lines")
-    first: str = value("-N", "--first-line-number", metavar="NUMBER", default="1", help="start counting with NUMBER")
-    indent: str = value("-o", "--indent", metavar="MARGIN", default="0", help="offset each line with MARGIN spaces")
-    quiet: bool = flag("-r", "--no-file-warnings", help="omit warning when a file cannot be opened")
-    separator: str | None = optional(
-        "-s", "--separator", metavar="CHAR", const="\t", help="separate columns by a single character"
-    )
-    sep_string: str | None = optional(
-        "-S", "--sep-string", metavar="STRING", const="", help="separate columns by STRING"
-    )
-    omit: bool = flag("-t", "--omit-header", help="omit page headers and trailers")
-    omit_all: bool = flag("-T", "--omit-pagination", help="omit page headers and trailers, eliminate any pagination")
-    width: str = value(
-        "-w", "--width", metavar="PAGE_WIDTH", default="72", help="set page width for multiple text-column output only"
-    )
-
-
-async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
-    columns = parse_count(o.columns, "number of columns", 1)
-    length, width = parse_count(o.length, "page length", 1), parse_count(o.width, "page width", 1)
-    omit = o.omit or o.omit_all or length <= 10
-    inputs = Inputs(proc, operands)
-    texts: list[tuple[str, list[str], int]] = []
-    ended = True
-    async for word, reader in inputs.each():
-        lines = decode(await reader.read_all()).split("\n")
-        ended = not lines[-1]
-        if ended:
-            lines.pop()
-        moment = int(proc.now() * NANO)
-        if word != "-":
-            moment = (await proc.fs.stat(proc.path(word), follow=True)).mtime_ns or moment
-        texts.append(("" if word == "-" else word, lines, moment))
-    if o.merge and texts:
-        count = max(len(lines) for _, lines, _ in texts)
-        columns = len(texts)
-        rows = [[lines[i] if i < len(lines) else "" for _, lines, _ in texts] for i in range(count)]
-        moment = texts[0][2] if len(texts) == 1 else int(proc.now() * NANO)
-        await _pages(proc, o, rows, moment, "", columns, length, width, omit, ended)
-        return inputs.status
-    for name, lines, moment in texts:
-        lines = [line.expandtabs(8) if columns > 1 else line for line in lines]
-        body = length if omit else length - 10
-        if o.double:
-            body //= 2
-        rows = []
-        if columns == 1:
-            rows = [[line] for line in lines]
-        else:
-            per_page = body * columns
-            for start in range(0, len(lines), per_page):
-                chunk = lines[start : start + per_page]
-                height = -(-len(chunk) // columns) if o.omit_all or start + per_page >= len(lines) else body
-                if o.across:
-                    rows += [chunk[i : i + columns] for i in range(0, len(chunk), columns)]
-                else:
-                    rows += [chunk[i::height] for i in range(height)]
-        await _pages(proc, o, rows, moment, name, columns, length, width, omit, ended)
-    return inputs.status
-
-
-async def _pages(
-    proc: Proc,
-    o: PrOptions,
-    rows: list[list[str]],
-    moment: int,
-    name: str,
-    columns: int,
-    length: int,
-    width: int,
-    omit: bool,
-    ended: bool,
-) -> None:
-    separator = o.sep_string if o.sep_string is not None else o.separator
-    number = parse_count(o.first, "starting line number") if o.number is not None else None
-    sep, digits = "\t", 5
-    if o.number:
-        found = re.fullmatch(r"(\D?)(\d*)", o.number)
-        if found:
-            sep, digits = found[1] or "\t", int(found[2] or 5)
-    cell = (width - (columns - 1) * (len(separator) if separator else 1)) // columns if columns > 1 else width
-    margin = " " * parse_count(o.indent, "line offset")
-    out: list[str] = []
-    for row in rows:
-        text = ""
-        if columns == 1:
-            text = row[0]
-        elif separator is not None:
-            text = separator.join(row)
-        else:
-            text = "".join(c[:cell].ljust(cell + 1) if i < len(row) - 1 else c[:cell] for i, c in enumerate(row))
-        if columns > 1 and separator is None:
-            text = decode(_unexpand(encode(text), Tabs(()), True))
-        if number is not None:
-            text = f"{str(number).rjust(digits)[-digits:]}{sep}{text}"
-            number += 1
-        out.append(margin + text)
-        if o.double:
-            out.append("")
-    if omit:
-        if o.double and out and not ended:
-            out.pop()
-        await proc.emit(encode("".join(line + "\n" for line in out)))
-        return
-    body = length - 10
-    stamp = strftime(o.date, *at(moment, zone_of(proc)))
-    title = o.header if o.header is not None else name
-    for page, start in enumerate(range(0, max(len(out), 1), body), 1):
-        chunk = out[start : start + body]
-        if not chunk:
-            break
-        left, right = stamp, f"Page {page}"
-        room = width - len(left) - len(right) - len(title)
-        middle = " " * max(1, room // 2) + title + " " * max(1, room - room // 2)
-        head = f"\n\n{left}{middle}{right}\n\n\n"
-        filler = "\f" if o.formfeed else "\n" * (body - len(chunk)) + "\n" * 5
-        await proc.emit(encode(head + "".join(line + "\n" for line in chunk) + filler))
-
-
 COMMANDS = [
     Command("fold", fold, FoldOptions, summary="Wrap input lines in each FILE, writing to standard output."),
     Command("fmt", fmt, FmtOptions, summary="Reformat each paragraph in the FILE(s), writing to standard output."),
     Command("expand", expand, ExpandOptions, summary="Convert tabs in each FILE to spaces.", rewrite=_old_tabs),
     Command("unexpand", unexpand, UnexpandOptions, summary="Convert blanks in each FILE to tabs.", rewrite=_old_tabs),
-    Command("column", column, ColumnOptions, summary="Columnate lists."),
-    Command(
-        "pr",
-        pr,
-        PrOptions,
-        summary="Paginate or columnate FILE(s) for printing.",
-        ignored=(
-            "-c --show-control-chars",
-            "-e[= --expand-tabs[=",
-            "-i[= --output-tabs[=",
-            "-J --join-lines",
-            "-v --show-nonprinting",
-            "-W= --page-width=",
-        ),
-    ),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramet.commands import compress
+from ramet.commands import compression
 from ramet.commands.clock import NANO
 from ramet.commands.copy import lookup
 from ramet.commands.declare import shown
@@ -30,7 +30,7 @@ async def append_members(job: Job, operands: list[str]) -> None:
     if existing is not None and existing.size:
         reader = await proc.open(o.file or "")
         first = await reader.read(8)
-        if compress.sniff(first) is not None:
+        if compression.sniff(first) is not None:
             raise Failed("Cannot update compressed archives")
         reader.unread(first)
         members = Members(reader)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ramet.commands import compress
+from ramet.commands import compression
 from ramet.commands.clock import NANO
 from ramet.commands.copy import lookup
 from ramet.commands.declare import quote, shown
@@ -25,15 +25,15 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
     except OSError as error:
         raise Failed(f"{shown(o.file or '')}: Cannot open: {reason(error)}") from None
     first = await raw.read(1 << 18)
-    found = compress.sniff(first)
-    if o.packing and o.packing != "auto" and found is not compress.FORMATS[o.packing] and first:
+    found = compression.sniff(first)
+    if o.packing and o.packing != "auto" and found is not compression.FORMATS[o.packing] and first:
         job.proc.stderr.write(b"\ngzip: stdin: not in gzip format\n" if o.packing == "gzip" else b"")
         job.proc.complain("Child returned status 1")
         raise _unrecoverable(job)
     if found is None:
         raw.unread(first)
         return raw, Members(raw)
-    return raw, Members(IteratorReader(compress.decompressed(raw, found, first)))
+    return raw, Members(IteratorReader(compression.decompressed(raw, found, first)))
 
 
 def _unrecoverable(job: Job) -> Failed:
@@ -81,7 +81,7 @@ async def read_archive(job: Job, operands: list[str]) -> None:
                 await extract_member(job, member, members, later)
     except BadArchive as bad:
         bad_archive(job, str(bad))
-    except compress.Corrupt as corrupt:
+    except compression.Corrupt as corrupt:
         proc.stderr.write(encode(f"\ngzip: stdin: {corrupt}\n"))
         job.proc.complain("Child returned status 1")
         raise _unrecoverable(job) from None

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 
-from ramet.commands import compress
+from ramet.commands import compression
 from ramet.commands.clock import NANO, zone_of
 from ramet.commands.copy import lookup
 from ramet.commands.dates import BadDate, parse_date
@@ -22,7 +22,7 @@ from ramet.core.stat import Kind, Stat
 from ramet.core.streams import pipe
 
 
-def packing_of(job: Job) -> compress.Format | None:
+def packing_of(job: Job) -> compression.Format | None:
     kind = job.o.packing
     if kind == "auto":
         name = job.o.file or ""
@@ -34,7 +34,7 @@ def packing_of(job: Job) -> compress.Format | None:
             (".zst", ".tzst"): "zstd",
         }
         kind = next((k for ends, k in table.items() if name.endswith(ends)), "")
-    return compress.FORMATS[kind] if kind else None
+    return compression.FORMATS[kind] if kind else None
 
 
 async def create_archive(job: Job, operands: list[str]) -> None:
@@ -64,7 +64,7 @@ async def create_archive(job: Job, operands: list[str]) -> None:
             yield block
             await proc.budget.breathe()
 
-    source = blocks() if packing is None else compress.compressed(blocks(), packing, packing.default)
+    source = blocks() if packing is None else compression.compressed(blocks(), packing, packing.default)
     task = asyncio.create_task(produce())
     try:
         if to_stdout:

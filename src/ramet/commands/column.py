@@ -1,0 +1,166 @@
+"""column: lines laid out in columns, or their fields as a table or as JSON."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ramet.commands.declare import Command, flag, value
+from ramet.commands.inputs import Inputs, text_width
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOptions:
+    table: bool = flag("-t", "--table", help="create a table")
+    names: str | None = value("-N", "--table-columns", metavar="NAMES", help="comma separated columns names")
+    no_headings: bool = flag("-d", "--table-noheadings", help="don't print header")
+    limit: str | None = value("-l", "--table-columns-limit", metavar="NUM", help="maximal number of input columns")
+    right: str | None = value("-R", "--table-right", metavar="COLUMNS", help="right align text in these columns")
+    hide: str | None = value("-H", "--table-hide", metavar="COLUMNS", help="don't print the columns")
+    order: str | None = value("-O", "--table-order", metavar="COLUMNS", help="specify order of output columns")
+    noextreme: str | None = value(
+        "-E", "--table-noextreme", metavar="COLUMNS", help="don't count long text from the columns to column width"
+    )
+    truncate: str | None = value(
+        "-T", "--table-truncate", metavar="COLUMNS", help="truncate text in the columns when necessary"
+    )
+    wrap: str | None = value("-W", "--table-wrap", metavar="COLUMNS", help="wrap text in the columns when necessary")
+    empty_lines: bool = flag("-L", "--table-empty-lines", "--keep-empty-lines", help="don't ignore empty lines")
+    header_repeat: bool = flag("-e", "--table-header-repeat", help="repeat header for each page")
+    json: bool = flag("-J", "--json", help="use JSON output format for table")
+    name: str = value("-n", "--table-name", metavar="NAME", default="table", help="table name for JSON output")
+    separator: str | None = value("-s", "--separator", metavar="STRING", help="possible table delimiters")
+    output: str = value(
+        "-o", "--output-separator", metavar="STRING", default="  ", help="columns separator for table output"
+    )
+    width: str | None = value(
+        "-c", "--output-width", "--columns", metavar="WIDTH", help="width of output in number of characters"
+    )
+    fill_rows: bool = flag("-x", "--fillrows", help="fill rows before columns")
+
+
+async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
+    inputs = Inputs(proc, operands)
+    lines: list[str] = []
+    async for block in inputs.joined_lines():
+        # What is no text shows as escapes.
+        pieces = block.decode("utf-8", "backslashreplace").split("\n")
+        if not pieces[-1]:
+            pieces.pop()
+        lines += [piece.partition("\0")[0] for piece in pieces]
+    if not (o.empty_lines and o.table):
+        lines = [line for line in lines if line.strip()]
+    if o.table or o.json:
+        return await _table(proc, o, lines) or inputs.status
+    width = int(o.width) if o.width and o.width.isdigit() else int(proc.env.get("COLUMNS", "") or 80)
+    cells = lines
+    if not cells:
+        return inputs.status
+    size = max(text_width(c) for c in cells)
+    if size >= width:
+        await proc.emit(encode("".join(c + "\n" for c in cells)))
+        return inputs.status
+    size = (size + 8) & ~7
+    per_row = max(1, width // size)
+    rows = -(-len(cells) // per_row)
+    out: list[str] = []
+    for row in range(rows):
+        picks = (
+            range(row * per_row, min((row + 1) * per_row, len(cells))) if o.fill_rows else range(row, len(cells), rows)
+        )
+        line = ""
+        at_ = 0
+        for n, i in enumerate(picks):
+            line += cells[i]
+            at_ += text_width(cells[i])
+            last = n == len(picks) - 1
+            if not last:
+                while (at_ & ~7) + 8 <= (n + 1) * size:
+                    line += "\t"
+                    at_ = (at_ & ~7) + 8
+        out.append(line + "\n")
+    await proc.emit(encode("".join(out)))
+    return inputs.status
+
+
+async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
+    limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
+    rows: list[list[str]] = []
+    for line in lines:
+        if o.separator is None:
+            parts = re.split(r"[ \t]+", line.strip(" \t"), maxsplit=limit - 1 if limit else 0)
+        else:
+            parts = (
+                re.split(f"[{re.escape(o.separator)}]", line, maxsplit=limit - 1 if limit else 0)
+                if o.separator
+                else [line]
+            )
+        rows.append(parts)
+    names = o.names.split(",") if o.names is not None else []
+    count = max([len(r) for r in rows] + [len(names)], default=0)
+    if o.json:
+        if not names:
+            proc.complain("option --table-columns required for --json")
+            return 1
+        await proc.emit(encode(_json_table(o.name, names, rows)))
+        return 0
+    if names and not o.no_headings and rows:
+        rows.insert(0, names)
+    rows = [r + [""] * (count - len(r)) for r in rows]
+    order = list(range(count))
+    if o.order:
+        chosen = [i for i in _columns(o.order, names, count) if i < count]
+        order = chosen + [i for i in order if i not in chosen]
+    hidden = set(_columns(o.hide, names, count)) if o.hide else set()
+    order = [i for i in order if i not in hidden]
+    right = set(_columns(o.right, names, count)) if o.right else set()
+    widths = [max((text_width(r[i]) for r in rows), default=0) for i in range(count)]
+    out: list[str] = []
+    for row in rows:
+        if not any(row) and o.empty_lines:
+            out.append("\n")
+            continue
+        cells: list[str] = []
+        for n, i in enumerate(order):
+            pad = " " * (widths[i] - text_width(row[i]))
+            last = n == len(order) - 1
+            cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
+        out.append(o.output.join(cells) + "\n")
+    await proc.emit(encode("".join(out)))
+    return 0
+
+
+def _columns(text: str, names: list[str], count: int) -> list[int]:
+    out: list[int] = []
+    for piece in text.split(","):
+        if piece == "-":
+            out += [i for i in range(count) if i >= len(names)]
+        elif piece in names:
+            out.append(names.index(piece))
+        elif piece.lstrip("-").isdigit():
+            number = int(piece)
+            out.append(number - 1 if number > 0 else count + number)
+        elif piece == "0":
+            out += range(count)
+    return out
+
+
+def _json_table(name: str, names: list[str], rows: list[list[str]]) -> str:
+    import json
+
+    items: list[str] = []
+    for row in rows:
+        pairs = [
+            f"         {json.dumps(n.lower(), ensure_ascii=False)}: "
+            f"{json.dumps(row[i], ensure_ascii=False) if row[i : i + 1] not in ([], ['']) else 'null'}"
+            for i, n in enumerate(names)
+        ]
+        items.append("{\n" + ",\n".join(pairs) + "\n      }")
+    return f"{{\n   {json.dumps(name.lower())}: [\n      " + ",".join(items) + "\n   ]\n}\n"
+
+
+COMMANDS = [
+    Command("column", column, ColumnOptions, summary="Columnate lists."),
+]

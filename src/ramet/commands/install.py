@@ -1,0 +1,97 @@
+"""install: files copied into place with their mode set, and directories made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ramet.commands.copy import CONTROL, CpOptions, lookup, make_copier, pairs, set_attrs
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, value
+from ramet.commands.modes import BadMode, change_mode
+from ramet.core import ops
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Attrs
+
+
+@dataclass(frozen=True, slots=True)
+class InstallOptions:
+    backup: str = mixed(
+        flag("-b", const="default", help="make a backup of each existing destination file"),
+        optional(
+            "--backup", metavar="CONTROL", const="default", choices=CONTROL, help="like -b, with a kind of backup"
+        ),
+        default="",
+    )
+    compare: bool = flag("-C", "--compare", help="compare content, do not modify the destination if it is the same")
+    directory: bool = flag("-d", "--directory", help="treat all arguments as directory names; create them all")
+    leading: bool = flag("-D", help="create all leading components of DEST, then copy SOURCE to DEST")
+    group: str | None = value(
+        "-g", "--group", metavar="GROUP", help="set group ownership (kept, ownership is the workspace's)"
+    )
+    mode: str = value("-m", "--mode", metavar="MODE", default="755", help="set permission mode (as in chmod)")
+    owner: str | None = value(
+        "-o", "--owner", metavar="OWNER", help="set ownership (kept, ownership is the workspace's)"
+    )
+    preserve: bool = flag("-p", "--preserve-timestamps", help="apply modification times of SOURCE files")
+    suffix: str | None = value("-S", "--suffix", metavar="SUFFIX", help="override the usual backup suffix")
+    target: str | None = value(
+        "-t", "--target-directory", metavar="DIRECTORY", help="copy all SOURCE arguments into DIRECTORY"
+    )
+    no_target: bool = flag("-T", "--no-target-directory", help="treat DEST as a normal file")
+    verbose: bool = flag("-v", "--verbose", help="print the name of each directory as it is created")
+
+
+async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
+
+    try:
+        mode = change_mode(o.mode, 0, False, 0)
+    except BadMode:
+        raise UsageError(f"invalid mode {quote(o.mode)}", hint=False) from None
+    if o.directory:
+        if not operands:
+            raise UsageError("missing file operand")
+        for word in operands:
+            path = proc.path(word)
+            if o.verbose and not await ops.exists(proc.fs, path):
+                await proc.emit(encode(f"install: creating directory {quote(word)}\n"))
+            await ops.make_dirs(proc.fs, path)
+            await set_attrs(proc, path, Attrs(mode=mode))
+        return 0
+    if o.leading and o.target is None and len(operands) >= 2:
+        await ops.make_dirs(proc.fs, proc.path(operands[-1]).parent)
+    elif o.leading and o.target is not None:
+        await ops.make_dirs(proc.fs, proc.path(o.target))
+    cp_options = CpOptions(
+        remove_destination=True, backup=o.backup, suffix=o.suffix, preserve=("timestamps",) if o.preserve else ()
+    )
+    copier = make_copier(proc, cp_options)
+    for pair in await pairs(proc, operands, o.target, o.no_target, False):
+        dst = proc.path(pair.target)
+        stat = await lookup(proc, proc.path(pair.source), follow=True)
+        if stat is not None and stat.is_dir:
+            copier.fail(f"omitting directory {quote(pair.source)}")
+            continue
+        same = o.compare and await lookup(proc, dst) is not None
+        if same and await ops.read_bytes(proc.fs, dst) == await ops.read_bytes(proc.fs, proc.path(pair.source)):
+            continue
+        if await copier.copy(pair):
+            await set_attrs(proc, dst, Attrs(mode=mode))
+            if o.verbose:
+                await proc.emit(encode(f"{quote(pair.source)} -> {quote(pair.target)}\n"))
+    return copier.status
+
+
+COMMANDS = [
+    Command(
+        "install",
+        install,
+        InstallOptions,
+        summary="Copy files and set attributes.",
+        usage="[OPTION]... SOURCE... DEST",
+        ignored=("-c", "-Z --context[=", "--preserve-context"),
+        refused={
+            "-s --strip": "there are no symbol tables here",
+            "--strip-program=": "there are no symbol tables here",
+        },
+    ),
+]
