@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ramet.commands.declare import Command, UsageError, quote, shown
-from ramet.commands.inputs import slurp
+from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.sort.debug import Annotator
 from ramet.commands.sort.keys import KeyOf, Line
 from ramet.commands.sort.options import SortOptions, old_keys
 from ramet.commands.sort.order import Order, make_order
@@ -55,6 +56,13 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
             raise UsageError(f"{quote(str(o.random_source))}: end of file", hint=False)
     order = make_order(o, separator, salt)
     end = b"\0" if o.zero else b"\n"
+    notes = None
+    if o.debug:
+        if o.check or o.output is not None:
+            letter = "o" if not o.check else "C" if o.check in ("quiet", "silent") else "c"
+            raise UsageError(f"options '-{letter} --debug' are incompatible", hint=False)
+        notes = Annotator(o, separator, is_utf8(proc))
+        notes.warn(proc)
     if o.check:
         if len(names) > 1:
             raise UsageError(
@@ -67,8 +75,8 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
             return 2
     if o.merge:
         lines_in = [_line_source(proc, word, end) for word in names]
-        return await _write_out(proc, o, end, merged_sources(lines_in, order), order)
-    return await _sort_all(proc, o, order, names, end)
+        return await _write_out(proc, o, end, merged_sources(lines_in, order), order, notes)
+    return await _sort_all(proc, o, order, names, end, notes)
 
 
 def _check_values(o: SortOptions) -> None:
@@ -119,7 +127,9 @@ async def _line_source(proc: Proc, word: str, end: bytes) -> AsyncIterator[list[
         await proc.close(reader)
 
 
-async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes) -> int:
+async def _sort_all(
+    proc: Proc, o: SortOptions, order: Order, names: list[str], end: bytes, notes: Annotator | None
+) -> int:
     # The lines being sorted or merged, and what the allocator keeps of them, take the rest of the memory.
     memory = proc.budget.limits.sort_memory // 8
     budget = proc.budget
@@ -136,12 +146,13 @@ async def _sort_all(proc: Proc, o: SortOptions, order: Order, names: list[str], 
                 tally = None
             await budget.breathe()
         if tally is None:
-            return await _write_out(proc, o, end, runs.merged(budget), order)
+            return await _write_out(proc, o, end, runs.merged(budget), order, notes)
         if o.unique:
             for counted in tally.pieces(unique=True):
                 await runs.add(counted, budget)
-            return await _write_out(proc, o, end, runs.merged(budget), order)
-        return await _write_blocks(proc, o, tally.sorted(budget))
+            return await _write_out(proc, o, end, runs.merged(budget), order, notes)
+        blocks = tally.sorted(budget)
+        return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
     except _Unreadable:
         return 2
     finally:
@@ -181,8 +192,16 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
         yield b"".join(held)
 
 
-async def _write_out(proc: Proc, o: SortOptions, end: bytes, batches: AsyncIterator[list[Line]], order: Order) -> int:
-    return await _write_blocks(proc, o, _packed(batches, end, order.key, o.unique))
+async def _write_out(
+    proc: Proc,
+    o: SortOptions,
+    end: bytes,
+    batches: AsyncIterator[list[Line]],
+    order: Order,
+    notes: Annotator | None,
+) -> int:
+    blocks = _packed(batches, end, order.key, o.unique)
+    return await _write_blocks(proc, o, blocks if notes is None else notes.annotated(blocks, end))
 
 
 async def _packed(
@@ -263,7 +282,6 @@ COMMANDS = [
         bad_usage=2,
         rewrite=old_keys,
         ignored=("-T= --temporary-directory=", "--compress-program=", "-y="),
-        refused={"--debug": "key annotation needs a terminal"},
         examples=[
             ("sort -k2,2n -t, FILE", "by the second comma-separated field, as a number"),
             ("sort -u FILE", "distinct lines"),
