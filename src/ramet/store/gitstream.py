@@ -7,7 +7,7 @@ modes beyond the executable bit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +46,35 @@ def branch_name(workspace: str) -> str:
 def fast_import(repository: Repository, name: str, done: Exported, progress: Progress = silent) -> Iterator[bytes]:
     """The stream, piece by piece; `done` is filled while it is written."""
     return _Stream(repository, name, done, progress).run()
+
+
+def single_commit(
+    repository: Repository,
+    revision: Revision,
+    roots: Mapping[str, str],
+    branch: str,
+    parent: str | None,
+    done: Exported,
+) -> Iterator[bytes]:
+    """One commit on a branch with what a revision has below some paths; `roots` says where each goes in the commit."""
+    stream = _Stream(repository, revision.workspace, done, silent)
+    placed: list[tuple[str, Node]] = []
+    yield b"feature done\n"
+    for path, node in walk(repository.packs.read, revision):
+        for root, target in roots.items():
+            if path.startswith(root + "/") and stream._fits(path[len(root) :], node, revision):
+                yield from stream._blob(node)
+                placed.append((target + path[len(root) :], node))
+    text, person = encode(_message(revision)), _person(revision.author or revision.agent, revision.time)
+    yield b"commit refs/heads/%b\nauthor %b\ncommitter %b\n" % (encode(branch), person, person)
+    yield b"data %d\n%b\n" % (len(text), text)
+    if parent is not None:
+        yield b"from %b\n" % parent.encode()
+    yield b"deleteall\n"
+    for path, node in placed:
+        yield b"M %b :%d %b\n" % (_mode(node), stream._marks[_key(node)], _quoted(path))
+    done.commits += 1
+    yield b"\ndone\n"
 
 
 class _Stream:

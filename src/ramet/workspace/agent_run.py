@@ -23,7 +23,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ramet.backends.ram import RAMResource
 from ramet.core import ops
@@ -31,6 +31,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.store.revisions import Revision
 from ramet.workspace.loop_thread import LoopThread
+from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.result import IOResult
 from ramet.workspace.store import Store, StoredWorkspace
@@ -43,15 +44,17 @@ _open: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a terminate asks for: paths that narrow the revision, and whether the difference is recorded."""
+    """What a terminate asks for: paths that narrow the revision, whether the difference is recorded, pushes."""
 
     paths: tuple[str, ...] = ()
     diff: bool = False
+    git: tuple[Mapping[str, Any], ...] = ()
 
 
 def parse_outputs(outputs: Iterable[Output] | None) -> Outputs:
     """`"/workspace/dist"`, `{"path": ...}` and `{"diff": True}`; anything else is `invalid_output`."""
     paths: list[str] = []
+    git: list[Mapping[str, Any]] = []
     diff = False
     for output in outputs or ():
         plain: Any = {"path": output} if isinstance(output, str) else output
@@ -62,18 +65,15 @@ def parse_outputs(outputs: Iterable[Output] | None) -> Outputs:
             paths.append(str(parse(value, parse(HOME))))
         elif kind == "diff" and isinstance(value, bool):
             diff = diff or value
-        elif kind == "git":
-            raise RametError(
-                "unsupported", "pushing to a git remote on terminate is not available",
-                "terminate without it, then `ramet export NAME --git DIRECTORY` and push from there",
-            )  # fmt: skip
+        elif kind == "git" and isinstance(value, Mapping):
+            git.append(value)
         else:
             raise _invalid(output)
-    return Outputs(tuple(sorted(set(paths))), diff)
+    return Outputs(tuple(sorted(set(paths))), diff, tuple(git))
 
 
 def _invalid(output: object) -> RametError:
-    remedy = f'give a path below {HOME}, {{"path": ...}}, or {{"diff": True}}'
+    remedy = f'give a path below {HOME}, {{"path": ...}}, {{"diff": True}} or {{"git": {{"remote": ...}}}}'
     return RametError("invalid_output", f"{output!r} is not an output", remedy)
 
 
@@ -107,14 +107,18 @@ class AgentRun:
         idle: float | None = None,
         env: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
+        git: GitSettings | None = None,
+        git_secrets: Secrets | None = None,
     ) -> Sandbox:
         """A sandbox, bound to a workspace if one is named; else what it holds is gone when it ends.
 
         There is one kind of sandbox, so `image` only says what is expected of it. `from_revision` makes that revision
-        the newest one first. `lifetime` and `idle` are seconds after which it terminates by itself.
+        the newest one first. `lifetime` and `idle` are seconds after which it terminates by itself. `git` says which
+        paths a `{git: ...}` output pushes and which of `git_secrets` (by name and key) opens the remote.
         """
         made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", workspace, image, lifetime, idle)
         made._options = {"from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets}
+        made._git, made._git_secrets = git or GitSettings(), git_secrets or {}
         if ready:
             made.start()
         return made
@@ -140,6 +144,9 @@ class Sandbox:
         self.files = Files(self)
         self._run, self._lifetime, self._idle = run, lifetime, idle
         self._options: dict[str, Any] = {}
+        self._git, self._git_secrets = GitSettings(), cast("Secrets", {})
+        self.pushed: list[Pushed] = []
+        self.warnings: list[str] = []
         self._thread: LoopThread | None = None
         self._ws: Any = None
         self._opening: Any = None
@@ -260,11 +267,22 @@ class Sandbox:
                 return self.revision
             if self._timer is not None:
                 self._timer.cancel()
-            self.revision = self._thread.run(self._dehydrate(wanted))
-            self.phase = "Terminated"
-            _open.discard(self)
-            self._thread.close()
+            try:
+                self.revision = self._thread.run(self._dehydrate(wanted))
+            except RametError:
+                if not self._ws.closed:
+                    raise  # nothing was kept: it goes on
+                self.revision = self._ws.base
+                self._ended()
+                raise
+            self._ended()
             return self.revision
+
+    def _ended(self) -> None:
+        assert self._thread is not None
+        self.phase = "Terminated"
+        _open.discard(self)
+        self._thread.close()
 
     async def _dehydrate(self, wanted: Outputs) -> Revision | None:
         """The revision is durable before anything is let go; when it cannot be made, the sandbox goes on."""
@@ -273,8 +291,29 @@ class Sandbox:
             return None
         ws: StoredWorkspace = self._ws
         revision = await ws.commit(f"terminate {self.name}", diff=wanted.diff, outputs=wanted.paths)
+        pushes = self._plan(wanted, revision)
         await self._opening.__aexit__(None, None, None)
+        for push in pushes:
+            self.pushed.append(await asyncio.to_thread(perform, self._run.store.repository, push, self._git_secrets))
         return revision
+
+    def _plan(self, wanted: Outputs, revision: Revision) -> list[Push]:
+        """The pushes, written down: from here on none is forgotten."""
+        if wanted.git and not self._git.paths:
+            self.warnings.append("a git output has nothing to push: the sandbox was made without git paths")
+            return []
+        assert self.workspace is not None
+        found = [plan(output, self._git, self.workspace, revision, self.name) for output in wanted.git]
+        for push in found:
+            note(self._run.store.repository, push)
+        return found
+
+    def retry_pushes(self) -> list[Pushed]:
+        """Try again what could not be pushed, of this workspace and from whichever sandbox."""
+        repository = self._run.store.repository
+        done = [perform(repository, push, self._git_secrets) for push in pending(repository, self.workspace)]
+        self.pushed.extend(done)
+        return done
 
 
 class Files:

@@ -183,32 +183,37 @@ def export_git(repository: Repository, name: str, target: str, progress: Progres
         }  # fmt: skip
         options = ["--bare"] if bare else []
         _git(quiet, git, "init", "--quiet", f"--initial-branch={done.branch}", *options, target)
-        process = subprocess.Popen(
-            [git, "-C", target, "fast-import", "--quiet", "--done"], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, env=quiet,
-        )  # fmt: skip
-        assert process.stdin is not None and process.stderr is not None
-        try:
-            for piece in fast_import(repository, name, done, progress):
-                process.stdin.write(piece)
-        except BrokenPipeError:
-            pass  # git said why before it went
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            with suppress(BrokenPipeError):
-                process.stdin.close()
-            said = process.stderr.read()
-            process.stderr.close()
-            status = process.wait()
-        if status:
-            raise RametError(
-                "unsupported", f"git refused the history: {_last_line(said)}", "see left_out, or export a tar instead"
-            )
+        feed_git(quiet, git, target, fast_import(repository, name, done, progress))
         if not bare and done.commits:
             _git(quiet, git, "-C", target, "reset", "--quiet", "--hard")
     return done
+
+
+def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]) -> None:
+    """Write a stream into a repository by `git fast-import`."""
+    process = subprocess.Popen(
+        [git, "-C", target, "fast-import", "--quiet", "--done"], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, env=env,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stderr is not None
+    try:
+        for piece in pieces:
+            process.stdin.write(piece)
+    except BrokenPipeError:
+        pass  # git said why before it went
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        said = process.stderr.read()
+        process.stderr.close()
+        status = process.wait()
+    if status:
+        raise RametError(
+            "unsupported", f"git refused the history: {_last_line(said)}", "see left_out, or export a tar instead"
+        )
 
 
 def _git(env: dict[str, str], *words: str) -> None:

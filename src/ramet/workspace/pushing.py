@@ -1,0 +1,220 @@
+"""Pushing what a sandbox made to a git remote, one branch per attempt: git is the layer that merges.
+
+Rules that this file keeps:
+- A push is written down in the store before it is tried, and crossed out when it succeeded: a failure is told and tried
+  again, a crash forgets nothing. The revision is durable before.
+- The token reaches git only through a file that nobody else can read, in a home directory that exists for one push. It
+  is never on a command line, and it is struck out of whatever git says.
+- The same content gives the same commit. Its parent is the last push of that branch; for a new branch it is the push
+  of the revision that the attempt comes from, so that `git merge` of two attempts finds what they have in common.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from ramet.core.errors import RametError
+from ramet.core.paths import parse
+from ramet.store.gitstream import Exported, single_commit
+from ramet.store.graph import newest_first
+from ramet.store.repository import Repository
+from ramet.store.revisions import Revision
+from ramet.workspace.exporting import feed_git
+
+SPACE: Final = "pushes"
+"""Where pushes that are not done yet are written down."""
+DEFAULT_BRANCH: Final = "attempt/{{.name}}"
+Secrets = Mapping[str, Mapping[str, str]]
+"""Secrets by name and key."""
+
+
+@dataclass(frozen=True)
+class GitSettings:
+    """Which paths of a workspace are pushed, where to, and which secret opens the door (by name and key only)."""
+
+    paths: tuple[str, ...] = ()
+    remotes: Mapping[str, str] = field(default_factory=dict)
+    credentials_username: str = "x-access-token"
+    credentials_secret: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Push:
+    """A push to do. Everything in it may be read by anybody."""
+
+    workspace: str
+    revision: str
+    remote: str
+    branch: str
+    paths: tuple[str, ...]
+    username: str
+    secret: tuple[str, str] | None
+
+    @property
+    def key(self) -> str:
+        return f"{SPACE}/{self.workspace}/{self.revision}-{re.sub('[^A-Za-z0-9._-]', '_', self.branch)}"
+
+
+@dataclass(frozen=True)
+class Pushed:
+    branch: str
+    remote: str
+    commit: str
+
+
+def plan(output: Mapping[str, Any], settings: GitSettings, workspace: str, revision: Revision, name: str) -> Push:
+    """What a `{git: ...}` output asks for."""
+    remote, template = output.get("remote"), output.get("branch", DEFAULT_BRANCH)
+    if not isinstance(remote, str) or not isinstance(template, str) or set(output) - {"remote", "branch"}:
+        raise RametError("invalid_output", "a git output has a remote and perhaps a branch", 'give {"remote": "..."}')
+    url = settings.remotes.get(remote, remote)
+    branch = re.sub(r"\{\{\s*\.name\s*\}\}", name, template)
+    bad = re.search(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|^[-/.]|[/.]$|\.lock$|\{\{", branch)
+    if bad or not branch:
+        raise RametError("invalid_output", f"{branch!r} cannot name a branch", "use letters, digits, dashes, slashes")
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        raise RametError(
+            "invalid_git_credentials", "a remote's URL must not carry credentials", "name a secret instead"
+        )
+    if settings.credentials_secret is not None and parts.scheme not in ("http", "https"):
+        raise RametError(
+            "invalid_git_credentials", "credentials need an http or https remote", "use such a remote, or none"
+        )
+    return Push(
+        workspace, revision.id.hex(), url, branch, tuple(str(parse(path)) for path in settings.paths),
+        settings.credentials_username, settings.credentials_secret,
+    )  # fmt: skip
+
+
+def note(repository: Repository, push: Push) -> None:
+    """Write a push down before it is tried."""
+    repository.objects.put(push.key, json.dumps(asdict(push), sort_keys=True).encode())
+
+
+def pending(repository: Repository, workspace: str | None = None) -> list[Push]:
+    """Pushes that were asked for and are not done."""
+    found: list[Push] = []
+    for key in repository.objects.list(f"{SPACE}/" + ("" if workspace is None else f"{workspace}/")):
+        plain = json.loads(repository.objects.get(key))
+        secret = plain["secret"]
+        found.append(Push(**{**plain, "paths": tuple(plain["paths"]), "secret": tuple(secret) if secret else None}))
+    return found
+
+
+def perform(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
+    """Push, and cross it out. A failure leaves it written down and says why, without the token."""
+    git = shutil.which("git")
+    if git is None:
+        raise RametError("unsupported", "git is not installed", "install it; the push is kept and can be tried again")
+    token = _token(push, secrets)
+    revision = repository.find(push.workspace, push.revision)
+    with tempfile.TemporaryDirectory(prefix="ramet-push-") as home:
+        env = {
+            "PATH": os.environ.get("PATH", ""), "HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C",
+            "GIT_CONFIG_GLOBAL": f"{home}/.gitconfig", "GIT_TEMPLATE_DIR": "", "GIT_TERMINAL_PROMPT": "0",
+        }  # fmt: skip
+        _configure(home, push, token)
+        work = f"{home}/work.git"
+        _run(env, token, git, "init", "--quiet", "--bare", work)
+        parent = _last_push(env, token, git, work, push) or _origin(repository, revision, env, git, work, push)
+        roots = {path: "" if len(push.paths) == 1 else f"/{path.rpartition('/')[2]}" for path in push.paths}
+        feed_git(env, git, work, single_commit(repository, revision, roots, push.branch, parent, Exported(push.branch)))
+        commit = _run(env, token, git, "-C", work, "rev-parse", f"refs/heads/{push.branch}")
+        if parent is None or not _same_tree(env, git, work, parent, commit):
+            _run(env, token, git, "-C", work, "push", "--quiet", push.remote, f"refs/heads/{push.branch}")
+        else:
+            commit = parent  # nothing changed since the last push, so nothing is to be done
+    repository.objects.put(_done_key(push.revision, push.remote), f"{push.branch}\n{commit}".encode())
+    repository.objects.delete(push.key)
+    return Pushed(push.branch, push.remote, commit)
+
+
+def _token(push: Push, secrets: Secrets) -> str | None:
+    if push.secret is None:
+        return None
+    name, key = push.secret
+    token = secrets.get(name, {}).get(key)
+    if not token:
+        raise RametError(
+            "invalid_git_credentials", f"the secret {name!r} has no key {key!r}, or it is empty",
+            "give it; the push is kept and can be tried again",
+        )  # fmt: skip
+    return token
+
+
+def _configure(home: str, push: Push, token: str | None) -> None:
+    settings = "[safe]\n\tdirectory = *\n[credential]\n\thelper =\n"
+    if token is not None:
+        parts = urlsplit(push.remote)
+        place = f"{quote(push.username, safe='')}:{quote(token, safe='')}@{parts.netloc}"
+        fd = os.open(f"{home}/.git-credentials", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w") as file:
+            file.write(urlunsplit((parts.scheme, place, "", "", "")) + "\n")
+        settings += f"\thelper = store --file={home}/.git-credentials\n"
+    with open(f"{home}/.gitconfig", "w") as file:
+        file.write(settings)
+
+
+def _last_push(env: dict[str, str], token: str | None, git: str, work: str, push: Push) -> str | None:
+    """The commit that the branch has there; None when there is no such branch, or no repository yet."""
+    words = [git, "-C", work, "ls-remote", push.remote, f"refs/heads/{push.branch}"]
+    listed = subprocess.run(words, env=env, capture_output=True, check=False)
+    found = listed.stdout.split()
+    if not found:
+        return None
+    _run(env, token, git, "-C", work, "fetch", "--quiet", push.remote, f"refs/heads/{push.branch}")
+    return str(found[0].decode())
+
+
+def _origin(
+    repository: Repository, revision: Revision, env: dict[str, str], git: str, work: str, push: Push
+) -> str | None:
+    """The commit of the nearest revision before this one that was pushed to the same remote, fetched."""
+    for earlier in newest_first(repository.ancestors(revision).values()):
+        try:
+            branch, commit = repository.objects.get(_done_key(earlier.id.hex(), push.remote)).decode().split("\n")
+        except KeyError:
+            continue
+        words = [git, "-C", work, "fetch", "--quiet", push.remote, f"refs/heads/{branch}"]
+        subprocess.run(words, env=env, capture_output=True, check=False)
+        there = [git, "-C", work, "cat-file", "-e", f"{commit}^{{commit}}"]
+        if subprocess.run(there, env=env, capture_output=True, check=False).returncode == 0:
+            return commit
+    return None
+
+
+def _done_key(revision: str, remote: str) -> str:
+    return f"pushed/{revision}/{hashlib.sha256(remote.encode()).hexdigest()[:16]}"
+
+
+def _same_tree(env: dict[str, str], git: str, work: str, one: str, other: str) -> bool:
+    words = [git, "-C", work, "diff", "--quiet", one, other]
+    return subprocess.run(words, env=env, capture_output=True, check=False).returncode == 0
+
+
+def _run(env: dict[str, str], token: str | None, *words: str) -> str:
+    done = subprocess.run(words, env=env, capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise RametError(
+            "unsupported", f"git {words[3] if words[1] == '-C' else words[1]} failed: {_scrubbed(said, token)}",
+            "see whether the remote can be reached; the push is kept and can be tried again",
+        )  # fmt: skip
+    return done.stdout.decode().strip()
+
+
+def _scrubbed(text: str, token: str | None) -> str:
+    for form in () if token is None else (token, quote(token, safe="")):
+        text = text.replace(form, "<REDACTED>")
+    return re.sub(r"//[^/@\s]+@", "//", text)[-500:]
