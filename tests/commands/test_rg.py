@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from tests.shell_runner import run_script
@@ -57,3 +58,13 @@ CASES = [
 def test_output_and_status(script: str, out: bytes, status: int) -> None:
     found, err, code = asyncio.run(run_script(script, FILES))
     assert (found, code) == (out, status), err
+
+
+def test_json_has_a_message_for_each_matching_line_and_a_summary() -> None:
+    out, _, status = asyncio.run(run_script("printf 'one\\ntwo two\\n' > f; printf 'x\\n' > g; rg --json two"))
+    messages = [json.loads(line) for line in out.splitlines()]
+    assert [message["type"] for message in messages] == ["begin", "match", "end", "summary"]
+    assert messages[1]["data"]["line_number"] == 2
+    assert [(m["start"], m["end"]) for m in messages[1]["data"]["submatches"]] == [(0, 3), (4, 7)]
+    assert messages[3]["data"]["stats"]["searches"] == 2
+    assert status == 0

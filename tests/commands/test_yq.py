@@ -21,6 +21,13 @@ CASES = [
     ("yq -n '{a: 1}'", b"a: 1\n", 0),
     ("yq '.[' f.yaml", b"", 1),
     ("yq . nosuch.yaml", b"", 1),
+    ("yq -oj -c .ports f.yaml", b"[80,443]\n", 0),
+    ("yq -o=props .nested f.yaml", b"key = value\n", 0),
+    ("yq -o xml . f.yaml", b"", 1),
+    ("echo '{\"a\":[1]}' | yq -p json .", b"a:\n- 1\n", 0),
+    ("printf 'n,v\\na,1\\n' | yq -p csv -o json -c .", b'[{"n":"a","v":1}]\n', 0),
+    ("printf 'n,v\\na,1\\n' | yq -p=csv -o=tsv .", b"n\tv\na\t1\n", 0),
+    ("printf 'a.b = 3\\n' | yq -p props .a", b"b: 3\n", 0),
 ]
 
 

@@ -14,6 +14,7 @@ from ramet.commands.declare import count as repeated
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.ignore_files import Rule, glob_regex, ignored, parse
 from ramet.commands.inputs import slurp
+from ramet.commands.rg_json import Messages
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -102,6 +103,7 @@ class RgOptions:
     types: tuple[str, ...] = several("-t", "--type", metavar="TYPE", help="only files of this type")
     types_not: tuple[str, ...] = several("-T", "--type-not", metavar="TYPE", help="no files of this type")
     type_list: bool = flag("--type-list", help="show the known types")
+    json: bool = flag("--json", help="print the results as JSON, one message per line")
     hidden: bool = flag("-.", "--hidden", help="search hidden files and directories")
     no_ignore: bool = flag("--no-ignore", "--no-ignore-vcs", help="do not respect ignore files")
     unrestricted: int = repeated("-u", "--unrestricted", help="less filtering; up to three times")
@@ -139,7 +141,10 @@ async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
     try:
         wanted = [] if o.list_files else await _patterns(proc, o, operands)
         run = _Run(proc, o, wanted, operands)
-        return await run.all()
+        status = await run.all()
+        if run.messages is not None:
+            await proc.emit(run.messages.summary())
+        return status
     except PatternError as error:
         proc.complain(f"regex parse error: {error}")
         return 2
@@ -171,6 +176,7 @@ class _Run:
         self.no_ignore = o.no_ignore or o.unrestricted >= 1
         self.matcher = self.compiled(wanted) if wanted else None
         self.plan = self.planned()
+        self.messages = Messages(self.matcher) if o.json and self.matcher is not None else None
         self.shared = Shared()
         self.selected = self.failed = False
         self.show_name = False
@@ -377,6 +383,11 @@ class _Run:
 
     async def search(self, name: str, data: bytes) -> None:
         o = self.o
+        if self.messages is not None:
+            out = self.messages.file(name, data, o.max_count)
+            self.selected = self.selected or bool(out)
+            await self.proc.emit(out)
+            return
         if o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim:
             out = self.detailed(name, data)
         else:
@@ -508,7 +519,6 @@ COMMANDS = [
             ("rg -l foo -g '!tests/**'", "names only"),
         ),
         refused={
-            "--json": "use the plain output",
             "-U --multiline": "lines are searched one by one",
             "-z --search-zip": "unpack first",
             "--stats": "count with -c",
