@@ -25,6 +25,7 @@ from ramet.backends.fsspec import FsspecResource
 from ramet.core import ops
 from ramet.core.paths import parse
 from ramet.core.resource import Resource
+from ramet.layers.emulate import Emulate
 from ramet.testing import CHECKS, Check, run_check
 
 P = parse
@@ -67,7 +68,14 @@ def asynchronous(tmp_path: Path) -> Resource:
     return FsspecResource(RametFileSystem(workspace=Workspace({"/in": RAMResource()})), "/in")
 
 
-@pytest.mark.parametrize("make", [local, memory, prefixes, within, asynchronous], ids=lambda make: make.__name__)
+def emulated(tmp_path: Path) -> Resource:
+    return Emulate(prefixes(tmp_path))
+
+
+KINDS = [local, memory, prefixes, within, asynchronous, emulated]
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_contract(check: Check, make: Callable[[Path], Resource], tmp_path: Path) -> None:
     run_check(check, lambda: make(tmp_path), pytest.skip)

@@ -73,6 +73,8 @@ class FsspecResource:
         self._pool = ThreadPoolExecutor(1 if self._links else AT_ONCE, thread_name_prefix="ramet-fsspec")
         self._plain: dict[Path, float] = {}
         self.caps = Cap.RANGES | (Cap.WRITE | Cap.COPY | Cap.DIRS if writable else Cap.READ)
+        if writable and self._links:
+            self.caps |= Cap.CREATE  # one thread does one thing at a time: among all who use this resource it is atomic
 
     def __repr__(self) -> str:
         return f"FsspecResource({self._protocol!r}, {self._root!r})"
@@ -200,9 +202,10 @@ class FsspecResource:
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:
-        if how is not How.REPLACE or if_version is not None:
+        if how not in (How.REPLACE, How.CREATE) or if_version is not None:
             raise fail(errno.ENOTSUP, path)
-        await self._ask(path, lambda: self._make_room(path))
+        new = how is How.CREATE
+        await self._ask(path, lambda: self._make_room(path, new))
         with _spool() as spool:
             if isinstance(data, bytes):
                 spool.write(data)
@@ -210,18 +213,22 @@ class FsspecResource:
                 async for block in data:
                     spool.write(block)
             spool.seek(0)
-            return await self._ask(path, lambda: self._put(path, spool))
+            return await self._ask(path, lambda: self._put(path, spool, new))
 
-    def _make_room(self, path: Path) -> None:
+    def _make_room(self, path: Path, new: bool = False) -> None:
         """In a thread: refuse what a file system refuses."""
         if len(path) == 1:
-            raise fail(errno.EISDIR, path)
+            raise fail(errno.EEXIST if new else errno.EISDIR, path)
         self._need_directory(path, path.parent)
         found = self._found(path)
+        if found is not None and new:
+            raise fail(errno.EEXIST, path)
         if found is not None and found.kind is not Kind.FILE:
             raise fail(errno.EISDIR if found.kind is Kind.DIR else errno.ELOOP, path)
 
-    def _put(self, path: Path, source: Any) -> Stat:
+    def _put(self, path: Path, source: Any, new: bool) -> Stat:
+        if new:
+            self._make_room(path, new)  # again, and now in one step with the writing
         with self.fs.open(self._name(path), "wb") as target:
             while block := source.read(BLOCK):
                 target.write(block)
