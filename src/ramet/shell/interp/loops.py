@@ -153,6 +153,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
 
     async def loop(sh: Session) -> int:
         status = turns = 0
+        inside = False  # what fails in the body is no failure of the loop's own expressions
         sh.line = line
         sh.loops += 1
         try:
@@ -173,9 +174,11 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                         found = await found
                     if not found:
                         break
+                inside = True
                 result: Any = body(sh)
                 if type(result) is not int:
                     result = await result
+                inside = False
                 if result < 256:
                     status = result
                 else:
@@ -197,7 +200,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                 if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
                     await breathe(sh, turns)
         except (ArithFailure, ShellError) as error:
-            if getattr(error, "status", 1) != 1 or not isinstance(error, ArithFailure):
+            if inside or getattr(error, "status", 1) != 1 or not isinstance(error, ArithFailure):
                 raise
             sh.line = line
             sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")

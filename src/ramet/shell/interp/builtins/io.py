@@ -260,6 +260,8 @@ def _assign(sh: Session, request: _Read, data: bytes, escaped: tuple[int, ...], 
         escaped = tuple(index for index, place in enumerate(_byte_places(text)) if place in marks)
     try:
         if request.array is not None:
+            if not is_name(request.array):
+                return sh.error(f"read: `{request.array}': not a valid identifier")
             name, _ = sh.store.follow(request.array)
             if type(sh.vars.get(name)) is Assoc:
                 return sh.error(f"read: {name}: cannot convert associative to indexed array")

@@ -256,7 +256,7 @@ def hash_(sh: Session, argv: list[str]) -> Result:
         if "r" in flags:
             return 0
         if not sh.hashed:
-            return sh.out(b"hash: hash table empty\n", "hash")
+            return 0 if "l" in flags else sh.out(b"hash: hash table empty\n", "hash")
         if "l" in flags:
             lines = "".join(f"builtin hash -p {_shown(path)} {name}\n" for name, (path, _) in sh.hashed.items())
         else:
