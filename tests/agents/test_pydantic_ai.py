@@ -11,12 +11,13 @@ import pytest
 
 pytest.importorskip("pydantic_ai.workspaces")
 
+from pydantic_ai import RunContext
 from pydantic_ai.workspaces import Workspace as PydanticWorkspace
 from pydantic_ai.workspaces import WorkspaceOutputLimitError, WorkspaceRef, WorkspaceUnavailableError
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
 
 from ramet import Limits, Store, Workspace
-from ramet.agents.pydantic_ai import RametWorkspaceBackend
+from ramet.agents.pydantic_ai import RametWorkspace, RametWorkspaceBackend
 
 
 @pytest.fixture
@@ -136,3 +137,26 @@ def test_a_ref_of_nothing(tmp_path: Path) -> None:
     for store in (None, str(tmp_path)):
         with pytest.raises(WorkspaceUnavailableError):
             act(RametWorkspaceBackend(WorkspaceRef(provider="ramet", id="none"), store=store).working_dir())
+
+
+def test_a_ref_continues_where_a_run_ended(tmp_path: Path) -> None:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.test import TestModel
+
+    async def count(ctx: Any) -> str:
+        return str((await ctx.workspace.run("echo x >> f; wc -l < f", shell=True)).stdout)
+
+    count.__annotations__["ctx"] = RunContext[None]
+
+    async def work() -> None:
+        capability = RametWorkspace(store=str(tmp_path))
+        agent = Agent(TestModel(call_tools=["count"]), tools=[count], capabilities=[capability])
+        first = await agent.run("count")
+        again = await agent.run("count", workspace=first.workspace.ref)
+        other = await agent.run("count")
+        assert [run.output for run in (first, again, other)] == [f'{{"count":"{n}\\n"}}' for n in (1, 2, 1)]
+        assert capability.get_workspace(None, ref=WorkspaceRef(provider="local", id="/")) is None
+        for run in (first, other):
+            await RametWorkspaceBackend(run.workspace.ref, store=str(tmp_path)).release()
+
+    act(work())

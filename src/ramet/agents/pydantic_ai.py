@@ -28,6 +28,7 @@ from ramet.workspace.store import Store, StoredWorkspace
 from ramet.workspace.workspace import Workspace
 
 try:
+    from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.workspaces import (
         CommandResult,
         FileEntry,
@@ -324,6 +325,24 @@ class RametWorkspaceBackend:
 
 def _full(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))
+
+
+@dataclass
+class RametWorkspace(AbstractCapability[Any]):
+    """`Agent(model, capabilities=[RametWorkspace(store="~/.ramet")])`: each conversation has a workspace of its own.
+
+    A run that goes on from the messages of another goes on in its workspace. Refs of other providers are declined.
+    """
+
+    store: str | Store | None = None
+    mounts: Mapping[str, MountForm] | None = None
+    env: Mapping[str, str] | None = None
+    id: str | None = "ramet_workspace"
+
+    def get_workspace(self, ctx: Any, *, ref: WorkspaceRef | None) -> RametWorkspaceBackend | None:
+        if ref is not None and ref.provider != PROVIDER:
+            return None
+        return RametWorkspaceBackend(ref, store=self.store, mounts=self.mounts, env=self.env)
 
 
 async def _give_back(ws: StoredWorkspace) -> None:
