@@ -528,7 +528,7 @@ class Runtime:
     def grown(self, text: str) -> str:
         """A text that may have grown, unless it grew beyond what one text may be."""
         if len(text) > self.longest:
-            raise self.proc.budget.exceeded("string_bytes", "awk")
+            raise self.proc.budget.exceeded("string_bytes")
         return text
 
     def tidy(self) -> None:
