@@ -10,7 +10,8 @@ from ramet.commands.inputs import Inputs, filter_lines, is_utf8
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Writer
+from ramet.core.stat import Kind
+from ramet.core.streams import FileStream, Writer
 
 # ---------------------------------------------------------------------------------------------------------- cat
 
@@ -42,8 +43,12 @@ async def cat(proc: Proc, o: CatOptions, operands: list[str]) -> int:
     visible = o.nonprinting or o.all or o.ve or o.vt
     inputs = Inputs(proc, operands)
     if not (ends or tabs or visible or o.number or o.number_nonblank or o.squeeze):
-        async for _, reader in inputs.each():
-            await _pass_through(proc, reader)
+        async for word, reader in inputs.each():
+            if await _feeds_itself(proc, reader):
+                proc.complain(f"{word}: input file is output file")
+                inputs.status = 1
+            else:
+                await _pass_through(proc, reader)
         return inputs.status
     table: dict[int, str] = {}
     if visible:
@@ -87,6 +92,20 @@ def _split_keep(text: str) -> list[str]:
     if last:
         lines.append(last)
     return lines
+
+
+async def _feeds_itself(proc: Proc, reader: object) -> bool:
+    """`cat f >> f`, which would never end."""
+    out = proc.stdout
+    if not (isinstance(out, FileStream) and isinstance(reader, FileStream)):
+        return False
+    source, target = await reader.stat(), await out.stat()
+    return (
+        source.kind is target.kind is Kind.FILE
+        and source.inode is not None
+        and source.inode == target.inode
+        and reader.tell() < (source.size or 0)
+    )
 
 
 async def _pass_through(proc: Proc, reader: object) -> None:
