@@ -38,7 +38,7 @@ from tests.agents.openai_local import CLIENTS, Box, in_box, member, tar_of
 
 from ramet.agents.openai_agents import RametSandboxClient
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 Check = Callable[[Box], Awaitable[Any]]
 PRIVATE = Permissions(owner=FileMode.READ | FileMode.WRITE, group=FileMode.NONE, other=FileMode.NONE)
 MANIFEST = Manifest(

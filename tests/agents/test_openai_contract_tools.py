@@ -27,6 +27,8 @@ from agents.sandbox.errors import (
 )
 from tests.agents.openai_local import CLIENTS, Box, in_box
 
+# The SDK's local backend leaves files and processes for the collector, which may come during any later test.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+a84QAAAAASUVORK5CYII=")
 MANIFEST = Manifest(
     entries={
