@@ -12,12 +12,12 @@ import errno
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from ramet.agents.portal import Portal
 from ramet.core import ops
 from ramet.core.errors import RametError, fail, missing_extra, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.resource import How
 from ramet.core.stat import Kind
+from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.store import StoredWorkspace
 from ramet.workspace.tools import SHOWN, TOOLS, Toolbox, silent
 from ramet.workspace.workspace import Workspace
@@ -181,7 +181,7 @@ class RametMemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc]
 
     def __init__(self, ws: Workspace, directory: str = str(MEMORIES), **options: Any) -> None:
         super().__init__(**options)
-        self._memory, self._portal = Memory(ws, directory), Portal("ramet-memory")
+        self._memory, self._portal = Memory(ws, directory), LoopThread("ramet-memory")
 
     def _do(self, command: Any) -> str:
         return self._portal.run(self._memory.do(command))

@@ -17,11 +17,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ramet.agents.apart import run_apart
-from ramet.agents.portal import Portal
 from ramet.core import ops
 from ramet.core.errors import fail, missing_extra, reason
 from ramet.core.paths import Path, encode, parse
 from ramet.core.stat import Kind, Stat
+from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.store import Store, StoredWorkspace
 from ramet.workspace.workspace import Workspace
@@ -76,7 +76,7 @@ class RametSandbox(SandboxBackendProtocol):  # type: ignore[misc]
             raise ValueError("a workspace goes alone: it has its mounts and its place already")
         if name is not None and store is None:
             raise ValueError("name= chooses a workspace of a store")
-        self._portal = Portal("ramet-deepagents")
+        self._portal = LoopThread("ramet-deepagents")
         self._id = name or f"agent-{uuid.uuid4().hex[:12]}"
         self._cwd, self._env, self._timeout = parse(cwd), dict(env or {}), timeout
         self._owned = workspace is None

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from ramet.agents.portal import Portal
 from ramet.core.errors import missing_extra
+from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.session import DEFAULT_SESSION_ID
 from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.workspace import Workspace
@@ -26,7 +26,7 @@ def workspace_tools(
 ) -> list[BaseTool]:
     """All tools, or only these. The message of an answer is JSON; its artifact is the same as an object."""
     chosen, box = chosen_tools(tools, ws), Toolbox(ws, session_id)
-    portal = cache(lambda: Portal("ramet-langchain"))  # a thread only for who calls without `await`
+    portal = cache(lambda: LoopThread("ramet-langchain"))  # a thread only for who calls without `await`
     return [_made(tool, chosen, box, portal) for tool in chosen.values()]
 
 

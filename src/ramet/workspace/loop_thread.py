@@ -42,6 +42,10 @@ class LoopThread:
             future.cancel()
             raise
 
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do it there while the calling loop goes on; cancelling the caller cancels the work."""
+        return await asyncio.wrap_future(self.start(work))
+
     def call(self, make: Callable[[], T]) -> T:
         """Call a plain function there."""
 

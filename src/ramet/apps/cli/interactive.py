@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Final
@@ -40,6 +41,7 @@ def shell(
     create: Annotated[bool, typer.Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
 ) -> None:
     """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have ignored it
     with reported(), LoopThread() as loop:
         where, revision = split(name)
         found = opened(store)
