@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable
 from typing import Any
 
 from ramet.core.streams import pipe
@@ -167,7 +167,7 @@ async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], promp
                 started = drive(run_shell(child, stage))
                 tasks.append(started if isinstance(started, int) else asyncio.create_task(_await(started)))
             else:
-                tasks.append(asyncio.create_task(_started(sh.shell.starts.turn(), run_shell(child, stage))))
+                tasks.append(asyncio.create_task(_started(sh.shell.starts.turn(), child, stage)))
         statuses = await _gather(tasks)
     except BaseException:
         if source is not None and last is None:
@@ -182,15 +182,11 @@ async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], promp
     return status
 
 
-async def _started(turn: asyncio.Future[None] | None, work: Coroutine[Any, Any, int]) -> int:
-    """A stage, once it is its turn to start."""
+async def _started(turn: asyncio.Future[None] | None, child: Session, stage: Run) -> int:
+    """A stage, once it is its turn to start; cancelled before that, it never begins."""
     if turn is not None:
-        try:
-            await turn
-        except BaseException:
-            work.close()
-            raise
-    return await work
+        await turn
+    return await run_shell(child, stage)
 
 
 async def _await(pending: Awaitable[int]) -> int:
