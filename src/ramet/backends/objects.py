@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import Cap, Data, Description, How
+from ramet.core.resource import REDACTED, Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
 
 T = TypeVar("T")
@@ -37,9 +37,6 @@ AT_ONCE: Final = 6
 KNOWN: Final = 10_000
 """Directories and files whose kind is remembered for a moment."""
 ATTEMPTS: Final = 3
-
-
-REDACTED: Final = "<REDACTED>"
 
 
 class StoreConfig:

@@ -16,14 +16,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ramet.core.errors import RametError, fail, unavailable
 from ramet.core.paths import Path, decode, encode
-from ramet.core.resource import Cap, Data, Description, How
+from ramet.core.resource import REDACTED, Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
 
 BLOCK: Final = 1 << 20
 STAGED_SECONDS: Final = 3600
 """How long an upload that was never finished stays."""
 KINDS: Final = {b"f": Kind.FILE, b"d": Kind.DIR, b"l": Kind.LINK}
-REDACTED: Final = "<REDACTED>"
 
 
 class RedisResource:

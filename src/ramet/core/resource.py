@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ramet.core.paths import Path
 from ramet.core.stat import Attrs, Stat
@@ -168,6 +168,10 @@ class Quick(Protocol):
     def read_now(self, path: Path, need: int = 0) -> bytes:
         """The whole content; EACCES when the file's mode lacks the bits `need`."""
         ...
+
+
+REDACTED: Final = "<REDACTED>"
+"""What stands in the place of a secret: it was there and was taken out, which None would not say."""
 
 
 class Description(NamedTuple):

@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
+from ramet.core.resource import REDACTED
 from ramet.store.gitstream import Exported, single_commit
 from ramet.store.graph import newest_first
 from ramet.store.repository import Repository
@@ -216,5 +217,5 @@ def _run(env: dict[str, str], token: str | None, *words: str) -> str:
 
 def _scrubbed(text: str, token: str | None) -> str:
     for form in () if token is None else (token, quote(token, safe="")):
-        text = text.replace(form, "<REDACTED>")
+        text = text.replace(form, REDACTED)
     return re.sub(r"//[^/@\s]+@", "//", text)[-500:]

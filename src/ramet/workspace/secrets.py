@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from ramet.core.paths import decode, encode
+from ramet.core.resource import REDACTED
 
-REDACTED: Final = "<REDACTED>"
 _USERINFO: Final = re.compile(rb"(://)[^/\s:@'\"]*:[^/\s@'\"]+@")
 """A password in a URL is a secret that nobody declared."""
 SHORTEST: Final = 4

@@ -10,13 +10,12 @@ from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
-from ramet.core.resource import Quick, Resource
+from ramet.core.resource import REDACTED, Quick, Resource
 from ramet.layers.cache import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
 from ramet.workspace.mounts import Mount, as_mode
 from ramet.workspace.saving import LOADERS, fill_disk, restore_data, save_resource
-from ramet.workspace.secrets import REDACTED
 from ramet.workspace.snapshot import VERSION, Blob, Opened
 
 if TYPE_CHECKING:

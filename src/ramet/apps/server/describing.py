@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ramet.apps.server import models
 from ramet.apps.server.hosting import Hosted
 from ramet.core.paths import decode
+from ramet.core.resource import REDACTED
 from ramet.core.stat import Stat
 from ramet.store.diff import Difference
 from ramet.store.revisions import Revision
@@ -40,7 +41,7 @@ def workspace_info(name: str, hosted: Hosted | None, head: Revision | None) -> m
 def session_info(session: Session, scrub: Iterable[str]) -> models.SessionInfo:
     """A session; variables that hold secrets are named without their values."""
     secret = set(scrub)
-    env = {name: "<REDACTED>" if name in secret else value for name, value in session.env.items()}
+    env = {name: REDACTED if name in secret else value for name, value in session.env.items()}
     return models.SessionInfo(session.session_id, str(session.cwd), env, session.last_exit_code)
 
 
