@@ -72,6 +72,29 @@ def _mounts(texts: list[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def rendezvous(
+    folder: Annotated[str, typer.Argument(help="Directory for the bare repositories; made when missing.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8751,
+    token_file: Annotated[
+        str | None, typer.Option(help="File with the token; made when missing. [default: FOLDER/.token]")
+    ] = None,
+) -> None:
+    """Receive the branches that sandboxes push, over HTTP behind a token. `docs/agent-run.md` tells how they push."""
+    with reported():
+        import uvicorn
+
+        from ramet.apps.rendezvous import rendezvous as app
+        from ramet.apps.server.settings import read_token
+
+        place = Path(folder).expanduser()
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        where = token_file or str(place / ".token")
+        served = app(str(place), read_token(where))
+        typer.echo(f"ramet receives branches on http://{host}:{port}/NAME.git, token in {where}", err=True)
+        uvicorn.run(served, host=host, port=port, log_level="warning", access_log=False)
+
+
 def mcp(
     name: Annotated[str, typer.Argument(help="Name of the workspace; created if it does not exist.")],
     store: Where = HOME,

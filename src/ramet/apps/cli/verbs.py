@@ -48,6 +48,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "For programs": (
         Verb("serve", "serving.serve", "Serve the workspaces of the store over HTTP until interrupted"),
         Verb("events", "feed.events_of", "Print what happens to the workspaces as CloudEvents, or deliver it"),
+        Verb("rendezvous", "serving.rendezvous", "Receive the branches that sandboxes push, over HTTP behind a token."),
         Verb("mcp", "serving.mcp", "Serve a workspace to a model over MCP"),
     ),
     "Care": (
@@ -96,8 +97,8 @@ def help_text(bold: bool, width: int = 100) -> str:
     for family, verbs in VERBS.items():
         lines.append(strong(family))
         for verb in verbs:
-            first, *rest = textwrap.wrap(verb.summary, max(30, width - 14))
-            lines += [f"  {verb.name:<10}{first}", *(" " * 12 + line for line in rest)]
+            first, *rest = textwrap.wrap(verb.summary, max(30, width - 16))
+            lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
         lines.append("")
     lines += [
         "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says.",
