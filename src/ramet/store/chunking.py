@@ -15,8 +15,11 @@ _cutter: Final = FastCDC(avg_size=AVERAGE, min_size=MINIMUM, max_size=MAXIMUM)
 _WINDOW: Final = 16 * 1024 * 1024
 
 
-def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The chunks of a content of known size; memory is bounded by the window, not by the content."""
+def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
+    """The chunks of a content of known size; memory is bounded by the window, not by the content.
+
+    They are views into the window: most of them are only hashed, and a copy of each would cost more than that.
+    """
     if size <= WHOLE:
         yield b"".join(blocks)
         return
@@ -27,15 +30,16 @@ def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
         held += len(block)
         if held >= _WINDOW:
             window = b"".join(pending)
-            done = 0
+            view, done = memoryview(window), 0
             # The last maximum's worth may still be cut differently when more bytes follow.
             for chunk in _cutter.cut_buf(window):
                 if chunk.offset + chunk.length > len(window) - MAXIMUM:
                     break
-                yield window[chunk.offset : chunk.offset + chunk.length]
+                yield view[chunk.offset : chunk.offset + chunk.length]
                 done = chunk.offset + chunk.length
             pending = [window[done:]]
             held = len(pending[0])
     rest = b"".join(pending)
+    view = memoryview(rest)
     for chunk in _cutter.cut_buf(rest):
-        yield rest[chunk.offset : chunk.offset + chunk.length]
+        yield view[chunk.offset : chunk.offset + chunk.length]

@@ -17,7 +17,7 @@ TREE_TAG: Final = b"ramet tree 1\n"
 REVISION_TAG: Final = b"ramet revision 1\n"
 
 
-def chunk_id(data: bytes) -> ChunkId:
+def chunk_id(data: bytes | memoryview) -> ChunkId:
     """BLAKE3 of the bytes: bulk data wants the fastest digest there is."""
     return ChunkId(blake3(data).digest())
 

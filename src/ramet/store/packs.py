@@ -282,7 +282,7 @@ class _Block:
 
     def __init__(self) -> None:
         self.ids: list[tuple[bytes, int, int]] = []
-        self.parts: list[bytes] = []
+        self.parts: list[bytes | memoryview] = []
         self.size = 0
 
 
@@ -311,7 +311,7 @@ class PackWriter:
     def packs(self) -> list[str]:
         return self._reader.packs()
 
-    def add(self, key: bytes, data: bytes) -> None:
+    def add(self, key: bytes, data: bytes | memoryview) -> None:
         """Keep a chunk unless the store has it."""
         if not self.has(key):
             self._add(self._chunks, key, data)
@@ -321,7 +321,7 @@ class PackWriter:
         if not self.has(key):
             self._add(self._trees, key, data)
 
-    def _add(self, block: _Block, key: bytes, data: bytes) -> None:
+    def _add(self, block: _Block, key: bytes, data: bytes | memoryview) -> None:
         self._mine.add(key)
         if block.size and block.size + len(data) > BLOCK:
             self._close(block)
