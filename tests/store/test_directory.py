@@ -399,3 +399,18 @@ def test_a_kill_at_any_write_leaves_nothing_wrong(tmp_path: Path, what: str) -> 
         capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.returncode == 0 and "survived" in done.stdout, done.stderr
+
+
+def test_repeated_parts_of_large_files_are_written_right(tmp_path: Path) -> None:
+    """Chunks that come again, in the same file and in others, are copied from where they were written first."""
+    import random
+
+    piece = random.Random(3).randbytes(3_000_000)
+    for name, content in {"one": piece * 3, "two": b"x" + piece + piece[:100_000] + piece, "three": piece}.items():
+        (tmp_path / name).write_bytes(content)
+    objects = MemoryObjects()
+    tree = commit(objects, tmp_path)
+    receipt = checkout(reading(objects), tree, str(tmp_path / "out"))
+    assert receipt.written == 3 and receipt.problems == []
+    for name in ("one", "two", "three"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / name).read_bytes()

@@ -56,6 +56,10 @@ class Receipt:
     """Paths whose content is not what the tree says, because the store is damaged."""
 
 
+PLACED: Final = 200_000
+"""Chunks whose place is remembered, so that repetitions are copied instead of unpacked again."""
+
+
 def checkout(
     packs: PackReader,
     tree: TreeId,
@@ -100,6 +104,8 @@ class _Checkout:
     first: dict[int, bytes] = field(default_factory=dict)
     again: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Further names of files: made when all files are."""
+    placed: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
+    """Where in which file chunks of large files were written, as long as there are not too many."""
     umask: int = field(default_factory=umask)
     told: int = 0
 
@@ -295,13 +301,25 @@ class _Checkout:
         """Write a file of many chunks (or of none), never holding more than the next few."""
         ids = node.chunks
         known = self.packs.places(set(ids))
-        wanted: list[tuple[Place, bytes]] = [(known[identity], identity) for identity in ids]
-        whole = True
+        new = [identity for identity in dict.fromkeys(ids) if identity not in self.placed]
+        coming = self.ready(self.chunk, [(known[identity], identity) for identity in new])
+        unseen = set(new)
+        whole, at = True, 0
         fd = os.open(path, _CREATE, 0o600)
         try:
-            for data, good in self.ready(self.chunk, wanted):
+            for identity in ids:
+                size = known[identity].size
+                if identity not in unseen and self.repeated(identity, fd, size):
+                    at += size
+                    continue
+                fetched = identity in unseen
+                data, good = next(coming) if fetched else self.chunk((known[identity], identity))
+                unseen.discard(identity)
                 whole = whole and good
                 _write(fd, data)
+                if good and len(self.placed) < PLACED:
+                    self.placed[identity] = (path, at)
+                at += size
             _set_xattrs(fd, node.xattrs)
             os.fchmod(fd, node.mode)
             if whole:
@@ -309,6 +327,32 @@ class _Checkout:
         finally:
             os.close(fd)
         self.done(node, path, whole)
+
+    def repeated(self, identity: bytes, target: int, size: int) -> bool:
+        """Write a chunk that was written before by copying it from there, inside the kernel; False when that fails."""
+        place = self.placed.get(identity)
+        if place is None:
+            return False
+        try:
+            source = os.open(place[0], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            start, end = place[1], place[1] + size
+            here = os.lseek(target, 0, os.SEEK_CUR)
+            try:
+                while start < end:
+                    moved = os.copy_file_range(source, target, end - start, start)
+                    if not moved:
+                        break
+                    start += moved
+            except OSError:
+                pass  # another file system, or a kernel without it: what was copied is written over
+            if start < end:
+                os.lseek(target, here, os.SEEK_SET)
+            return start == end
+        finally:
+            os.close(source)
 
     def done(self, node: Node, path: bytes, whole: bool = True) -> None:
         """Count a file. One that is not what the tree says keeps a wrong time, so that nobody takes it for good."""
