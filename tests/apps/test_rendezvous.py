@@ -138,5 +138,10 @@ def test_outputs_that_cannot_be_are_refused_before_anything_ends(tmp_path: Path)
     run = AgentRun(store=str(tmp_path / "store"))
     run.create_workspace("p")
     with run.sandbox(workspace="p") as sandbox:
+        for output in ({"remote": "x", "branch": "a b"}, {"branch": "x"}, {"remote": "https://u:p@h/x"}):
+            with pytest.raises(RametError) as raised:
+                sandbox.terminate(outputs=[{"git": output}])
+            assert raised.value.code in ("invalid_output", "invalid_git_credentials") and sandbox.phase == "Ready"
+        assert run.workspace("p").log() == []
         sandbox.terminate(outputs=[{"git": {"remote": "rendezvous"}}])
         assert "nothing to push" in sandbox.warnings[0]

@@ -98,3 +98,15 @@ def test_the_directory_is_bounded(tmp_path: LocalPath) -> None:
         assert sum(sizes) < 170_000 and max(sizes) < 50_000
 
     asyncio.run(check())
+
+
+def test_a_directory_that_cannot_be_written_costs_no_read(tmp_path: LocalPath) -> None:
+    async def check() -> None:
+        ram = RAMResource()
+        await ram.write(P("/f"), b"content")
+        cache = mounted(Bucket(ram), tmp_path / "cache")
+        (tmp_path / "cache").rmdir()
+        (tmp_path / "cache").write_text("a file is in the way")
+        assert await ops.read_bytes(cache, P("/f")) == b"content" == await ops.read_bytes(cache, P("/f"))
+
+    asyncio.run(check())

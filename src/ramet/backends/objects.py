@@ -236,12 +236,9 @@ class ObjectResource:
             raise await self._not_a_file(path) from None
         except OSError:
             # Beyond the end stores answer with an error of their own; only the size can tell that apart.
-            if (await self.stat(path)).size in (None, *range(start + 1)) or (await self._size(path)) <= start:
+            if ((await self.stat(path)).size or 0) <= start:
                 return None
             raise
-
-    async def _size(self, path: Path) -> int:
-        return (await self.stat(path)).size or 0
 
     async def _range(self, path: Path, start: int, size: int, etag: str | None) -> bytes:
         import obstore

@@ -274,9 +274,9 @@ class SSHResource:
     async def _change(self, sftp: Any, name: bytes, path: Path, data: Data, at: int, mode: str = "r+b") -> None:
         file = await self._ask(path, sftp.open(name, mode))
         try:
-            for block in (data,) if isinstance(data, bytes) else ():
-                await self._ask(path, file.write(block, at))
-            if not isinstance(data, bytes):
+            if isinstance(data, bytes):
+                await self._ask(path, file.write(data, at))
+            else:
                 async for block in data:
                     await self._ask(path, file.write(block, at))
                     at += len(block)

@@ -5,7 +5,8 @@ Rules that this file keeps:
   process can never make this one read something stale.
 - Entries are keyed by what the resource is (its description), not by where it is mounted. A resource that cannot
   describe itself, or a content without a version, stays in memory.
-- A file appears whole or not at all, and one that was damaged counts as absent.
+- A file appears whole or not at all, and one that was damaged or cannot be read counts as absent.
+- A directory that is full or gone costs speed, never a read.
 """
 
 from __future__ import annotations
@@ -59,17 +60,24 @@ class SharedFileStore(FileStore):
         file = self._file(path)
         if file is None or entry.fingerprint is None or len(entry.data) > self.max_file_bytes:
             return
-        if _fingerprint(file) != entry.fingerprint:
+        if _fingerprint(file) == entry.fingerprint:
+            return
+        try:
             _write(file, entry)
             self._stored += 1
             if self._stored % SWEEP_EVERY == 0:
                 self._sweep()
+        except OSError:
+            return  # the content is in memory; the next process will read it from the backend
 
     def forget(self, path: Path) -> None:
         super().forget(path)
         file = self._file(path)
         if file is not None:
-            file.unlink(missing_ok=True)
+            try:
+                file.unlink(missing_ok=True)
+            except OSError:
+                return  # what stays is still checked by its version before anybody uses it
 
     def _file(self, path: Path) -> LocalPath | None:
         prefix = path
@@ -103,10 +111,14 @@ def _write(file: LocalPath, entry: Entry) -> None:
     file.parent.mkdir(mode=0o700, exist_ok=True)
     header = {"fingerprint": entry.fingerprint, "size": len(entry.data), "crc": zlib.crc32(entry.data)}
     handle, temporary = tempfile.mkstemp(dir=file.parent)
-    with os.fdopen(handle, "wb") as out:
-        out.write(json.dumps(header).encode() + b"\n")
-        out.write(entry.data)
-    os.replace(temporary, file)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(json.dumps(header).encode() + b"\n")
+            out.write(entry.data)
+        os.replace(temporary, file)
+    except OSError:
+        os.unlink(temporary)
+        raise
 
 
 def _read(file: LocalPath) -> Entry | None:
@@ -119,7 +131,7 @@ def _read(file: LocalPath) -> Entry | None:
         if header["size"] != len(data) or header["crc"] != zlib.crc32(data):
             return None
         return Entry(data, str(header["fingerprint"]), 0.0, float("-inf"))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -127,6 +139,6 @@ def _fingerprint(file: LocalPath) -> str | None:
     try:
         with file.open("rb") as source:
             found = json.loads(source.readline())["fingerprint"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, str) else None

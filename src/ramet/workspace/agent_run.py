@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import sys
 import threading
 import uuid
 import weakref
@@ -31,7 +32,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.store.revisions import Revision
 from ramet.workspace.loop_thread import LoopThread
-from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan
+from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.result import IOResult
 from ramet.workspace.store import Store, StoredWorkspace
@@ -258,6 +259,8 @@ class Sandbox:
                 "terminate without checkpoint=True: its files are kept",
             )  # fmt: skip
         wanted = parse_outputs(outputs)
+        for output in wanted.git:
+            target(output, self._git, self.name)  # what cannot be is refused before anything ends
         with self._ending:
             if self.failure is not None:
                 failure, self.failure = self.failure, None
@@ -360,6 +363,8 @@ def _end_all() -> None:
     """A process that ends takes its sandboxes with it: their work is kept."""
     for sandbox in list(_open):
         sandbox._expire()
+        if sandbox.failure is not None:
+            print(f"ramet: what {sandbox.name} did could not be kept: {sandbox.failure}", file=sys.stderr)
 
 
 # Before the pools of threads close, which a commit needs: they register the same way, and the last registered is first.

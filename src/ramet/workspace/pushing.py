@@ -74,7 +74,16 @@ class Pushed:
 
 
 def plan(output: Mapping[str, Any], settings: GitSettings, workspace: str, revision: Revision, name: str) -> Push:
-    """What a `{git: ...}` output asks for."""
+    """What a `{git: ...}` output asks for, of a revision that is there."""
+    url, branch = target(output, settings, name)
+    return Push(
+        workspace, revision.id.hex(), url, branch, tuple(str(parse(path)) for path in settings.paths),
+        settings.credentials_username, settings.credentials_secret,
+    )  # fmt: skip
+
+
+def target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple[str, str]:
+    """The URL and the branch of a git output; `invalid_output` or `invalid_git_credentials` when it cannot be."""
     remote, template = output.get("remote"), output.get("branch", DEFAULT_BRANCH)
     if not isinstance(remote, str) or not isinstance(template, str) or set(output) - {"remote", "branch"}:
         raise RametError("invalid_output", "a git output has a remote and perhaps a branch", 'give {"remote": "..."}')
@@ -92,10 +101,7 @@ def plan(output: Mapping[str, Any], settings: GitSettings, workspace: str, revis
         raise RametError(
             "invalid_git_credentials", "credentials need an http or https remote", "use such a remote, or none"
         )
-    return Push(
-        workspace, revision.id.hex(), url, branch, tuple(str(parse(path)) for path in settings.paths),
-        settings.credentials_username, settings.credentials_secret,
-    )  # fmt: skip
+    return url, branch
 
 
 def note(repository: Repository, push: Push) -> None:
