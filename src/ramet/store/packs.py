@@ -4,12 +4,14 @@
     packs/<id>.idx    "RAMETIX1", count (4), then sorted records:
                       id (32), start of the frame (8), size of the frame (4), offset in the block (4), size (4)
 
-The id of a pack is the BLAKE3 of its bytes, so writing one twice changes nothing. The index is sorted and of fixed
-width: a look-up is a binary search in the bytes as they are, and nothing has to be parsed to open a store.
+The id of a pack is the BLAKE3 of its bytes. A pack begins with an object of a few random bytes, so that no two have
+the same name: one that was condemned and is removed cannot be one that a writer has just made. The index is sorted and
+of fixed width: a look-up is a binary search in the bytes as they are, and nothing has to be parsed to open a store.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
 import time
@@ -21,7 +23,7 @@ from typing import Final, NamedTuple
 from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.ids import SIZE
+from ramet.store.ids import SIZE, chunk_id
 from ramet.store.objects import Objects
 from ramet.store.shelf import Catalog, Shelf
 
@@ -44,6 +46,8 @@ CATALOG: Final = 32
 PENDING: Final = 96
 """Blocks that may wait for being compressed: enough that writing a pack does not leave the compressor idle."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
+SALT: Final = 16
+"""Random bytes at the beginning of a pack."""
 
 
 class Place(NamedTuple):
@@ -126,6 +130,10 @@ class PackReader:
         """The indexes that are searched one by one."""
         self._small: dict[bytes, Place] = {}
         """What small packs hold: a store that is committed to often has very many of them."""
+        self._departed: dict[str, Index] = {}
+        """Indexes of packs that were here and are gone: whoever still has a place in one is told where it is now."""
+        self.condemned: frozenset[str] = frozenset()
+        """Packs that will be removed: they are read, but nothing new may rely on them."""
         self._looked = -1e9
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._coming: dict[tuple[str, int], Future[bytes]] = {}
@@ -142,7 +150,13 @@ class PackReader:
         now = time.monotonic()
         if now - self._looked < older:
             return
-        wanted = [key[6:-4] for key in self._objects.list("packs/") if key.endswith(".idx")]
+        before = list(self._indexes)  # what is added while this lists is not gone
+        wanted = {key[6:-4] for key in self._objects.list("packs/") if key.endswith(".idx")}
+        gone = [name for name in before if name not in wanted]
+        if gone:
+            for name in gone:
+                self._departed[name] = self._indexes.pop(name)
+            self._arrange()
         missing = [name for name in wanted if name not in self._indexes]
         if missing:
             kept = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
@@ -159,6 +173,29 @@ class PackReader:
         else:
             self._newest_first = [found, *self._newest_first]
         self._indexes[name] = found
+
+    def condemn(self, names: frozenset[str]) -> None:
+        """Say which packs nothing new may rely on. Where an object has another copy, that one is found first."""
+        if names != self.condemned:
+            self.condemned = names
+            self._arrange()
+
+    def _arrange(self) -> None:
+        """Put what is searched in order: the last that is added is found first."""
+        order = sorted(self._indexes.values(), key=lambda index: index.pack not in self.condemned)
+        small: dict[bytes, Place] = {}
+        for index in order:
+            if index.count <= SMALL:
+                small.update((key, Place(index.pack, *where)) for key, where in index.table().items())
+        self._small = small
+        self._newest_first = [index for index in reversed(order) if index.count > SMALL]
+
+    def keeps(self, key: bytes) -> bool:
+        """Whether the store has an object in a pack that stays."""
+        place = self.find(key)
+        if place is None or place.pack not in self.condemned:
+            return place is not None
+        return any(index.find(key) for name, index in self._indexes.items() if name not in self.condemned)
 
     def packs(self) -> list[str]:
         return sorted(self._indexes)
@@ -208,15 +245,24 @@ class PackReader:
         return found
 
     def known(self) -> set[bytes]:
-        """Every id of the store, for a commit that asks often."""
-        found = set(self._small)
+        """Every id of the store in packs that stay, for a commit that asks often."""
+        condemned = self.condemned
+        found = (
+            {key for key, place in self._small.items() if place.pack not in condemned}
+            if condemned
+            else set(self._small)
+        )
         for index in self._newest_first:
-            found.update(index.ids())
+            if index.pack not in condemned:
+                found.update(index.ids())
         return found
 
     def read(self, key: bytes) -> bytes:
         place = self.place(key)
         frame = self.frame(place)
+        if place.pack not in self._indexes:  # it was removed meanwhile; what is still needed has another place
+            place = self.place(key)
+            frame = self.frame(place)
         return frame[place.offset : place.offset + place.size]
 
     def at_hand(self, key: bytes) -> bytes | None:
@@ -269,10 +315,34 @@ class PackReader:
                 if shelf is not None:
                     shelf.put(name, raw)
             return bytes(zstd.decompress(raw))
-        except (KeyError, zstd.ZstdError) as error:
+        except KeyError as error:
+            moved = self._moved(place)
+            if moved is None:
+                raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
+            return moved
+        except zstd.ZstdError as error:
             if shelf is not None:
                 shelf.drop(name)
             raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
+
+    def _moved(self, place: Place) -> bytes | None:
+        """A block of a pack that was removed, made of what other packs hold of it; the rest is zeros.
+
+        Those who asked for one object find it again by its id, and those who write files check digests.
+        """
+        self.refresh()
+        index = self._departed.get(place.pack)
+        if index is None:
+            return None
+        block = bytearray()
+        found = False
+        for key, (start, _, offset, size) in index.table().items():
+            if start == place.start:
+                block.extend(bytes(max(0, offset + size - len(block))))
+                if self.find(key) is not None:
+                    block[offset : offset + size] = self.read(key)
+                    found = True
+        return bytes(block) if found else None
 
 
 class _Block:
@@ -338,7 +408,7 @@ class PackWriter:
         self._asked += 1
         if self._asked > MANY:
             self._known = self._reader.known()
-        return self._reader.find(key) is not None
+        return self._reader.keeps(key)
 
     def _close(self, block: _Block, last: bool = False) -> None:
         """Have a block compressed and begin it anew."""
@@ -362,12 +432,22 @@ class PackWriter:
         while len(self._pending) > leave:
             future, ids = self._pending.pop(0)
             frame = future.result()
+            if not self._frames:
+                self._salt()
             for key, offset, size in ids:
                 self._records.append((key, self._size, len(frame), offset, size))
             self._frames.append(frame)
             self._size += len(frame)
             if self._size >= PACK:
                 self._write_pack()
+
+    def _salt(self) -> None:
+        """Begin a pack with what no other pack has."""
+        salt = os.urandom(SALT)
+        frame = zstd.compress(salt, LEVEL)
+        self._records.append((chunk_id(salt), self._size, len(frame), 0, SALT))
+        self._frames.append(frame)
+        self._size += len(frame)
 
     def _write_pack(self) -> None:
         if not self._records:

@@ -135,15 +135,15 @@ def _readable(data: bytes, index: Index | None, wanted: set[bytes]) -> Iterator[
             if held is not None and place is not None and identity in (chunk_id(held), tree_id(held)):
                 taken.setdefault(place.start, []).append((place.offset, place.offset + place.size))
                 yield identity, held
-    if not taken:
-        yield from carve((block for _, block in frames(data)), wanted).items()
-        return
+    gaps: list[bytes] = []
     for start, block in frames(data):
         at = 0
         for begin, end in [*sorted(taken.get(start, [])), (len(block), len(block))]:
             if begin > at:
                 yield from _named(block[at:begin], wanted)
+                gaps.append(block[at:begin])
             at = max(at, end)
+    yield from carve(gaps, wanted).items()
 
 
 def _named(held: bytes, wanted: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
