@@ -10,7 +10,7 @@ from ramet.commands.modes import mode_of
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
-from ramet.patterns import POSIX_BASIC, PatternError, compile
+from ramet.patterns import EXPR, PatternError, compile
 
 
 class _Bad(Exception):
@@ -178,7 +178,7 @@ def _text(value: Value) -> str:
 
 def _match(text: str, pattern: str) -> Value:
     try:
-        matcher = compile(encode("^" + pattern if not pattern.startswith("^") else pattern), POSIX_BASIC)
+        matcher = compile(encode("^" + pattern if not pattern.startswith("^") else pattern), EXPR)
     except PatternError as error:
         raise _Bad(str(error)) from None
     raw = encode(text)

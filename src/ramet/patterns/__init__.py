@@ -9,6 +9,7 @@ from ramet.patterns.errors import MatchTimeout, PatternError
 from ramet.patterns.matcher import FIXED, PERL, Matcher, after_char, compile, compile_any
 from ramet.patterns.parse import (
     AWK,
+    EXPR,
     GREP_BASIC,
     GREP_EXTENDED,
     POSIX_BASIC,
@@ -20,6 +21,7 @@ from ramet.patterns.parse import (
 
 __all__ = [
     "AWK",
+    "EXPR",
     "FIXED",
     "GREP_BASIC",
     "GREP_EXTENDED",

@@ -61,6 +61,8 @@ class Dialect:
     """`\\|`, `\\+` and `\\?` are operators of the basic dialect."""
     single_repeat: bool = False
     """`*` or an interval right behind a repetition is refused."""
+    empty_ranges: bool = False
+    """A range whose end comes before its start holds nothing, instead of being refused."""
 
 
 GREP_BASIC = Dialect(True, Leading.LITERAL, Leading.LITERAL, False, False, strict_class=True)
@@ -70,6 +72,7 @@ SED_BASIC = Dialect(
 )
 SED_EXTENDED = Dialect(False, Leading.ERROR, Leading.ERROR, False, False, c_escapes=True, strict_class=True)
 POSIX_BASIC = Dialect(True, Leading.LITERAL, Leading.ERROR, False, False)
+EXPR = Dialect(True, Leading.LITERAL, Leading.LITERAL, False, False, empty_ranges=True)
 POSIX_EXTENDED = Dialect(False, Leading.ERROR, Leading.ERROR, False, True)
 AWK = Dialect(
     False,
@@ -124,7 +127,7 @@ class _Parser:
         self.dialect = dialect
         self.pos = 0
         self.opened = 0
-        self.closed: set[int] = set()
+        self.closed: frozenset[int] = frozenset()
         self.used_backref = False
         self.taken = False
         self.warnings: list[str] = []
@@ -145,11 +148,19 @@ class _Parser:
     # ------------------------------------------------------------------ grammar
 
     def alternatives(self, depth: int) -> Node:
+        before = self.closed
         options = [self.branch(depth)]
+        if not self.at("|"):
+            return options[0]
+        # An alternative may refer back to groups before the choice and to its own, not to those of its neighbours.
+        everywhere = self.closed
         while self.at("|"):
             self.skip()
+            self.closed = before
             options.append(self.branch(depth))
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+            everywhere |= self.closed
+        self.closed = everywhere
+        return Choice(tuple(options))
 
     def branch(self, depth: int) -> Node:
         parts: list[Node] = []
@@ -167,14 +178,14 @@ class _Parser:
                 if self.dialect.basic:
                     raise PatternError(errors.CLOSE_PAREN)
             self.taken = False
-            repeat = self.repetition(fresh, bool(parts))
+            repeat = self.repetition(fresh)
             if repeat is not None:
                 low, high = repeat
                 if (low, high) != (-1, -1):
                     parts[-1] = Repeat(parts[-1], low, high)
                     if self.dialect.single_repeat and (text.startswith("*", self.pos) or self.at("{")):
                         raise PatternError(errors.BAD_REPEAT)
-                else:
+                elif text[self.pos - 1] != "}":
                     # An operator with nothing to repeat takes what follows for an expression, even a parenthesis.
                     self.taken = self.at(")")
                 continue
@@ -199,7 +210,7 @@ class _Parser:
         after = self.pos + 1
         return after == len(self.text) or self.text.startswith(("\\)", "\\|"), after)
 
-    def repetition(self, fresh: bool, started: bool) -> tuple[int, int | None] | None:
+    def repetition(self, fresh: bool) -> tuple[int, int | None] | None:
         """The bounds of the repetition operator here; (-1, -1) when it was skipped, None when there is none."""
         text, pos, basic = self.text, self.pos, self.dialect.basic
         char = text[pos]
@@ -211,7 +222,7 @@ class _Parser:
         elif basic and self.dialect.gnu and text.startswith(("\\+", "\\?"), pos):
             bounds, width = ((1, None) if text[pos + 1] == "+" else (0, 1)), 2
         elif self.at("{"):
-            return self.interval(fresh, started)
+            return self.interval(fresh)
         else:
             return None
         if fresh:
@@ -226,12 +237,12 @@ class _Parser:
         self.pos += width
         return bounds
 
-    def interval(self, fresh: bool, started: bool) -> tuple[int, int | None] | None:
+    def interval(self, fresh: bool) -> tuple[int, int | None] | None:
         start = self.pos
         rule = self.dialect.leading_interval
         if fresh and rule is Leading.ERROR:
             raise PatternError(errors.BAD_REPEAT)
-        if fresh and (rule is Leading.LITERAL or (started and rule is Leading.IGNORED)):
+        if fresh and rule is Leading.LITERAL:
             return None
         self.skip()
         low = self.number()
@@ -244,7 +255,9 @@ class _Parser:
             high = None
         valid = (low is not None or comma) and self.at("}")
         if not valid:
-            if self.dialect.loose_interval:
+            # No number at all, or one too many, is wrong even where other text may follow a brace.
+            wrong = self.text.startswith(",", self.pos) if comma else low is None and self.at("}")
+            if self.dialect.loose_interval and (fresh or not wrong):
                 self.pos = start
                 return None
             closed = self.text.find("\\}" if self.dialect.basic else "}", self.pos) >= 0
@@ -288,7 +301,7 @@ class _Parser:
         if not self.at(")"):
             raise PatternError(errors.OPEN_PAREN)
         self.skip()
-        self.closed.add(number)
+        self.closed |= {number}
         return Group(number, body)
 
     def escape(self) -> Node:
@@ -381,13 +394,15 @@ class _Parser:
                 if self.pos >= len(text):
                     raise PatternError(errors.OPEN_BRACKET)
                 high = self.element()
-                if high < low:
+                if high >= low:
+                    ranges.append((low, high))
+                elif not self.dialect.empty_ranges:
                     raise PatternError(errors.BAD_RANGE)
-                ranges.append((low, high))
             else:
                 ranges.append((low, low))
         inner = text[start + 1 : self.pos - 1]
-        if self.dialect.strict_class and len(inner) > 2 and inner[0] == inner[-1] == ":" and not classes:
+        single = not classes and all(low == high for low, high in ranges)
+        if self.dialect.strict_class and single and len(inner) > 2 and inner[0] == inner[-1] == ":":
             raise PatternError(errors.CLASS_SYNTAX)
         return CharSet(tuple(ranges), tuple(classes), negated)
 
