@@ -15,6 +15,7 @@ from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.inputs import LARGE, is_utf8, slurp
 from ramet.core import ops
 from ramet.core.errors import reason
+from ramet.core.fs import Lending
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
@@ -370,11 +371,14 @@ class _Run:
         if self.o.with_name is None:
             self.show_name = True
         rejects, fs, out, budget = self.rejects(), self.proc.fs, self.proc.stdout, self.proc.budget
+        sieve = None if rejects is None else await self.sieve(top)
         count = 0
         async for path, name in self.walk(top, prefix):
             count += 1
             if not count & 15:
                 await budget.breathe()
+            if sieve is not None and not sieve(path):
+                continue
             try:
                 data = await ops.read_bytes(fs, path)
             except OSError as error:
@@ -400,6 +404,16 @@ class _Run:
         if literal is not None:
             return lambda data: literal not in data
         return lambda data: b"\0" not in data and select.bulk(data).search(data, 0) is None
+
+    async def sieve(self, top: Path) -> Callable[[Path], bool] | None:
+        """What mounts that can search say about their files; None when none of them can, or not for this pattern."""
+        literal = None if self.plan.pieces is None else self.plan.pieces.literal
+        if not literal or not isinstance(self.proc.fs, Lending):
+            return None
+        try:
+            return await self.proc.fs.sieve(top, literal.decode())
+        except UnicodeDecodeError:
+            return None
 
     async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
         """The files of a tree that the globs leave, in order, with the names to print."""

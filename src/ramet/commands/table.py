@@ -51,6 +51,7 @@ MODULES: dict[str, str] = {
         "patch": "patch",
         "permissions": "chmod chown chgrp",
         "pr": "pr",
+        "query": "query",
         "printf": "echo printf true false",
         "remove": "rm rmdir unlink shred",
         "rg": "rg",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from ramet.core.paths import Path
 from ramet.core.resource import Resource
@@ -18,6 +19,21 @@ class Open(enum.Flag):
     CREATE = enum.auto()
     EXCLUSIVE = enum.auto()
     TRUNCATE = enum.auto()
+
+
+Power = TypeVar("Power")
+
+
+class Lending:
+    """Marks a tree that lends what its mounts can do beyond files (see the optional powers of `resource`)."""
+
+    async def power(self, path: Path, kind: type[Power], *, write: bool = False) -> tuple[Power, Path] | None:
+        """That power of the mount at `path`, and the path inside it. `write` is EROFS where a mount may not change."""
+        raise NotImplementedError
+
+    async def sieve(self, top: Path, text: str) -> Callable[[Path], bool] | None:
+        """A test that no file below `top` with `text` in it fails; None when no mount there can search by itself."""
+        raise NotImplementedError
 
 
 class FileSystem(Resource, Protocol):

@@ -10,7 +10,7 @@ Rules that every resource keeps:
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ramet.core.paths import Path
@@ -203,6 +203,35 @@ class Dumpable(Protocol):
 class Searchable(Protocol):
     def search(self, path: Path, text: str) -> AsyncIterator[Path]:
         """Files below `path` that may contain `text`; the caller verifies."""
+        ...
+
+
+@runtime_checkable
+class Queryable(Protocol):
+    def query(
+        self, path: Path, text: str, values: Sequence[str] = (), *, limit: int | None = None, write: bool = False
+    ) -> AsyncIterator[bytes]:
+        """What the service itself finds, as JSON lines; it changes something only where `write` says that it may."""
+        ...
+
+
+class Letter(NamedTuple):
+    """A message that leaves the workspace."""
+
+    subject: str
+    to: tuple[str, ...]
+    body: bytes
+    cc: tuple[str, ...] = ()
+    bcc: tuple[str, ...] = ()
+    attachments: tuple[tuple[str, bytes], ...] = ()
+    answers: Path | None = None
+    """The message on this resource that it replies to."""
+
+
+@runtime_checkable
+class Posting(Protocol):
+    async def post(self, letter: Letter) -> str:
+        """Send it; the id that it got. It leaves once, or there is an error: nobody may send it again unasked."""
         ...
 
 

@@ -12,11 +12,26 @@ from typing import Any
 
 from ramet.core import ops, paths
 from ramet.core.errors import Unsupported, fail
-from ramet.core.fs import Open
+from ramet.core.fs import Lending, Open, Power
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, Fifos, HardLinks, How, Openable, Quick, Resource, Whole, extension
+from ramet.core.resource import (
+    Cap,
+    Data,
+    Fifos,
+    HardLinks,
+    How,
+    Layer,
+    Openable,
+    Quick,
+    Resource,
+    Searchable,
+    Whole,
+    extension,
+)
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import FileStream, closing
+from ramet.layers.cache import Cache
+from ramet.layers.readonly import ReadOnly
 from ramet.vfs.dev import DevResource
 from ramet.vfs.fifo import Fifo, FifoStream
 from ramet.vfs.streams import LocalStream, RemoteStream
@@ -24,7 +39,7 @@ from ramet.vfs.streams import LocalStream, RemoteStream
 MAX_LINKS = 40
 
 
-class VFS(Whole):
+class VFS(Whole, Lending):
     """All mounts as one tree. Mounting and unmounting take effect at once."""
 
     caps = (
@@ -37,6 +52,8 @@ class VFS(Whole):
         self._heads: dict[str, list[tuple[Path, str, Resource]]] = {}
         """Mounts by the first segment of their prefix, the longest first: most paths meet none."""
         self._quick: dict[Resource, Quick | None] = {}
+        self._searchable: dict[Path, Searchable] = {}
+        """Mounts that can find files by what is in them."""
         self._points: dict[Path, set[str]] = {}
         self._ways: set[Path] = set()
         """Directories that may exist only because a mount lies below them."""
@@ -95,6 +112,11 @@ class VFS(Whole):
                 head = "/" + prefix.parts[0]
                 self._heads.setdefault(head, []).append((prefix, prefix + "/", self._mounts[prefix]))
         self._quick = {resource: _quick(resource) for resource in self._mounts.values()}
+        self._searchable = {
+            prefix: power
+            for prefix, resource in self._mounts.items()
+            if Cap.LOCAL not in resource.caps and (power := _beneath(resource, Searchable))  # type: ignore[type-abstract]
+        }
         self._points = {}
         for prefix in self._mounts:
             while prefix != ROOT:
@@ -546,6 +568,30 @@ class VFS(Whole):
         """Store everything that open files have gathered."""
         await self._flush_all()
 
+    # ------------------------------------------------------------------------------- what mounts do beyond files
+
+    async def power(self, path: Path, kind: type[Power], *, write: bool = False) -> tuple[Power, Path] | None:
+        resource, inner, _ = self.locate(await self.resolve(path))
+        found = _beneath(resource, kind)
+        if found is None:
+            return None
+        if write and isinstance(resource, ReadOnly):
+            raise fail(errno.EROFS, path)
+        return found, inner
+
+    async def sieve(self, top: Path, text: str) -> Callable[[Path], bool] | None:
+        kept: dict[Path, set[Path]] = {}
+        for prefix, searchable in self._searchable.items():
+            if prefix.under(top) or top.under(prefix):
+                try:
+                    found = searchable.search(top.below(prefix) if top.under(prefix) else ROOT, text)
+                    kept[prefix] = {path.onto(prefix) async for path in found}
+                except OSError:
+                    continue  # whoever reads the files will meet the error, and say it
+        if not kept:
+            return None
+        return lambda path: (paths := kept.get(self.mount_of(path))) is None or path in paths
+
     # --------------------------------------------------------------------------------------------- helpers
 
     async def _place(self, path: Path) -> tuple[Resource, Path]:
@@ -580,6 +626,19 @@ def _named(error: OSError, path: Path) -> OSError:
     """The same error about the path that the caller asked for, not the one inside a mount."""
     error.filename = path
     return error
+
+
+def _beneath(resource: Resource, kind: type[Power]) -> Power | None:
+    """A power of a resource, also below a cache: what it remembers of files does not change what the service can do."""
+    found = extension(resource, kind)
+    while found is None:
+        while isinstance(resource, Layer) and resource.transparent:
+            resource = resource.inner
+        if not isinstance(resource, Cache):
+            return None
+        resource = resource.inner
+        found = extension(resource, kind)
+    return found
 
 
 def _quick(resource: Resource) -> Quick | None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 from ramet.core.errors import fail, strerror
-from ramet.core.fs import Open
+from ramet.core.fs import Lending, Open, Power
 from ramet.core.paths import Path
 from ramet.core.resource import Cap, Data, How, Whole
 from ramet.core.stat import Attrs, Stat
@@ -21,7 +21,7 @@ from ramet.workspace.policy import Policy, Request
 from ramet.workspace.secrets import Secrets
 
 
-class SessionFS(Whole):
+class SessionFS(Whole, Lending):
     """A FileSystem. `agent_id` is set for the time of one execution."""
 
     def __init__(
@@ -222,6 +222,17 @@ class SessionFS(Whole):
             name = "write" if how & Open.WRITE else "read"
             stream.on_close = lambda read, written: self._note(name, path, read, written)
         return stream
+
+    async def power(self, path: Path, kind: type[Power], *, write: bool = False) -> tuple[Power, Path] | None:
+        await self._ask("write" if write else "read", path)
+        await self._may.reach(path)
+        found = await self._vfs.power(path, kind, write=write)
+        if found is not None:
+            self._note("change" if write else "query", path)
+        return found
+
+    async def sieve(self, top: Path, text: str) -> Callable[[Path], bool] | None:
+        return await self._vfs.sieve(top, text)
 
     async def close(self) -> None:
         raise fail(errno.EINVAL, None, "a session does not own the tree it sees")
