@@ -15,18 +15,15 @@ from blake3 import blake3
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
+from ramet.store.condemned import Decisions, State
+from ramet.store.frames import Damaged, Frames, frames_of
 from ramet.store.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
 from ramet.store.objects import Objects
-from ramet.store.packs import PACK_MAGIC, Index, PackReader, Place
+from ramet.store.packs import Index, PackReader, Place
 from ramet.store.refs import Refs
 from ramet.store.refs import decode as decode_entry
 from ramet.store.revisions import Revision, decode
 from ramet.store.tags import Tags
-
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-except ImportError:
-    from backports import zstd
 
 What = Literal["object", "pack", "index", "revision", "head", "tag", "entry"]
 
@@ -96,6 +93,13 @@ def scan_packs(objects: Objects, progress: Progress = silent) -> Scan:
 
 
 def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
+    codec = frames_of(objects)
+    try:
+        raw = objects.get(f"packs/{name}.idx")
+    except RametError as error:
+        if is_shredded(error):
+            return  # nobody can read it, and that was wanted
+        raw = b""
     try:
         data = objects.get(f"packs/{name}.pack")
         if blake3(data).hexdigest() != name:
@@ -107,9 +111,9 @@ def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
     if index is None:
         found.indexes[name] = "its bytes are not an index"
         return
-    if (why := _index_fault(objects.get(f"packs/{name}.idx"), index, data)) and name not in found.packs:
+    if (why := _index_fault(raw, index, data, codec)) and name not in found.packs:
         found.indexes[name] = why
-    for identity, held in contents(data, index):
+    for identity, held in contents(data, index, codec):
         found.objects += 1
         if held is not None and identity in (chunk_id(held), tree_id(held)):
             found.good.add(identity)
@@ -119,7 +123,12 @@ def _scan_pack(objects: Objects, name: str, found: Scan) -> None:
                 found.indexes[name] = "it names objects that are not there"
 
 
-def _index_fault(raw: bytes, index: Index, pack: bytes) -> str:
+def is_shredded(error: RametError) -> bool:
+    """Whether something cannot be read because its key was destroyed on purpose."""
+    return bool(error.context.get("shredded"))
+
+
+def _index_fault(raw: bytes, index: Index, pack: bytes, codec: Frames) -> str:
     """What is wrong with an index beyond the objects it names; empty when nothing is."""
     ids = list(index.ids())
     if int.from_bytes(raw[8:12], "big") != len(ids):
@@ -127,8 +136,9 @@ def _index_fault(raw: bytes, index: Index, pack: bytes) -> str:
     if any(one >= other for one, other in pairwise(ids)):
         return "it is out of order"
     spans = sorted({(place.start, place.start + place.length) for key in ids if (place := index.find(key)) is not None})
-    edges = [(0, len(PACK_MAGIC)), *spans, (len(pack), len(pack))]
-    return "" if all(one[1] == other[0] for one, other in pairwise(edges)) else "its frames are not those of its pack"
+    edges = [(0, len(codec.magic)), *spans]
+    joined = all(one[1] == other[0] for one, other in pairwise(edges))
+    return "" if joined and codec.is_end(pack, edges[-1][1]) else "its frames are not those of its pack"
 
 
 def read_index(objects: Objects, name: str) -> Index | None:
@@ -138,7 +148,7 @@ def read_index(objects: Objects, name: str) -> Index | None:
         return None
 
 
-def contents(pack: bytes, index: Index) -> Iterator[tuple[bytes, bytes | None]]:
+def contents(pack: bytes, index: Index, codec: Frames) -> Iterator[tuple[bytes, bytes | None]]:
     """Every object that an index names, with its bytes; None where they cannot be had."""
     places = sorted(((place, key) for key in index.ids() if (place := index.find(key)) is not None), key=_start)
     found = {key for _, key in places}
@@ -146,7 +156,7 @@ def contents(pack: bytes, index: Index) -> Iterator[tuple[bytes, bytes | None]]:
     at, block = -1, b""
     for place, key in places:
         if place.start != at:
-            at, block = place.start, decompressed(pack[place.start : place.start + place.length])
+            at, block = place.start, _unpacked(pack[place.start : place.start + place.length], codec)
         held = block[place.offset : place.offset + place.size]
         yield key, held if len(held) == place.size else None
 
@@ -155,26 +165,11 @@ def _start(row: tuple[Place, bytes]) -> tuple[int, int]:
     return row[0].start, row[0].offset
 
 
-def decompressed(frame: bytes) -> bytes:
+def _unpacked(frame: bytes, codec: Frames) -> bytes:
     try:
-        return bytes(zstd.decompress(frame)) if frame else b""
-    except zstd.ZstdError:
+        return codec.unpack(frame) if frame else b""
+    except (Damaged, RametError):
         return b""
-
-
-def frames(pack: bytes) -> Iterator[tuple[int, bytes]]:
-    """The blocks of a pack one after the other, without its index; a damaged one ends what can be found so."""
-    at = len(PACK_MAGIC)
-    while at < len(pack):
-        reader = zstd.ZstdDecompressor()
-        try:
-            block = reader.decompress(pack[at:])
-        except zstd.ZstdError:
-            return
-        if not reader.eof:
-            return
-        yield at, bytes(block)
-        at = len(pack) - len(reader.unused_data)
 
 
 def whole_first(objects: Objects, scan: Scan) -> PackReader:
@@ -182,7 +177,7 @@ def whole_first(objects: Objects, scan: Scan) -> PackReader:
     reader = PackReader(objects)
     for name in sorted(scan.names, key=lambda name: name not in scan.packs and name not in scan.indexes):
         try:
-            reader.add(name, objects.get(f"packs/{name}.idx"))
+            reader.load(name)
         except (RametError, KeyError):
             continue
     return reader
@@ -256,12 +251,15 @@ def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[
             if revision_id(data) != identity:
                 raise ValueError("its bytes do not have its digest")
             whole[identity] = decode(data)
+        except RametError as error:
+            if not is_shredded(error):
+                broken[name] = error.cause
         except (ValueError, KeyError, TypeError) as error:
             broken[name] = str(error) or "unreadable"
     return whole, broken
 
 
-def verify(objects: Objects, refs: Refs, tags: Tags, progress: Progress = silent) -> Report:
+def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progress: Progress = silent) -> Report:
     scan = scan_packs(objects, progress)
     report = Report(objects=scan.objects, packs=len(scan.names))
     revisions, broken = read_revisions(objects, progress)
@@ -269,10 +267,14 @@ def verify(objects: Objects, refs: Refs, tags: Tags, progress: Progress = silent
     reach = Reach(scan, whole_first(objects, scan))
     users: dict[bytes, list[str]] = {}
     affected: set[str] = set()
+    faults = [Damage("entry", f"gc/{number}", "it cannot be understood") for number in decisions.damaged()]
+    state = State() if faults else decisions.now()
     for number, revision in enumerate(revisions.values()):
         progress("references", number, len(revisions))
+        if state.is_doomed(revision.id):
+            continue  # nobody can reach it, and what it needs may be gone
         lost = reach.missing(revision)
-        parents = {parent for parent in revision.parents if parent not in revisions}
+        parents = {parent for parent in revision.parents if parent not in revisions and parent not in state.shallow}
         for identity in lost | parents:
             users.setdefault(identity, []).append(revision.name)
         if lost:
@@ -286,7 +288,7 @@ def verify(objects: Objects, refs: Refs, tags: Tags, progress: Progress = silent
     for identity, names in sorted(users.items()):
         kind: What = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
         report.damages.append(Damage(kind, identity.hex(), "missing", tuple(names)))
-    report.damages += _ends(refs, tags, revisions)
+    report.damages += [*_ends(refs, tags, revisions), *faults]
     return report
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from ramet.core.errors import RametError
 from ramet.store.objects import Objects
 
 
@@ -45,11 +46,19 @@ class ObjectLog:
         newest = None
         for key in self._objects.list(f"{self._space}/{name}/", known):
             newest = key
-        return None if newest is None else (int(newest.rpartition("/")[2]), self._objects.get(newest))
+        return None if newest is None else (int(newest.rpartition("/")[2]), self._read(newest))
 
     def entries(self, name: str) -> Iterator[tuple[int, bytes]]:
         for key in self._objects.list(f"{self._space}/{name}/"):
-            yield int(key.rpartition("/")[2]), self._objects.get(key)
+            yield int(key.rpartition("/")[2]), self._read(key)
+
+    def _read(self, key: str) -> bytes:
+        try:
+            return self._objects.get(key)
+        except RametError as error:
+            if error.code != "store_corrupt":
+                raise
+            return b""  # an encrypted entry that is damaged is no entry: whoever decodes it says so
 
     def append(self, name: str, number: int, data: bytes) -> bool:
         return self._objects.create(self._key(name, number), data)

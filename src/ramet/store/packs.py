@@ -1,6 +1,7 @@
 """Packs: many chunks and trees in one object, joined into blocks that are compressed together, with an index beside it.
 
-    packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 256 KiB
+    packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 256 KiB ("RAMETPS1" and sealed ones where the
+                      store is encrypted)
     packs/<id>.idx    "RAMETIX1", count (4), then sorted records:
                       id (32), start of the frame (8), size of the frame (4), offset in the block (4), size (4)
 
@@ -23,22 +24,18 @@ from typing import Final, NamedTuple
 from blake3 import blake3
 
 from ramet.core.errors import RametError
+from ramet.store.frames import Damaged, frames_of, sealed_of
 from ramet.store.ids import SIZE, chunk_id
 from ramet.store.objects import Objects
 from ramet.store.shelf import Catalog, Shelf
 
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-except ImportError:
-    from backports import zstd
-
-PACK_MAGIC, INDEX_MAGIC = b"RAMETPK1", b"RAMETIX1"
+INDEX_MAGIC: Final = b"RAMETIX1"
 BLOCK: Final = 256 * 1024
 PACK: Final = 64 * 1024 * 1024
-LEVEL: Final = 1
 RECORD: Final = struct.Struct(">32sQIII")
 MANY: Final = 2000
 """Questions after which a writer would rather know all ids than search for each."""
+OTHERS: Final = 64
 SMALL: Final = 1024
 """Objects up to which a pack is small."""
 CATALOG: Final = 32
@@ -134,6 +131,11 @@ class PackReader:
         """Indexes of packs that were here and are gone: whoever still has a place in one is told where it is now."""
         self.condemned: frozenset[str] = frozenset()
         """Packs that will be removed: they are read, but nothing new may rely on them."""
+        self._keys: dict[str, bytes] = {}
+        """In an encrypted store, the id of the key that a pack is sealed with."""
+        self._shredded: set[str] = set()
+        """Packs whose key was destroyed."""
+        self._codec = frames_of(objects)
         self._looked = -1e9
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._coming: dict[tuple[str, int], Future[bytes]] = {}
@@ -157,17 +159,37 @@ class PackReader:
             for name in gone:
                 self._departed[name] = self._indexes.pop(name)
             self._arrange()
-        missing = [name for name in wanted if name not in self._indexes]
+        missing = [name for name in wanted if name not in self._indexes and name not in self._shredded]
         if missing:
             kept = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
-            for name in missing:
-                self.add(name, kept.get(name) or self._objects.get(f"packs/{name}.idx"))
+            fetched = {name: self.load(name, kept.get(name)) for name in missing}
             if self._catalog is not None and len(missing) - len(kept) > CATALOG:
-                self._catalog.save({name: index.data for name, index in self._indexes.items()})
+                self._catalog.save({**kept, **fetched})
         self._looked = now
 
-    def add(self, name: str, index: bytes) -> None:
+    def load(self, name: str, data: bytes | None = None) -> bytes:
+        """Add a pack by its index, as it lies in the store or was kept of it; gives the index as it lies there.
+
+        A pack whose key was destroyed is left out: nobody can say what was in it.
+        """
+        key = f"packs/{name}.idx"
+        sealed = sealed_of(self._objects)
+        if sealed is None:
+            data = data or self._objects.get(key)
+            self.add(name, data)
+            return data
+        data = data or sealed.raw.get(key)
+        try:
+            self.add(name, sealed.opened(key, data), sealed.vault.sealer.key_of(data))
+        except RametError as error:
+            if not error.context.get("shredded"):
+                raise
+            self._shredded.add(name)
+        return data
+
+    def add(self, name: str, index: bytes, sealed_with: bytes = b"") -> None:
         found = Index(name, index)
+        self._keys[name] = sealed_with
         if found.count <= SMALL:
             self._small.update((key, Place(name, *where)) for key, where in found.table().items())
         else:
@@ -190,12 +212,15 @@ class PackReader:
         self._small = small
         self._newest_first = [index for index in reversed(order) if index.count > SMALL]
 
-    def keeps(self, key: bytes) -> bool:
-        """Whether the store has an object in a pack that stays."""
+    def keeps(self, key: bytes, keys: frozenset[bytes] | None = None) -> bool:
+        """Whether the store has an object in a pack that stays, sealed with one of these keys if some are given."""
         place = self.find(key)
-        if place is None or place.pack not in self.condemned:
+        if place is None or self._usable(place.pack, keys):
             return place is not None
-        return any(index.find(key) for name, index in self._indexes.items() if name not in self.condemned)
+        return any(index.find(key) for name, index in self._indexes.items() if self._usable(name, keys))
+
+    def _usable(self, pack: str, keys: frozenset[bytes] | None) -> bool:
+        return pack not in self.condemned and (keys is None or self._keys[pack] in keys)
 
     def packs(self) -> list[str]:
         return sorted(self._indexes)
@@ -244,8 +269,11 @@ class PackReader:
             found[key] = self.place(key)
         return found
 
-    def known(self) -> set[bytes]:
-        """Every id of the store in packs that stay, for a commit that asks often."""
+    def known(self, keys: frozenset[bytes] | None = None) -> set[bytes]:
+        """Every id of the store in packs that stay (and have one of these keys), for a commit that asks often."""
+        if keys is not None:
+            mine = [index for name, index in self._indexes.items() if self._usable(name, keys)]
+            return {key for index in mine for key in index.ids()}
         condemned = self.condemned
         found = (
             {key for key, place in self._small.items() if place.pack not in condemned}
@@ -314,13 +342,13 @@ class PackReader:
                 raw = self._objects.get_range(f"packs/{place.pack}.pack", place.start, place.length)
                 if shelf is not None:
                     shelf.put(name, raw)
-            return bytes(zstd.decompress(raw))
+            return self._codec.unpack(raw)
         except KeyError as error:
             moved = self._moved(place)
             if moved is None:
                 raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
             return moved
-        except zstd.ZstdError as error:
+        except Damaged as error:
             if shelf is not None:
                 shelf.drop(name)
             raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
@@ -361,6 +389,10 @@ class PackWriter:
 
     def __init__(self, objects: Objects, reader: PackReader) -> None:
         self._objects, self._reader = objects, reader
+        self._codec = frames_of(objects)
+        sealed = sealed_of(objects)
+        self._keys: frozenset[bytes] | None = sealed.visible if sealed is not None else None
+        """In an encrypted store, the keys of the workspace that writes: what has other keys is not there for it."""
         self._mine: set[bytes] = set()
         self._known: set[bytes] | None = None
         self._asked = 0
@@ -368,7 +400,7 @@ class PackWriter:
         self._pending: list[tuple[Future[bytes], list[tuple[bytes, int, int]]]] = []
         self._frames: list[bytes] = []
         self._records: list[tuple[bytes, int, int, int, int]] = []
-        self._size = len(PACK_MAGIC)
+        self._size = len(self._codec.magic)
         self._pool: ThreadPoolExecutor | None = None
         self._durable: list[Callable[[], None]] = []
         self.objects_written = 0
@@ -407,8 +439,11 @@ class PackWriter:
             return key in self._known
         self._asked += 1
         if self._asked > MANY:
-            self._known = self._reader.known()
-        return self._reader.keeps(key)
+            self._known = self._reader.known(self._keys)
+        found = self._reader.keeps(key, self._keys)
+        if not found and self._keys is not None and self._reader.find(key) is not None:
+            self._asked += OTHERS  # looking for another copy of what only others have costs as much as many questions
+        return found
 
     def _close(self, block: _Block, last: bool = False) -> None:
         """Have a block compressed and begin it anew."""
@@ -418,12 +453,12 @@ class PackWriter:
         if last and self._pool is None:
             # A commit this small is done sooner than a thread is there.
             done: Future[bytes] = Future()
-            done.set_result(zstd.compress(data, LEVEL))
+            done.set_result(self._codec.pack(data))
             self._pending.append((done, block.ids))
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
-        self._pending.append((self._pool.submit(zstd.compress, data, LEVEL), block.ids))
+        self._pending.append((self._pool.submit(self._codec.pack, data), block.ids))
         block.ids, block.parts, block.size = [], [], 0
         if len(self._pending) > PENDING:
             self._collect(PENDING // 2)
@@ -444,7 +479,7 @@ class PackWriter:
     def _salt(self) -> None:
         """Begin a pack with what no other pack has."""
         salt = os.urandom(SALT)
-        frame = zstd.compress(salt, LEVEL)
+        frame = self._codec.pack(salt)
         self._records.append((chunk_id(salt), self._size, len(frame), 0, SALT))
         self._frames.append(frame)
         self._size += len(frame)
@@ -452,16 +487,17 @@ class PackWriter:
     def _write_pack(self) -> None:
         if not self._records:
             return
-        data = b"".join((PACK_MAGIC, *self._frames))
+        data = b"".join((self._codec.magic, *self._frames, self._codec.trailer(self._size, self._frames[-1])))
         name = blake3(data).hexdigest()
         self._records.sort()
         index = INDEX_MAGIC + len(self._records).to_bytes(4, "big") + b"".join(RECORD.pack(*r) for r in self._records)
         # The index names what the pack holds, so it must not be there before the pack is.
         self._objects.put(f"packs/{name}.pack", data)
         self._objects.put(f"packs/{name}.idx", index)
-        self._reader.add(name, index)
+        sealed = sealed_of(self._objects)
+        self._reader.add(name, index, sealed.key_for(f"packs/{name}.idx").id if sealed is not None else b"")
         self.bytes_written += len(data) + len(index)
-        self._frames, self._records, self._size = [], [], len(PACK_MAGIC)
+        self._frames, self._records, self._size = [], [], len(self._codec.magic)
 
     def finish(self) -> None:
         self._close(self._chunks, last=True)

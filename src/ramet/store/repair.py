@@ -20,13 +20,13 @@ from ramet.store.checking import (
     Reach,
     Scan,
     contents,
-    frames,
     read_index,
     read_revisions,
     scan_packs,
     verify,
     whole_first,
 )
+from ramet.store.frames import Frames, frames_of, sealed_of
 from ramet.store.ids import RevisionId, chunk_id, tree_id
 from ramet.store.objects import Objects
 from ramet.store.packs import Index, PackReader, PackWriter
@@ -72,9 +72,10 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
                 _set_aside(objects, key, drop, done)
     for name in read_revisions(objects)[1]:
         _set_aside(objects, f"revisions/{name}", drop, done)
+    repository.decisions.mend(repository.clock())
     if drop:
         _drop(repository, done, progress)
-    done.lost = verify(objects, repository.refs, repository.tags, progress).damages
+    done.lost = verify(objects, repository.refs, repository.tags, repository.decisions, progress).damages
     return done
 
 
@@ -102,8 +103,9 @@ def _salvage(
     reader = PackReader(objects)
     for name in scan.names:
         if name not in broken and (whole := read_index(objects, name)) is not None:
-            reader.add(whole.pack, objects.get(f"packs/{name}.idx"))
-    writer = PackWriter(objects, reader)
+            reader.load(whole.pack)
+    codec = frames_of(objects)
+    writers = _Writers(objects, reader)
     try:
         for number, name in enumerate(broken):
             progress("salvage", number, len(broken))
@@ -113,30 +115,59 @@ def _salvage(
                 continue
             index = read_index(objects, name)
             found = 0
-            for identity, held in _readable(data, index, wanted):
+            writer = writers.like(name)
+            for identity, held in _readable(data, index, wanted, codec) if writer is not None else ():
+                assert writer is not None
                 if not writer.has(identity):
                     writer.add(identity, held)
                     done.salvaged += 1
                 found += 1
             if found and (index is None or name in scan.indexes):
                 done.rebuilt.append(name)
-        writer.finish()
+        writers.finish()
     except BaseException:
-        writer.abandon()
+        writers.abandon()
         raise
 
 
-def _readable(data: bytes, index: Index | None, wanted: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
+class _Writers:
+    """Who writes anew what was in a pack: in an encrypted store one for each key, so that nobody reads more by it."""
+
+    def __init__(self, objects: Objects, reader: PackReader) -> None:
+        self._objects, self._reader = objects, reader
+        self._made: dict[bytes, PackWriter] = {}
+
+    def like(self, pack: str) -> PackWriter | None:
+        """The writer for what was in a pack; None when nothing says with which key it was sealed."""
+        sealed, objects, key = sealed_of(self._objects), self._objects, b""
+        if sealed is not None:
+            try:
+                objects = sealed = sealed.like(pack)
+            except (KeyError, RametError):
+                return None
+            key = sealed.key_for("packs/").id
+        return self._made.setdefault(key, PackWriter(objects, self._reader))
+
+    def finish(self) -> None:
+        for writer in self._made.values():
+            writer.finish()
+
+    def abandon(self) -> None:
+        for writer in self._made.values():
+            writer.abandon()
+
+
+def _readable(data: bytes, index: Index | None, wanted: set[bytes], codec: Frames) -> Iterator[tuple[bytes, bytes]]:
     """Objects of a pack that have their digest: those its index names, and those between them that are wanted."""
     taken: dict[int, list[tuple[int, int]]] = {}
     if index is not None:
-        for identity, held in contents(data, index):
+        for identity, held in contents(data, index, codec):
             place = index.find(identity)
             if held is not None and place is not None and identity in (chunk_id(held), tree_id(held)):
                 taken.setdefault(place.start, []).append((place.offset, place.offset + place.size))
                 yield identity, held
     gaps: list[bytes] = []
-    for start, block in frames(data):
+    for start, block in codec.blocks(data):
         at = 0
         for begin, end in [*sorted(taken.get(start, [])), (len(block), len(block))]:
             if begin > at:
@@ -154,6 +185,8 @@ def _named(held: bytes, wanted: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _set_aside(objects: Objects, key: str, drop: bool, done: Repaired) -> None:
+    sealed = sealed_of(objects)
+    objects = objects if sealed is None else sealed.as_they_are  # what is damaged does not open
     try:
         data = objects.get(key)
     except KeyError:
@@ -201,20 +234,26 @@ def _mend_head(
         damaged, fence, deleted = False, entry.fence, entry.deleted
         if entry.head is not None and (not heads or heads[-1] != entry.head):
             heads.append(entry.head)
-    if deleted or (not damaged and (not heads or _whole_history(heads[-1], revisions, sound))):
+    shallow = repository.decisions.now().shallow
+    if deleted or (not damaged and (not heads or _whole_history(heads[-1], revisions, sound, shallow))):
         return
     best = next((head for head in reversed(heads) if head in sound), None)
-    if best is not None and not _whole_history(best, revisions, sound):
+    if best is not None and not _whole_history(best, revisions, sound, shallow):
         best = _cut_off(repository, name, revisions[best])
     repository.refs.mend(name, number + 1, best, fence + 1)
     done.heads[name] = "" if best is None else repository.read_revision(best).name
 
 
-def _whole_history(head: RevisionId, revisions: dict[RevisionId, Revision], sound: set[RevisionId]) -> bool:
-    """Whether a revision is whole and everything it comes from can at least be listed."""
+def _whole_history(
+    head: RevisionId,
+    revisions: dict[RevisionId, Revision],
+    sound: set[RevisionId],
+    shallow: frozenset[RevisionId] = frozenset(),
+) -> bool:
+    """Whether a revision is whole and everything it comes from, up to where it has expired, can be listed."""
     if head not in sound:
         return False
-    pending, seen = [head], set[RevisionId]()
+    pending, seen = [head], set[RevisionId](shallow)
     while pending:
         identity = pending.pop()
         if identity in seen:

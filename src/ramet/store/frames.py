@@ -1,0 +1,101 @@
+"""How a block of objects lies in a pack: a zstd frame, in an encrypted store sealed as well.
+
+Each block is sealed on its own, so that reading one file opens a few hundred kilobytes and not a pack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from ramet.store.objects import Objects
+
+if TYPE_CHECKING:
+    from ramet.store.sealed import SealedObjects
+
+try:
+    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+except ImportError:
+    from backports import zstd
+
+LEVEL: Final = 1
+PACK_MAGIC: Final = b"RAMETPK1"
+SEALED_MAGIC: Final = b"RAMETPS1"
+
+
+class Damaged(ValueError):
+    """A frame that is not what was written."""
+
+
+def compressed(block: bytes | memoryview) -> bytes:
+    return bytes(zstd.compress(block, LEVEL))
+
+
+def decompressed(frame: bytes) -> bytes:
+    try:
+        return bytes(zstd.decompress(frame))
+    except zstd.ZstdError:
+        raise Damaged("not a frame") from None
+
+
+class Frames(Protocol):
+    magic: bytes
+
+    def pack(self, block: bytes | memoryview) -> bytes:
+        """A block as it lies in a pack."""
+        ...
+
+    def unpack(self, frame: bytes) -> bytes:
+        """The block of a frame; `Damaged` when it is none."""
+        ...
+
+    def trailer(self, size: int, last: bytes) -> bytes:
+        """What follows the frames of a pack that has this size and whose last frame this is."""
+        ...
+
+    def blocks(self, pack: bytes) -> Iterator[tuple[int, bytes]]:
+        """The blocks of a pack one after the other, without its index; a damaged one ends what can be found so."""
+        ...
+
+    def is_end(self, pack: bytes, at: int) -> bool:
+        """Whether the frames of a pack may end here."""
+        ...
+
+
+class PlainFrames:
+    magic = PACK_MAGIC
+
+    def pack(self, block: bytes | memoryview) -> bytes:
+        return compressed(block)
+
+    def unpack(self, frame: bytes) -> bytes:
+        return decompressed(frame)
+
+    def trailer(self, size: int, last: bytes) -> bytes:
+        return b""
+
+    def blocks(self, pack: bytes) -> Iterator[tuple[int, bytes]]:
+        at = len(self.magic)
+        while at < len(pack):
+            reader = zstd.ZstdDecompressor()
+            try:
+                block = reader.decompress(pack[at:])
+            except zstd.ZstdError:
+                return
+            if not reader.eof:
+                return
+            yield at, bytes(block)
+            at = len(pack) - len(reader.unused_data)
+
+    def is_end(self, pack: bytes, at: int) -> bool:
+        return at == len(pack)
+
+
+def sealed_of(objects: Objects) -> SealedObjects | None:
+    """The objects of an encrypted store; None for any other. What they are made of is imported only where they are."""
+    return cast("SealedObjects", objects) if hasattr(objects, "vault") else None
+
+
+def frames_of(objects: Objects) -> Frames:
+    sealed = sealed_of(objects)
+    return PlainFrames() if sealed is None else sealed.frames

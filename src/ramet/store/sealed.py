@@ -1,0 +1,378 @@
+"""`SealedObjects`: a store whose every byte is encrypted, for those who hold its key no different from a plain one.
+
+Rules that this file keeps:
+- A store is encrypted from its first object or not at all. Opening one without a key, with another key, or a plain one
+  with a key is refused before anything is read or written (`wrong_key`).
+- What belongs to a workspace (packs, indexes, revisions) is sealed with a key of its ring; there is no other way to
+  write it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ramet.core.errors import RametError
+from ramet.store.frames import SEALED_MAGIC, Damaged, compressed, decompressed
+from ramet.store.keyrings import MARKER, SCHEME, CommonObjects, Vault, Wrap, unwrapped, wraps_of
+from ramet.store.keys import KeySource, WrappingKey, open_key
+from ramet.store.logs import Log
+from ramet.store.objects import Objects
+from ramet.store.sealing import HEADER, OVERHEAD, SECRET, TAG, DataKey, padded_size
+
+_OF_WORKSPACES: Final = ("packs/", "revisions/")
+_TRIES: Final = 8
+_FRAME: Final = b"ramet frame 1\0"
+_PADDING: Final = b"ramet padding 1\0"
+
+
+class SealedObjects(CommonObjects):
+    """The objects of an encrypted store. Only what `under` or `like` gives can write what belongs to a workspace."""
+
+    def __init__(
+        self,
+        raw: Objects,
+        vault: Vault,
+        key: DataKey | None = None,
+        visible: frozenset[bytes] | None = None,
+        plain_cache: bool = False,
+    ) -> None:
+        super().__init__(raw, vault)
+        self.key = key
+        self.visible = visible
+        """The keys that this workspace has: what is sealed with another one is not there for its writers."""
+        self.plain_cache = plain_cache
+        """Whether whole files may be kept on this machine as they are."""
+
+    def under(self, workspace: str) -> SealedObjects:
+        """The same objects for a writer of this workspace, with the key that it has now."""
+        identity, visible = self.vault.rings.write_key(workspace)
+        return SealedObjects(self.raw, self.vault, self.vault.find(identity), visible, self.plain_cache)
+
+    def like(self, pack: str) -> SealedObjects:
+        """The same objects for whoever writes anew what is in a pack: for those who could read it, and nobody else."""
+        identity = self.key_of(f"packs/{pack}.idx", f"packs/{pack}.pack")
+        return SealedObjects(self.raw, self.vault, self.vault.find(identity), frozenset({identity}), self.plain_cache)
+
+    def key_of(self, *keys: str) -> bytes:
+        """The id of the key that an object is sealed with; of several, of the first that says it."""
+        for number, key in enumerate(keys, 1):
+            skip = len(SEALED_MAGIC) if key.endswith(".pack") else 0
+            try:
+                found = self.vault.sealer.key_of(self.raw.get_range(self.vault.names.sealed(key), skip, HEADER))
+                self.vault.find(found)
+                return found
+            except (KeyError, RametError):
+                if number == len(keys):
+                    raise
+        raise KeyError(keys)
+
+    def key_for(self, key: str) -> DataKey:
+        if self.key is not None:
+            return self.key
+        if key.startswith(_OF_WORKSPACES):
+            raise RametError(
+                "invalid_argument", "in an encrypted store content belongs to a workspace", "name the workspace"
+            )
+        return self.vault.common
+
+    def get(self, key: str) -> bytes:
+        return self.raw.get(key) if _is_pack(key) else super().get(key)
+
+    def get_range(self, key: str, start: int, size: int) -> bytes:
+        return self.raw.get_range(key, start, size) if _is_pack(key) else super().get_range(key, start, size)
+
+    def _sealed(self, key: str, data: bytes) -> bytes:
+        if not _is_pack(key):
+            return super()._sealed(key, data)
+        if data[: len(SEALED_MAGIC)] != SEALED_MAGIC:
+            raise RametError("internal", "a pack that is not encrypted must not be written here", "report this")
+        return data
+
+    @property
+    def frames(self) -> SealedFrames:
+        return SealedFrames(self)
+
+    @property
+    def as_they_are(self) -> Objects:
+        """The objects under their plain names, their bytes as the bucket holds them: for moving what is damaged."""
+        return _AsTheyAre(self.raw, self.vault)
+
+    # ------------------------------------------------------------------------------------------------- keys
+
+    def show_keys(self) -> list[RingReport]:
+        """What there is of keys, by workspace."""
+        return [
+            RingReport(
+                ring.workspace, tuple(identity.hex() for identity in ring.ids),
+                sum(batch.own for batch in ring.batches),
+                tuple(sorted({wrap.name or wrap.key for batch in ring.batches for wrap in batch.wraps})),
+                tuple(sorted({wrap.key for batch in ring.batches for wrap in batch.wraps})),
+                len(ring.shredded - set(ring.ids)),
+            )
+            for ring in self.vault.rings.rings()
+        ]  # fmt: skip
+
+    def rotate(self, new: KeySource) -> int:
+        """Let another key wrap all keys, and this one none. Data stays as it is. Gives how many objects were written.
+
+        In the middle both keys open everything; whoever begins again goes on where it ended.
+        """
+        key, rings = open_key(new), self.vault.rings
+        root = self._root(rings.key)
+        marker = _Marker.read(self.raw)
+        assert marker is not None
+        mine = [wrap for wrap in marker.wraps if wrap.key == key.id] or [Wrap(key.id, "", key.wrap(root))]
+        both = (*(wrap for wrap in marker.wraps if wrap.key != key.id), *mine)
+        if both != marker.wraps:
+            self.raw.put(MARKER, _Marker(both).encode())
+        done = rings.rewrap(key, only=False)
+        # From here on the old key opens nothing that is written any more.
+        self.raw.put(MARKER, _Marker(tuple(mine)).encode())
+        for _ in range(_TRIES):
+            more = rings.rewrap(key, only=True)
+            done += more
+            if not more:
+                break
+        rings.key = key
+        return done
+
+    def _root(self, key: WrappingKey) -> bytes:
+        marker = _Marker.read(self.raw)
+        if marker is None:
+            raise _gone()
+        return unwrapped(marker.wraps, key, "the store")
+
+    def shred(self, workspace: str) -> Shredded:
+        """Destroy the keys of a workspace, and remove what nobody can open any more."""
+        destroyed, kept = self.vault.rings.shred(workspace)
+        self.vault.forget()
+        done = Shredded(workspace, len(destroyed), kept)
+        names = self.vault.names
+        for prefix in _OF_WORKSPACES:
+            for key in list(self.list(prefix)):
+                if _is_pack(key):
+                    continue
+                try:
+                    found = self.vault.sealer.key_of(self.raw.get_range(names.sealed(key), 0, HEADER))
+                except (KeyError, RametError):
+                    continue
+                if found in destroyed:
+                    # The index goes first: a pack without one is nobody's.
+                    self.raw.delete(names.sealed(key))
+                    if key.endswith(".idx"):
+                        self.raw.delete(key.removesuffix(".idx") + ".pack")
+                    done.removed += 1
+        return done
+
+
+class SealedFrames:
+    """Frames of an encrypted store; only those that know under which key can make new ones."""
+
+    magic = SEALED_MAGIC
+
+    def __init__(self, objects: SealedObjects) -> None:
+        self._sealer = objects.vault.sealer
+        self._objects = objects
+
+    def pack(self, block: bytes | memoryview) -> bytes:
+        return self._sealer.seal(self._objects.key_for("packs/"), _FRAME, compressed(block))
+
+    def unpack(self, frame: bytes) -> bytes:
+        try:
+            opened = self._sealer.open(_FRAME, frame)
+        except RametError as error:
+            if error.code == "store_corrupt":
+                raise Damaged(error.cause) from None
+            raise
+        return decompressed(opened)
+
+    def trailer(self, size: int, last: bytes) -> bytes:
+        """Padding that says nothing but that frames end before it: its length is 0, which no frame has."""
+        pad = padded_size(size + OVERHEAD) - size - OVERHEAD
+        return self._sealer.seal(self._objects.key_for("packs/"), _PADDING + last[-TAG:], b"", pad)
+
+    def blocks(self, pack: bytes) -> Iterator[tuple[int, bytes]]:
+        at = len(self.magic)
+        while at + OVERHEAD < len(pack):
+            length = self._sealer.length_of(pack[at : at + HEADER])
+            end = at + OVERHEAD + length
+            if not length or end > len(pack):
+                return
+            try:
+                yield at, self.unpack(pack[at:end])
+            except (Damaged, RametError):
+                return
+            at = end
+
+    def is_end(self, pack: bytes, at: int) -> bool:
+        header = pack[at : at + HEADER]
+        return len(header) == HEADER and self._sealer.length_of(header) == 0
+
+
+@dataclass(frozen=True)
+class RingReport:
+    """The keyring of one workspace, without any key."""
+
+    workspace: str
+    ids: tuple[str, ...]
+    epochs: int
+    """Keys of its own; the others came with a fork or a merge."""
+    wrapped_by: tuple[str, ...]
+    wrapping_ids: tuple[str, ...]
+    destroyed: int
+
+
+@dataclass
+class Shredded:
+    """What a shredding did."""
+
+    workspace: str
+    destroyed: int
+    """Keys that nobody has any more."""
+    kept_by: dict[str, int] = field(default_factory=dict)
+    """Workspaces that have copies of some of its keys, because they began with it or merged it, and of how many."""
+    removed: int = 0
+    """Objects that nobody could open any more and that were removed."""
+
+
+class _AsTheyAre:
+    def __init__(self, raw: Objects, vault: Vault) -> None:
+        self._raw, self._names = raw, vault.names
+        self._common = CommonObjects(raw, vault)
+
+    def get(self, key: str) -> bytes:
+        return self._raw.get(self._names.sealed(key))
+
+    def get_range(self, key: str, start: int, size: int) -> bytes:
+        return self._raw.get_range(self._names.sealed(key), start, size)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._raw.put(self._names.sealed(key), data)
+
+    def create(self, key: str, data: bytes) -> bool:
+        return self._raw.create(self._names.sealed(key), data)
+
+    def delete(self, key: str) -> None:
+        self._raw.delete(self._names.sealed(key))
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        return self._common.list(prefix, after)
+
+
+class SealedLog:
+    """A log in a database whose names and entries are sealed as those in a bucket are."""
+
+    def __init__(self, log: Log, vault: Vault, space: str) -> None:
+        self._log, self._vault, self._space = log, vault, space
+
+    def names(self, start: str = "") -> list[str]:
+        cut = len(self._space) + 1
+        folder = start.rpartition("/")[0]
+        begin = self._name(folder) + "/" if folder else ""
+        plain = (self._vault.names.plain(f"{self._space}/{name}") for name in self._log.names(begin))
+        return sorted(name[cut:] for name in plain if name is not None and name[cut:].startswith(start))
+
+    def _name(self, name: str) -> str:
+        return self._vault.names.sealed(f"{self._space}/{name}")[len(self._space) + 1 :]
+
+    def _label(self, name: str, number: int) -> bytes:
+        return f"ramet entry 1\0{self._space}/{name}/{number}".encode()
+
+    def _opened(self, name: str, number: int, data: bytes) -> bytes:
+        try:
+            return self._vault.sealer.open(self._label(name, number), data)
+        except RametError:
+            return b""  # no entry: whoever decodes it says so
+
+    def newest(self, name: str, after: int = 0) -> tuple[int, bytes] | None:
+        found = self._log.newest(self._name(name), after)
+        return None if found is None else (found[0], self._opened(name, *found))
+
+    def entries(self, name: str) -> Iterator[tuple[int, bytes]]:
+        for number, data in self._log.entries(self._name(name)):
+            yield number, self._opened(name, number, data)
+
+    def append(self, name: str, number: int, data: bytes) -> bool:
+        sealed = self._vault.sealer.seal(self._vault.common, self._label(name, number), data, -len(data) % 256)
+        return self._log.append(self._name(name), number, sealed)
+
+
+def _is_pack(key: str) -> bool:
+    """Whether an object is a pack, whose frames are sealed one by one."""
+    return key.startswith("packs/") and key.endswith(".pack")
+
+
+# ------------------------------------------------------------------------------------------------------ opening
+
+
+@dataclass(frozen=True)
+class _Marker:
+    """The one object that anybody can read: it says that the rest is encrypted, and how."""
+
+    wraps: tuple[Wrap, ...]
+
+    def encode(self) -> bytes:
+        rows = [{"key": wrap.key, "data": base64.b64encode(wrap.data).decode()} for wrap in self.wraps]
+        return json.dumps({"format": 1, "encryption": {"scheme": SCHEME, "wraps": rows}}, sort_keys=True).encode()
+
+    @classmethod
+    def read(cls, objects: Objects) -> _Marker | None:
+        try:
+            data = objects.get(MARKER)
+        except KeyError:
+            return None
+        try:
+            plain: dict[str, Any] = json.loads(data)
+            found = plain["encryption"]
+            scheme, wraps = found["scheme"], wraps_of(found["wraps"])
+        except (ValueError, KeyError, TypeError):
+            raise RametError(
+                "store_corrupt", f"{MARKER} says how the store is encrypted, and cannot be understood",
+                "bring it back from a copy",
+            ) from None  # fmt: skip
+        if scheme != SCHEME:
+            raise RametError("unsupported", f"the store is encrypted as {scheme}", "use a newer version")
+        return cls(wraps)
+
+
+def open_sealed(
+    objects: Objects,
+    key: KeySource | None,
+    *,
+    plain_cache: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> Objects:
+    """A store's objects, opened if they are encrypted. An empty store that is opened with a key becomes encrypted."""
+    if isinstance(objects, SealedObjects):
+        return objects
+    marker = _Marker.read(objects)
+    if key is None:
+        if marker is None:
+            return objects
+        raise RametError(
+            "wrong_key", "this store is encrypted, and no key was given",
+            "give key= (RAMET_KEY on the command line)", {"wrapped_by": [wrap.key for wrap in marker.wraps]},
+        )  # fmt: skip
+    wrapping = open_key(key)
+    if marker is None:
+        if any(True for space in ("refs/", "packs/", "revisions/", "tags/") for _ in objects.list(space)):
+            raise RametError(
+                "wrong_key", "a key was given, and this store is not encrypted",
+                "open it without a key, or export its workspaces into a new store that has one",
+            )  # fmt: skip
+        objects.create(MARKER, _Marker((Wrap(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode())
+        marker = _Marker.read(objects)  # of two that made one at once, one holds
+    if marker is None:
+        raise _gone()
+    vault = Vault(objects, unwrapped(marker.wraps, wrapping, "the store"), wrapping, clock)
+    return SealedObjects(objects, vault, plain_cache=plain_cache)
+
+
+def _gone() -> RametError:
+    return RametError("store_corrupt", f"{MARKER} is gone", "bring it back from a copy")
