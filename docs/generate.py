@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 
@@ -59,10 +60,21 @@ def errors_page() -> str:
 PAGES = {"commands.md": commands_page, "errors.md": errors_page}
 
 
+SCHEMA = HERE.parent / "src" / "ramet" / "workspace" / "config" / "schema.json"
+
+
+def schema_text() -> str:
+    from ramet.workspace.config.declaration import schema
+
+    return json.dumps(schema(), indent=1) + "\n"
+
+
 def main() -> None:
     for name, make in PAGES.items():
         (HERE / name).write_text(make())
         print(f"docs/{name}")
+    SCHEMA.write_text(schema_text())
+    print(SCHEMA.relative_to(HERE.parent))
 
 
 if __name__ == "__main__":

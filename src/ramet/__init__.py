@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
     from ramet.workspace.agent_run import AgentRun as AgentRun
+    from ramet.workspace.config import load_config as load_config
     from ramet.workspace.mounts import MountMode as MountMode
     from ramet.workspace.result import IOResult as IOResult
     from ramet.workspace.store import Store as Store
@@ -35,6 +36,7 @@ _PLACES = {
     "Store": "ramet.workspace.store",
     "Workspace": "ramet.workspace.workspace",
     "connect": "ramet.apps.client",
+    "load_config": "ramet.workspace.config",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "connect",
+    "load_config",
 ]
 
 

@@ -134,7 +134,7 @@ def command(*words: str, home: Path, stdin: str = "") -> subprocess.CompletedPro
 
 @pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs], ids=lambda verb: verb.name)
 def test_the_table_says_what_the_verbs_say(verb: Any) -> None:
-    told = " ".join((verb.load().__doc__ or "").split())
+    told = " ".join(verb.help().split())
     assert told.startswith(verb.summary)
     assert verb.name in help_text(bold=False)
 

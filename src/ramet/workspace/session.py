@@ -45,6 +45,15 @@ class Session:
     def last_exit_code(self) -> int:
         return self.state.status
 
+    def adopt(self, env: Mapping[str, str]) -> None:
+        """Variables, exported, in the place of what the session had; what it made read-only stays."""
+        from ramet.shell.expand.values import EXPORT, READONLY
+
+        for name, value in env.items():
+            if not self.state.store.attrs.get(name, 0) & READONLY:
+                self.state.store.set(name, value)
+                self.state.store.flag(name, EXPORT)
+
     async def reopen_descriptors(self) -> list[str]:
         """Open what a restored session had open; texts about what could not be."""
         saved, self.reopen = self.reopen, []

@@ -43,6 +43,7 @@ from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.pinning import Pins, check_policies, pin
+from ramet.workspace.policy import Policy
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.result import IOResult
 from ramet.workspace.saving import save_resource
@@ -133,11 +134,16 @@ class Store:
         every: float | None = None,
         pins: Mapping[str, str] | None = None,
         withhold: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
+        policy: Policy | Mapping[str, Any] | None = None,
+        prepare: Callable[[StoredWorkspace], None] | None = None,
     ) -> Opening:
         """A live workspace on the head (or on a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
-        `mounts` adds mounts that the workspace does not have yet; `resources` stands in for those that were saved
-        without credentials. `wait` is how many seconds to wait while another writer holds the workspace.
+        `mounts` are taken as they are, also in the place of one that was saved; `resources` stands in for those that
+        were saved without credentials, and a directory among them gets the content that was saved. `wait` is how many
+        seconds to wait while another writer holds the workspace. `env` and `policy` are those of `Workspace`;
+        `prepare` is called with the workspace before anybody else sees it.
 
         `commit` says when revisions are made: on `close`, after each `command` (or each `every` commands), on a
         `timer` of `every` seconds, or `never` by itself. `pins` says what a revision records of a mount whose bytes
@@ -151,7 +157,7 @@ class Store:
             name, revision = found.name, found.revision
         options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
         options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
-        options["withheld"] = Withheld(withhold)
+        options.update(withheld=Withheld(withhold), env=dict(env or {}), guard=policy, prepare=prepare)
         check_policies(options["pins"])
         return Opening(self.repository, name, revision, readonly or revision is not None, wait, options)
 
@@ -232,10 +238,15 @@ class StoredWorkspace(Workspace):
         policy: CommitPolicy | None = None,
         pins: Mapping[str, str] | None = None,
         withheld: Withheld = NOTHING,
+        env: Mapping[str, str] | None = None,
+        guard: Policy | Mapping[str, Any] | None = None,
+        prepare: Callable[[StoredWorkspace], None] | None = None,
     ) -> StoredWorkspace:
         forms: dict[str, MountForm] = dict(mounts)
         missing = []
         for state in base.mounts if base is not None else ():
+            if state.prefix in mounts:
+                continue
             given = resources.get(state.prefix)
             if given is None and state.tree is None:
                 missing.append(state.prefix)
@@ -249,7 +260,7 @@ class StoredWorkspace(Workspace):
                 "invalid_argument", f"no resource was given for {', '.join(missing)}",
                 "pass resources={prefix: resource}: these mounts are saved without their content",
             )  # fmt: skip
-        ws = cls(forms, secrets=secrets, settings=settings)
+        ws = cls(forms, env=env, secrets=secrets, policy=guard, settings=settings)
         ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
         ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
         ws._tasks = []
@@ -257,6 +268,10 @@ class StoredWorkspace(Workspace):
         ws._kernel_of(base)
         ws._position = ws.history.next_number
         ws._committing = asyncio.Lock()
+        for session in ws.sessions if env else ():
+            session.adopt(env or {})
+        if prepare is not None:
+            prepare(ws)
         return ws
 
     _stats: dict[str, StatCache]

@@ -347,6 +347,13 @@ class Workspace:
         finally:
             opened.close()
 
+    @classmethod
+    def from_config(cls, path: str | LocalPath, *, variables: Mapping[str, str] | None = None) -> Workspace:
+        """The workspace that a YAML, JSON or TOML file describes; `docs/config.md` tells what may stand there."""
+        from ramet.workspace.config import load_config
+
+        return load_config(path, variables=variables).workspace()
+
     def copy(self) -> Workspace:
         """An independent workspace: memory is shared until it changes, disks are copied, remote resources shared."""
         return copy_workspace(self)

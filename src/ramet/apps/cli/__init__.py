@@ -28,8 +28,13 @@ def build(*only: Verb) -> typer.Typer:
 
     for family, verbs in VERBS.items():
         for verb in verbs:
-            if not only or verb in only:
-                app.command(verb.name, rich_help_panel=family)(verb.load())
+            if only and verb not in only:
+                continue
+            loaded = verb.load()
+            if isinstance(loaded, typer.Typer):
+                app.add_typer(loaded, name=verb.name, rich_help_panel=family)
+            else:
+                app.command(verb.name, rich_help_panel=family)(loaded)
     return app
 
 

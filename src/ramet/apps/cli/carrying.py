@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Name, Where, opened, reported, show, split, watched
+from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, opened, reported, show, split, watched
 from ramet.core.errors import RametError
 
 Compress = Annotated[str | None, typer.Option(help="gz, bz2 or xz.")]
@@ -19,11 +19,13 @@ def checkout(
     target: Annotated[str, typer.Argument(help="Directory that is made equal to the tree.")],
     store: Where = HOME,
     prefix: Annotated[str, typer.Option(help="Mount to take.")] = "/",
+    quiet: Quiet = False,
 ) -> None:
     """Write a revision to a real directory: only what differs is written, what must not be there is removed."""
     with reported():
         where, revision = split(name)
-        receipt = opened(store)[where].checkout(target, revision, prefix)
+        with watched(quiet) as progress:
+            receipt = opened(store)[where].checkout(target, revision, prefix, progress=progress)
         print(
             f"{receipt.written} written, {receipt.kept} kept, {receipt.removed} removed; tree {receipt.tree.hex()[:12]}"
         )
@@ -34,11 +36,12 @@ def snapshot(
     target: Annotated[str, typer.Argument(help="Tar to write.")],
     store: Where = HOME,
     compress: Compress = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a workspace to a snapshot tar."""
-    with reported():
+    with reported(), watched(quiet) as progress:
         where, revision = split(name)
-        opened(store)[where].export(target, revision, compress=compress, progress=watched())
+        opened(store)[where].export(target, revision, compress=compress, progress=progress)
 
 
 def export(
@@ -49,26 +52,27 @@ def export(
     git: Annotated[bool, typer.Option("--git", help="The whole history as a git repository.")] = False,
     git_stream: Annotated[bool, typer.Option("--git-stream", help="The history for `git fast-import`.")] = False,
     compress: Compress = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a revision as a snapshot tar (or with --tar a plain one), or the history as git."""
-    with reported():
+    with reported(), watched(quiet) as progress:
         where, revision = split(name)
         handle = opened(store)[where]
         if git + git_stream + tar > 1 or ((git or git_stream) and (revision or compress)):
             raise RametError("invalid_argument", "these options do not go together", "see `ramet export --help`")
         if git:
-            done = handle.export_git(target, progress=watched())
+            done = handle.export_git(target, progress=progress)
             print(f"{done.commits} commits, {done.blobs} blobs, {done.tags} tags on branch {done.branch}")
             for path in done.left_out:
                 print(f"left out: {path}", file=sys.stderr)
         elif git_stream:
             with nullcontext(sys.stdout.buffer) if target == "-" else open(target, "wb") as file:
-                for piece in handle.git_stream(progress=watched()):
+                for piece in handle.git_stream(progress=progress):
                     file.write(piece)
         else:
             sink = sys.stdout.buffer if target == "-" else target
             kind = "tar" if tar else "snapshot"
-            handle.export(sink, revision, kind=kind, compress=compress, progress=watched())
+            handle.export(sink, revision, kind=kind, compress=compress, progress=progress)
 
 
 def import_archive(
@@ -79,20 +83,22 @@ def import_archive(
     kind: Annotated[str | None, typer.Option(help="snapshot or tar; found out when left out.")] = None,
     message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
     author: Annotated[str, typer.Option(help="Author of the revision.")] = "",
+    quiet: Quiet = False,
 ) -> None:
     """Make a revision of a snapshot tar or of any other tar."""
-    with reported():
-        options = {"prefix": prefix, "kind": kind, "message": message, "author": author, "progress": watched()}
+    with reported(), watched(quiet) as progress:
+        options = {"prefix": prefix, "kind": kind, "message": message, "author": author, "progress": progress}
         done = opened(store).import_archive(name, sys.stdin.buffer if source == "-" else source, **options)
         print(done.revision.name)
         for text in done.left_out:
             print(f"left out: {text}", file=sys.stderr)
 
 
-def verify(store: Where = HOME, as_json: AsJson = False) -> None:
+def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Read everything in the store, check every digest and reference, and say whom each damage affects."""
     with reported():
-        report = opened(store).verify(watched())
+        with watched(quiet) as progress:
+            report = opened(store).verify(progress)
         if as_json:
             show([damage.__dict__ for damage in report.damages], (), True)
         else:
@@ -106,10 +112,12 @@ def verify(store: Where = HOME, as_json: AsJson = False) -> None:
 def repair(
     store: Where = HOME,
     drop: Annotated[bool, typer.Option("--drop", help="Forget what is lost: heads go back, tags go.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Bring back what can be had from other copies and report what is lost."""
     with reported():
-        done = opened(store).repair(drop=drop, progress=watched())
+        with watched(quiet) as progress:
+            done = opened(store).repair(drop=drop, progress=progress)
         print(f"{done.salvaged} objects salvaged, {len(done.rebuilt)} indexes made again, {len(done.moved)} set aside")
         for name, head in done.heads.items():
             print(f"{name} is now at {head or 'nothing'}")

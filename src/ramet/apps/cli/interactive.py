@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ramet.apps.cli.shared import HOME, Name, Where, described, opened, reported, split
+from ramet.apps.cli.config import chosen, configured
+from ramet.apps.cli.shared import HOME, ConfigFile, Where, described, opened, reported, split, watched
 from ramet.core.errors import RametError
 from ramet.workspace.loop_thread import LoopThread
 
@@ -36,18 +37,26 @@ VERBS: Final = {
 
 
 def shell(
-    name: Name,
+    name: Annotated[str | None, typer.Argument(help="Name of a workspace, or NAME@REVISION to look around.")] = None,
     store: Where = HOME,
     create: Annotated[bool, typer.Option("--create", "-c", help="Create the workspace if it does not exist.")] = False,
+    config: ConfigFile = None,
 ) -> None:
     """Work in a workspace by hand. What you did is committed when you leave; `!help` tells what else there is."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have ignored it
     with reported(), LoopThread() as loop:
+        described_by = configured(config)
+        name = name or (described_by.name if described_by is not None else None)
+        if name is None:
+            raise RametError("invalid_argument", "no workspace was named", "write ramet shell NAME, or -c NAME")
         where, revision = split(name)
-        found = opened(store)
+        found = opened(store if described_by is None else chosen(store, described_by))
         if create and where not in found:
             found.create(where)
-        opening = found.open(where, revision)
+        if described_by is None:
+            opening = found.open(where, revision)
+        else:
+            opening = described_by.open(found, where, revision)
         ws = loop.run(opening.__aenter__())
         try:
             Terminal(loop, found, ws).run()
@@ -194,7 +203,8 @@ class Terminal:
         self._status = 0 if execution.result is None else execution.result.exit_code
 
     def _commit(self, message: str) -> None:
-        revision = self._loop.run(self._ws.commit(message or "by hand"))
+        with watched() as progress:
+            revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
         self._since = self._ws.settings.clock()
         print(revision.name)
 

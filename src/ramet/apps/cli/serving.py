@@ -7,11 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ramet.apps.cli.shared import HOME, Where, opened, reported
+from ramet.apps.cli.config import chosen, configured
+from ramet.apps.cli.shared import HOME, ConfigFile, Where, opened, reported
 from ramet.core.errors import RametError
 
 
 def serve(
+    context: typer.Context,
     store: Where = HOME,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8750,
@@ -21,38 +23,64 @@ def serve(
     ] = None,
     certificate: Annotated[str | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[str | None, typer.Option(help="TLS key (PEM).")] = None,
-    allow_host: Annotated[list[str] | None, typer.Option(help="Another value of the Host header to answer.")] = None,
+    allow_hosts: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="Another value of the Host header to answer.")
+    ] = None,
     durable: Annotated[
         str, typer.Option(help="Commit before each answer (answer), on a timer (timer), or on close (close).")
     ] = "answer",
     every: Annotated[float, typer.Option(help="Seconds between commits with --durable timer.")] = 5.0,
     concurrency: Annotated[int, typer.Option(help="Requests of one client at the same time.")] = 64,
+    rate: Annotated[float, typer.Option(help="Requests per second of one client; 0 does not count them.")] = 0.0,
     idle: Annotated[float, typer.Option(help="Seconds after which an unused workspace is closed.")] = 600.0,
+    rendezvous: Annotated[
+        str | None, typer.Option(help="Directory of repositories that take pushed branches, below /git.")
+    ] = None,
     mount: Annotated[
         list[str] | None, typer.Option(help="NAME:/prefix=DIRECTORY[:ro] mounts a directory; NAME may be *.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", help="File that describes a workspace, or all; may be repeated.")
     ] = None,
 ) -> None:
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
     with reported():
         from ramet.apps.server.serving import serve as run
         from ramet.apps.server.settings import Bounds, ServerSettings
+        from ramet.workspace.config import load_config
 
+        configs = [load_config(file) for file in config or ()]
+        said = next((found.server for found in configs if found.server), {})
+
+        def value(name: str, given: Any) -> Any:
+            """What was written on the command line, else what a file says, else the default."""
+            source = context.get_parameter_source("uds" if name == "socket" else name)
+            told = said.get(name)
+            return told if told and source is not None and source.name.startswith("DEFAULT") else given
+
+        durable, socket, tls = value("durable", durable), value("socket", uds), value("certificate", certificate)
         if durable not in ("answer", "timer", "close"):
             raise RametError("invalid_argument", f"--durable cannot be {durable!r}", "use answer, timer or close")
+        if (tls is None) != (value("key", key) is None):
+            raise RametError("invalid_argument", "a certificate and its key belong together", "give both")
+        store = next((found.store for found in configs if found.store and store == HOME), store)
         plain = ServerSettings()
         settings = ServerSettings(
-            hosts=plain.hosts | frozenset(name.lower() for name in allow_host or ()), durable=durable,  # type: ignore[arg-type]
-            every=every, idle=idle, mounts=_mounts(mount or []), bounds=Bounds(concurrency=concurrency),
+            hosts=plain.hosts | frozenset(name.lower() for name in value("allow_hosts", allow_hosts) or ()),
+            durable=durable,  # type: ignore[arg-type]
+            every=value("every", every), idle=value("idle", idle), mounts=_mounts(mount or []),
+            bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
+            configs={found.name or "*": found for found in configs},
         )  # fmt: skip
-        if token_file is None and uds is None:
-            token_file = (
-                str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
-            )
-        where = uds or f"{'https' if certificate else 'http'}://{host}:{port}"
-        typer.echo(f"ramet serves {store} on {where}" + (f", token in {token_file}" if token_file else ""), err=True)
+        token = value("token_file", token_file)
+        if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
+            token = str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
+        address, number = value("host", host), value("port", port)
+        where = socket or f"{'https' if tls else 'http'}://{address}:{number}"
+        typer.echo(f"ramet serves {store} on {where}" + (f", token in {token}" if token else ""), err=True)
         run(
-            opened(store), host=host, port=port, uds=uds, token_file=token_file, certificate=certificate, key=key,
-            settings=settings,
+            opened(store), host=address, port=number, uds=socket, token_file=token, certificate=tls,
+            key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous),
         )  # fmt: skip
 
 
@@ -100,6 +128,7 @@ def mcp(
     store: Where = HOME,
     tools: Annotated[str | None, typer.Option(help="Only these tools, as in `bash,read`.")] = None,
     http: Annotated[int | None, typer.Option(help="Serve streamable HTTP on this port instead of stdio.")] = None,
+    config: ConfigFile = None,
 ) -> None:
     """Serve a workspace to a model over MCP; `docs/mcp.md` describes the tools."""
     with reported():
@@ -108,9 +137,11 @@ def mcp(
         from ramet.apps.mcp.serving import run_http, run_stdio
         from ramet.apps.server.settings import read_token
 
-        chosen = None if tools is None else tools.split(",")
+        described = configured(config)
+        store = store if described is None else chosen(store, described)
+        some = None if tools is None else tools.split(",")
         if http is None:
-            asyncio.run(run_stdio(opened(store), name, chosen))
+            asyncio.run(run_stdio(opened(store), name, some, config=described))
         else:
             token = read_token(Path(store).expanduser() / "server-token")
-            asyncio.run(run_http(opened(store), name, chosen, port=http, token=token))
+            asyncio.run(run_http(opened(store), name, some, port=http, token=token, config=described))

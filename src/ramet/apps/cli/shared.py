@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ramet.apps.cli.bars import watched as watched
 from ramet.core.errors import RametError
-from ramet.core.progress import Progress, silent
 
 if TYPE_CHECKING:
     from ramet.store.address import Address
@@ -22,7 +22,12 @@ Where = Annotated[
     str, typer.Option("--store", envvar="RAMET_HOME", help="Directory or URL of the store.", show_default=True)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (also when the output is piped).")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Name = Annotated[str, typer.Argument(help="Name of a workspace; NAME@REVISION where a revision makes sense.")]
+
+ConfigFile = Annotated[
+    str | None, typer.Option("--config", envvar="RAMET_CONFIG", help="File that describes the workspace.")
+]
 
 HOME = "~/.ramet"
 STATUS = {
@@ -78,18 +83,6 @@ def file_of(text: str) -> tuple[str, str | None, str]:
     if found.path is None:
         raise RametError("invalid_argument", f"{text!r} names no file", "write NAME@REVISION:/path")
     return found.name, found.revision, found.path
-
-
-def watched() -> Progress:
-    """Progress on a terminal: one line that is written over; nothing when nobody looks."""
-    if not sys.stderr.isatty():
-        return silent
-
-    def tell(stage: str, done: int, total: int | None) -> None:
-        end = "\n" if done == total else ""
-        print(f"\r{stage}: {done}" + (f" of {total}" if total else ""), end=end, file=sys.stderr, flush=True)
-
-    return tell
 
 
 def show(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:

@@ -9,7 +9,7 @@ PACKAGE: Final = "ramet.apps.cli"
 
 
 class Verb(NamedTuple):
-    """A verb: its name, the function `module.function` of this package, and how its help begins."""
+    """A verb: its name, `module.function` (or `module.app` of its own verbs) here, and how its help begins."""
 
     name: str
     function: str
@@ -18,6 +18,11 @@ class Verb(NamedTuple):
     def load(self) -> Any:
         module, _, name = self.function.rpartition(".")
         return getattr(import_module(f"{PACKAGE}.{module}"), name)
+
+    def help(self) -> str:
+        """What its own help begins with."""
+        found = self.load()
+        return str(getattr(getattr(found, "info", None), "help", None) or found.__doc__ or "")
 
 
 VERBS: Final[dict[str, tuple[Verb, ...]]] = {
@@ -54,6 +59,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "Care": (
         Verb("verify", "carrying.verify", "Read everything in the store, check every digest and reference"),
         Verb("repair", "carrying.repair", "Bring back what can be had from other copies and report what is lost."),
+        Verb("config", "config.app", "Check, show and begin files that describe workspaces."),
         Verb("doctor", "about.doctor", "Look whether everything that Ramet needs is here and works."),
         Verb("demo", "about.demo", "Show the whole idea in a few seconds, in a temporary directory."),
         Verb("version", "about.version", "Print the version."),

@@ -9,7 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Name, Where, described, opened, reported, show, split
+from ramet.apps.cli.config import chosen, configured
+from ramet.apps.cli.shared import (
+    HOME,
+    AsJson,
+    ConfigFile,
+    Name,
+    Quiet,
+    Where,
+    described,
+    opened,
+    reported,
+    show,
+    split,
+    watched,
+)
 from ramet.core.errors import RametError
 
 
@@ -38,32 +52,51 @@ def rm(name: Name, store: Where = HOME) -> None:
 
 
 def execute(
-    name: Name,
-    command: Annotated[str, typer.Argument(help="Shell text, as after `bash -c`.")],
+    name: Annotated[str, typer.Argument(help="Name of a workspace; left out with --config, whose name is taken.")],
+    command: Annotated[str | None, typer.Argument(help="Shell text, as after `bash -c`.")] = None,
     store: Where = HOME,
     timeout: Annotated[float | None, typer.Option(help="Seconds until it is ended with status 124.")] = None,
     cwd: Annotated[str | None, typer.Option(help="Working directory for this command only.")] = None,
     message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
     author: Annotated[str, typer.Option(help="Author of the revision.")] = "",
+    config: ConfigFile = None,
+    quiet: Quiet = False,
 ) -> None:
     """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
 
     async def act() -> int:
-        where, revision = split(name)
-        async with opened(store).open(where, revision) as ws:
+        opening, text = _opening(name, command, config, store)
+        async with opening as ws:
             stdin = None if sys.stdin.isatty() else _input()
-            execution = ws.execute(command, stdin=stdin, timeout=timeout, cwd=cwd)
+            execution = ws.execute(text, stdin=stdin, timeout=timeout, cwd=cwd)
             async for piece in execution:
                 stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
                 stream.write(piece.data)
                 stream.flush()
             assert execution.result is not None
-            if ws.lease is not None:
-                await ws.commit(message or command.strip().partition("\n")[0][:72], author=author)
-            return execution.result.exit_code
+            if getattr(ws, "lease", None) is not None:
+                with watched(quiet) as progress:
+                    subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
+                    await ws.commit(message or subject, author=author, progress=progress)
+            return int(execution.result.exit_code)
 
     with reported():
         raise typer.Exit(asyncio.run(act()))
+
+
+def _opening(name: str, command: str | None, file: str | None, store: str) -> tuple[Any, str]:
+    """What is opened, and the text that runs in it."""
+    config = configured(file)
+    if config is None:
+        if command is None:
+            raise RametError("invalid_argument", "there is no command", "write ramet exec NAME 'COMMAND'")
+        where, revision = split(name)
+        return opened(store).open(where, revision), command
+    if command is None:
+        place = config.workspace() if config.name is None else config.open(opened(chosen(store, config)))
+        return place, name
+    where, revision = split(name)
+    return config.open(opened(chosen(store, config)), where, revision), command
 
 
 async def _input() -> Any:

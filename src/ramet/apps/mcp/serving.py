@@ -11,7 +11,8 @@ from ramet import __version__
 from ramet.core.errors import missing_extra
 from ramet.core.paths import parse
 from ramet.store.address import parse_address
-from ramet.workspace.store import Store, StoredWorkspace
+from ramet.workspace.config import Config
+from ramet.workspace.store import Opening, Store, StoredWorkspace
 from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.workspace import Workspace
 
@@ -94,11 +95,17 @@ async def _resource(box: Toolbox, uri: str) -> Any:
         return types.BlobResourceContents(uri=uri, blob=blob, mime_type="application/octet-stream")
 
 
-async def run_stdio(store: Store, name: str, tools: Iterable[str] | None = None) -> None:
-    """Serve a workspace on the standard streams; what changed is committed when the client goes."""
+def _opened(store: Store, name: str, config: Config | None) -> Opening:
     if name not in store:
         store.create(name)
-    async with store.open(name) as ws:
+    return store.open(name) if config is None else config.open(store, name)
+
+
+async def run_stdio(
+    store: Store, name: str, tools: Iterable[str] | None = None, *, config: Config | None = None
+) -> None:
+    """Serve a workspace on the standard streams; what changed is committed when the client goes."""
+    async with _opened(store, name, config) as ws:
         server = mcp_server(ws, tools)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
@@ -112,6 +119,7 @@ async def run_http(
     port: int = 8751,
     token: str = "",
     stop: asyncio.Event | None = None,
+    config: Config | None = None,
 ) -> None:
     """Serve a workspace on `http://127.0.0.1:PORT/mcp`, behind a token when there is one."""
     import uvicorn
@@ -119,12 +127,10 @@ async def run_http(
     from ramet.apps.server.gate import Gate
     from ramet.apps.server.settings import ServerSettings
 
-    if name not in store:
-        store.create(name)
-    async with store.open(name) as ws:
+    async with _opened(store, name, config) as ws:
         app: Any = mcp_server(ws, tools).streamable_http_app()
-        config = uvicorn.Config(Gate(app, ServerSettings(token=token)), port=port, log_level="warning", ws="none")
-        server = uvicorn.Server(config)
+        http = uvicorn.Config(Gate(app, ServerSettings(token=token)), port=port, log_level="warning", ws="none")
+        server = uvicorn.Server(http)
         serving = asyncio.ensure_future(server.serve())
         if stop is not None:
             await asyncio.wait({serving, asyncio.ensure_future(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)

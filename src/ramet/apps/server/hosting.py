@@ -15,6 +15,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar
 
 from ramet.apps.server.events import Events
@@ -22,7 +23,7 @@ from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
 from ramet.store.refs import NAME
 from ramet.store.revisions import Revision
-from ramet.workspace.mounts import as_mount
+from ramet.workspace.config import Config
 from ramet.workspace.store import Opening, Store, StoredWorkspace
 from ramet.workspace.workspace import Settings, Workspace
 
@@ -174,41 +175,40 @@ class Hosting:
     async def _opened(self, name: str) -> Hosted:
         if not NAME.fullmatch(name):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
-        store = self.store
-        if store is None or not await self.blocking(store.__contains__, name):
+        store, config = self.store, self._config(name)
+        described = config is not None and config.name == name  # it is made by the first who asks for it
+        if store is None or not (described or await self.blocking(store.__contains__, name)):
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
         self._check_room()
-        mounts, resources = await self._given(store, name)
-        opening = store.open(
-            name,
-            mounts=mounts,
-            resources=resources,
-            settings=self._workspace_settings(),
-            wait=self.settings.wait,
-            commit="timer" if self.settings.durable == "timer" else "close",
-            every=self.settings.every if self.settings.durable == "timer" else None,
-        )
+        timer = self.settings.durable == "timer"
+        options: dict[str, Any] = {
+            "settings": self._workspace_settings(config), "wait": self.settings.wait,
+            "commit": "timer" if timer else "close", "every": self.settings.every if timer else None,
+        }  # fmt: skip
+        if config is not None:
+            opening = await self.blocking(config.open, store, name, **options)
+        else:
+            mounts, resources = self._given(name)
+            opening = store.open(name, mounts=mounts, resources=resources, **options)
         ws = await opening.__aenter__()
         hosted = self._open[name] = Hosted(name, ws, opening, self.events)
         return hosted
 
-    async def _given(self, store: Store, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the server mounts into a workspace: anew, and in the place of what was saved there."""
+    def _config(self, name: str) -> Config | None:
+        return self.settings.configs.get(name) or self.settings.configs.get("*")
+
+    def _given(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the server mounts into a workspace, and what stands in for mounts that were saved without content."""
         given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
         resources: dict[str, Any] = {
             **self.settings.resources.get("*", {}), **self.settings.resources.get(name, {}),
         }  # fmt: skip
-        if given:
-            head = await self.blocking(store.repository.head, name)
-            for mount in head.mounts if head is not None else ():
-                form = given.pop(mount.prefix, None)
-                if form is not None:
-                    resources[mount.prefix] = as_mount(mount.prefix, form).resource
         return given, resources
 
-    def _workspace_settings(self) -> Settings:
-        plain = Settings()
-        return Settings(limits=plain.limits.with_(output_bytes=self.settings.bounds.output_bytes))
+    def _workspace_settings(self, config: Config | None = None) -> Settings:
+        said = Settings() if config is None else config.workspace_settings
+        bound = min(self.settings.bounds.output_bytes, said.limits.output_bytes)
+        return replace(said, limits=said.limits.with_(output_bytes=bound))
 
     def _check_room(self) -> None:
         if len(self._open) >= self.settings.bounds.workspaces:
@@ -279,6 +279,9 @@ class Hosting:
             if name in self._open or (self.store is not None and await self.blocking(self.store.__contains__, name)):
                 raise RametError("workspace_exists", f"workspace {name!r} exists already", "use it, or take another")
             self._check_room()
+            config = self._config(name)
+            if ws is None and config is not None:
+                ws = await self.blocking(config.workspace)
             if ws is None:
                 given = {**self.settings.mounts.get("*", {}), **self.settings.mounts.get(name, {})}
                 ws = Workspace(given, settings=self._workspace_settings())

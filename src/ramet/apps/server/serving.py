@@ -32,10 +32,14 @@ from ramet.apps.server.settings import ServerSettings, read_token
 from ramet.workspace.store import Store
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+GIT = "/git"
 
 
 class App:
-    """The whole server as an ASGI application. `mounts` are other applications, behind the same token."""
+    """The whole server as an ASGI application. `mounts` are other applications, behind the same token.
+
+    What is mounted at `/git` (the rendezvous server) is asked for the token by git's own way, and compares it itself.
+    """
 
     def __init__(self, store: Store | None, settings: ServerSettings, mounts: Mapping[str, Any]) -> None:
         self.events = Events(settings.bounds.events)
@@ -47,7 +51,7 @@ class App:
             lifespan=self._lifespan,
             exception_handlers={404: self._nothing},
         )
-        self._gate = Gate(self._inside, settings)
+        self._gate = Gate(self._inside, settings, (GIT + "/",) if GIT in mounts else ())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._gate(scope, receive, send)
@@ -116,10 +120,12 @@ def serve(
     key: str | None = None,
     settings: ServerSettings | None = None,
     mounts: Mapping[str, Any] | None = None,
+    rendezvous: str | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; then commit everything and give the leases back.
 
     On a unix socket (mode 0600) a token is optional; on TCP it is read from `token_file`, which is made when missing.
+    `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token.
     """
     settings = settings or ServerSettings()
     if not settings.token and token_file is not None:
@@ -130,6 +136,12 @@ def serve(
         if certificate is None:
             log.warning("serving on %s without TLS: the token travels in the clear", host)
         settings = replace(settings, hosts=settings.hosts | {host})
+    if rendezvous is not None:
+        from ramet.apps.rendezvous import rendezvous as received
+
+        if not settings.token:
+            raise RametError("invalid_config", "a rendezvous needs a token", "give token_file=")
+        mounts = {**(mounts or {}), GIT: received(rendezvous, settings.token)}
     app = create_app(store, settings, mounts)
     config = uvicorn.Config(
         app, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key, log_level="warning",

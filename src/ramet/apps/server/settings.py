@@ -11,6 +11,7 @@ from typing import Literal
 
 from ramet.core.errors import RametError
 from ramet.core.resource import Resource
+from ramet.workspace.config import Config
 from ramet.workspace.mounts import MountForm
 
 MIB = 1 << 20
@@ -66,6 +67,8 @@ class ServerSettings:
     """Mounts that workspaces get from this server: `{"name": {"/data": DiskResource(...)}}`; `*` names all."""
     resources: Mapping[str, Mapping[str, Resource]] = field(default_factory=dict)
     """Stand-ins for mounts that were saved without credentials, by workspace and prefix."""
+    configs: Mapping[str, Config] = field(default_factory=dict)
+    """Descriptions of workspaces by name; `*` describes those that have none of their own."""
 
 
 def read_token(file: str | Path) -> str:

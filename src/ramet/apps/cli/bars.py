@@ -1,0 +1,88 @@
+"""`Bar`: how far long work is, on the terminal's error stream. Quick work shows nothing, and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import Final, TextIO
+
+AFTER: Final = 0.3
+"""Seconds of work before anybody wants to know how far it is."""
+EVERY: Final = 0.08
+WIDTH: Final = 30
+SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Bar:
+    """A Progress that draws one line over and over; as a context it takes the line away at the end."""
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        after: float = AFTER,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._began = clock()
+        self._next = self._began + after
+        self._drawn = False
+        self._turn = 0
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + EVERY
+        self._turn += 1
+        line = self._line(stage, done, total, now - self._began)
+        self._put("\r\033[K" + line[: max(20, shutil.get_terminal_size().columns - 1)])
+        self._drawn = True
+
+    def _line(self, stage: str, done: int, total: int | None, seconds: float) -> str:
+        rate = f"{done / seconds:,.0f}/s" if seconds > 0 else ""
+        if not total:
+            return f"{SPINNER[self._turn % len(SPINNER)]} {stage} {done:,} {rate}"
+        filled = min(WIDTH, WIDTH * done // total)
+        left = f" {_time(seconds * (total - done) / done)} left" if 0 < done < total else ""
+        return f"{stage} {'█' * filled}{'░' * (WIDTH - filled)} {100 * done // total:3}% {done:,} of {total:,}{left}"
+
+    def _put(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except UnicodeEncodeError:
+            self._stream.write(text.encode("ascii", "replace").decode())
+        except (OSError, ValueError):
+            self._next = float("inf")  # nobody looks any more
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn:
+            self._put("\r\033[K")
+
+
+class Dark:
+    """A bar that nobody sees."""
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None: ...
+
+    def __enter__(self) -> Dark:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def watched(quiet: bool = False) -> Bar | Dark:
+    """Progress for whoever looks: `with watched(quiet) as progress`. Nothing with `-q`, or without a terminal."""
+    return Dark() if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb" else Bar()

@@ -1,0 +1,218 @@
+"""The one declaration of what a configuration may say. Checks, JSON schema and reference page are made from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ramet.core.limits import Limits
+from ramet.core.proc import User
+from ramet.layers.retry import Patience
+from ramet.workspace.autocommit import WHEN
+from ramet.workspace.config.kinds import (
+    NOTHING,
+    ChoiceKind,
+    Field,
+    FlagKind,
+    LazyKind,
+    ListKind,
+    MapKind,
+    NumberKind,
+    TableKind,
+    TextKind,
+    joined,
+    mapping_of,
+)
+from ramet.workspace.config.nodes import Node
+from ramet.workspace.config.reading import Reading, meant
+from ramet.workspace.config.resources import BACKENDS, fields_of
+
+VARIABLE: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+REFERENCE: Final = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
+OWN_RESOURCE: Final = re.compile(REFERENCE)
+MODES: Final = ChoiceKind(("read", "write"), (("r", "read"), ("ro", "read"), ("w", "write"), ("rw", "write")))
+ENV: Final = MapKind(TextKind(), VARIABLE, "a variable has letters, digits and _")
+
+MOUNT: Final = {
+    "mode": Field(MODES, "What the workspace may do with it.", "write"),
+    "cache": Field(FlagKind(), "Keep what was read from a remote mount.", True),
+    "patience": Field(
+        LazyKind(lambda: TableKind(fields_of(Patience))), "How long to go on when a remote mount does not answer."
+    ),
+    "pin": Field(ChoiceKind(("config", "versions")), "What a revision records of a mount whose bytes live elsewhere."),
+}
+
+
+@dataclass(frozen=True)
+class MountKind:
+    """A mount: which resource, its own `config`, and what the workspace does with it."""
+
+    says = "a mount"
+
+    def schema(self) -> dict[str, Any]:
+        found = TableKind(MOUNT).schema()
+        known = {"enum": list(BACKENDS)}
+        own = {"type": "string", "pattern": f"^{REFERENCE}$"}
+        found["properties"] = {
+            "resource": {"description": "What is mounted, or package.module:Class.", "anyOf": [known, own]},
+            "config": {"type": "object", "description": "The settings of the resource."},
+            **found["properties"],
+        }
+        found["required"] = ["resource"]
+        found["allOf"] = [
+            {
+                "if": {"properties": {"resource": {"const": name}}},
+                "then": {"properties": {"config": {"$ref": f"#/$defs/{name}"}}, **_needs_config(name)},
+            }
+            for name in BACKENDS
+        ]
+        return found
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        given = mapping_of(node, setting, reading)
+        if given is None:
+            return NOTHING
+        rest = {name: item for name, item in given.items() if name not in ("resource", "config")}
+        unknown = [name for name in rest if name not in MOUNT]
+        for name in unknown:
+            reading.unknown(rest.pop(name), setting, name, [*MOUNT, "resource", "config"], "setting of a mount")
+        resource = given.get("resource")
+        if resource is None:
+            reading.wrong(node.key or node.place, setting, "resource is missing", f"use one of {_some()}")
+            return NOTHING
+        kind = TextKind().read(resource, joined(setting, "resource"), reading)
+        made = {"resource": kind, "config": self._config(kind, node, given, setting, reading)}
+        return {**made, **TableKind(MOUNT).read(Node(rest, node.place, key=node.key), setting, reading)}
+
+    def _config(self, kind: Any, node: Node, given: dict[str, Node], setting: str, reading: Reading) -> Any:
+        config = given.get("config", Node({}, node.place, key=node.key))
+        place = joined(setting, "config")
+        if kind in BACKENDS:
+            return TableKind(BACKENDS[kind].fields(), f"setting of {kind}").read(config, place, reading)
+        if isinstance(kind, str) and OWN_RESOURCE.fullmatch(kind):
+            return MapKind(TextKind()).read(config, place, reading)
+        if kind is not NOTHING:
+            hint = meant(kind, BACKENDS) or f"use one of {_some()}, or package.module:Class"
+            reading.wrong(given["resource"].place, joined(setting, "resource"), f"unknown resource {kind!r}", hint)
+        return NOTHING
+
+
+def _needs_config(name: str) -> dict[str, Any]:
+    needed = any(field.required for field in BACKENDS[name].fields().values())
+    return {"required": ["config"]} if needed else {}
+
+
+def _some() -> str:
+    return ", ".join(list(BACKENDS)[:8])
+
+
+RULE: Final = {
+    "command": Field(TextKind(), "A pattern for a command's name, or for its whole line when it has a space."),
+    "path": Field(TextKind(), "A pattern for a path; ** crosses directories."),
+    "access": Field(ChoiceKind(("read", "write")), "Narrows a rule about a path."),
+    "session": Field(TextKind(), "Only in sessions whose id matches."),
+    "agent": Field(TextKind(), "Only for agents whose id matches."),
+    "reason": Field(TextKind(), "What the model is told."),
+}
+QUOTA: Final = {
+    **RULE,
+    "count": Field(NumberKind(whole=True), "How often it may happen."),
+    "bytes": Field(NumberKind("size", whole=True), "How many bytes it may move."),
+}
+RULES: Final = ListKind(TableKind(RULE, "part of a rule", ("command", "path")))
+POLICY: Final = {
+    "default": Field(ChoiceKind(("allow", "ask", "deny")), "For what no rule matches.", "allow"),
+    "hide": Field(ListKind(TableKind(RULE, "part of a rule", ("path",))), "Paths that do not exist for commands."),
+    "deny": Field(RULES, "What is refused."),
+    "ask": Field(RULES, "What a person is asked about; refused where nobody answers."),
+    "allow": Field(RULES, "What is allowed where the default is not."),
+    "limit": Field(ListKind(TableKind(QUOTA, "part of a limit", ("count", "bytes"))), "How often, or how many bytes."),
+}
+
+
+@dataclass(frozen=True)
+class CommandKind:
+    """A command of one's own: `package.module:function`, alone or with the mount or suffix it is for."""
+
+    says = "`package.module:function`, or a mapping"
+    table = TableKind({
+        "python": Field(TextKind(pattern=REFERENCE, pattern_says="write package.module:function"),
+                        "The function; it gets a Proc.", required=True),
+        "mount": Field(TextKind(pattern="/.*", pattern_says="a prefix begins with /"), "Only for files of this mount."),
+        "suffix": Field(TextKind(), "Only for files whose names end so."),
+    })  # fmt: skip
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "pattern": f"^{REFERENCE}$"}, self.table.schema()]}
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        if isinstance(node.value, str):
+            found = self.table.fields["python"].kind.read(node, setting, reading)
+            return NOTHING if found is NOTHING else {"python": found, "mount": None, "suffix": None}
+        return self.table.read(node, setting, reading)
+
+
+SERVER: Final = {
+    "host": Field(TextKind(), "Address to listen on.", "127.0.0.1"),
+    "port": Field(NumberKind(whole=True), "Port to listen on.", 8750),
+    "socket": Field(TextKind(path=True), "Unix socket to listen on instead."),
+    "token_file": Field(TextKind(path=True), "File with the token; made when missing."),
+    "certificate": Field(TextKind(path=True), "TLS certificate (PEM)."),
+    "key": Field(TextKind(path=True), "TLS key (PEM)."),
+    "allow_hosts": Field(ListKind(TextKind()), "More values of the Host header to answer."),
+    "durable": Field(ChoiceKind(("answer", "timer", "close")), "When a change is committed.", "answer"),
+    "every": Field(NumberKind("time"), "Seconds between commits with timer.", 5.0),
+    "idle": Field(NumberKind("time"), "Seconds after which an unused workspace is closed.", 600.0),
+    "concurrency": Field(NumberKind(whole=True, least=1), "Requests of one client at the same time.", 64),
+    "rate": Field(NumberKind(), "Requests per second of one client; 0 does not count.", 0.0),
+    "rendezvous": Field(TextKind(path=True), "Directory of repositories to serve below /git."),
+}
+
+
+@cache
+def declaration() -> TableKind:
+    """Everything that may stand in a configuration."""
+    name = TextKind(pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", pattern_says="use letters, digits, . _ -")
+    return TableKind({
+        "version": Field(ChoiceKind(("1",)), "Of this format."),
+        "name": Field(name, "Workspace of the store; without it the workspace lives in memory."),
+        "store": Field(TextKind(path=True), "Directory or URL of the store."),
+        "mounts": Field(MapKind(MountKind(), "/.*", "a prefix begins with /"), "What is mounted where."),
+        "env": Field(ENV, "Variables of every session."),
+        "secrets": Field(
+            MapKind(TextKind(secret=True, reference=True), VARIABLE, "a variable has letters, digits and _"),
+            "Variables whose values are never recorded: env:NAME or file:PATH.",
+        ),
+        "limits": Field(TableKind(fields_of(Limits)), "Bounds of one execution."),
+        "policy": Field(TableKind(POLICY), "What is allowed, refused, asked about, hidden and counted."),
+        "cache": Field(TableKind({
+            "bytes": Field(NumberKind("size", whole=True), "What is kept of remote mounts.", 256 << 20),
+            "directory": Field(TextKind(path=True), "Where processes share it; memory when not given."),
+            "drain_bytes": Field(NumberKind("size", whole=True), "Read on after a reader stopped early.", 8 << 20),
+        }), "What is kept of what was read from remote mounts."),
+        "user": Field(TableKind(fields_of(User)), "Who the commands run as."),
+        "commands": Field(MapKind(CommandKind(), r"[^/\s]+", "a command has no / and no space"), "Own commands."),
+        "sessions": Field(MapKind(TableKind({
+            "cwd": Field(TextKind(pattern="/.*", pattern_says="write an absolute path"), "Where it begins.", "/"),
+            "env": Field(ENV, "Variables of this session."),
+        })), "Sessions that are there from the start."),
+        "commit": Field(TableKind({
+            "when": Field(ChoiceKind(WHEN), "When revisions are made by themselves.", "close"),
+            "every": Field(NumberKind("time"), "Seconds of a timer, or a number of commands."),
+            "withhold": Field(ListKind(TextKind()), "More files that no revision may have."),
+        }), "When a stored workspace is committed, and what is left out."),
+        "server": Field(TableKind(SERVER), "How `ramet serve --config` serves."),
+    })  # fmt: skip
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a configuration file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Ramet workspace",
+        "description": "Mounts, policy, limits and secrets of a workspace; `ramet config check` checks it.",
+        **declaration().schema(),
+        "$defs": {name: TableKind(row.fields()).schema() for name, row in BACKENDS.items()},
+    }

@@ -1,0 +1,231 @@
+"""`Config`: what a file says, checked and typed, and the workspaces that are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ramet.backends.ram import RAMResource
+from ramet.core.errors import RametError
+from ramet.core.limits import Limits
+from ramet.core.paths import parse
+from ramet.core.proc import User
+from ramet.core.resource import Resource
+from ramet.layers.retry import Patience
+from ramet.workspace.config.declaration import declaration
+from ramet.workspace.config.kinds import NOTHING
+from ramet.workspace.config.nodes import Node, Place
+from ramet.workspace.config.reading import ConfigError, Problem, Reading, Setting
+from ramet.workspace.config.resources import BACKENDS, named
+from ramet.workspace.mounts import Mount, as_mode
+from ramet.workspace.workspace import Settings, Workspace
+
+if TYPE_CHECKING:
+    from ramet.workspace.store import Opening, Store
+
+
+@dataclass(frozen=True)
+class MountConfig:
+    """One mount as it is described; its resource is made anew for every workspace."""
+
+    prefix: str
+    resource: str
+    config: Mapping[str, Any] = field(repr=False)
+    mode: str
+    cached: bool
+    patience: Patience | None
+    pin: str | None
+    place: Place
+
+    def make(self) -> Mount:
+        if self.resource in BACKENDS:
+            made: Resource = BACKENDS[self.resource].make(self.config)
+        else:
+            made = named(self.resource)(**self.config)
+        return Mount(parse(self.prefix), made, as_mode(self.mode), self.cached, self.patience)
+
+
+@dataclass(frozen=True)
+class CommandConfig:
+    python: str
+    mount: str | None
+    suffix: str | None
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    cwd: str
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class CommitConfig:
+    when: str = "close"
+    every: float | None = None
+    withhold: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a configuration file says. `settings` tells every value and where it came from, secrets left out."""
+
+    file: str
+    name: str | None
+    store: str | None
+    mounts: tuple[MountConfig, ...]
+    env: Mapping[str, str]
+    secrets: Mapping[str, str] = field(repr=False)
+    workspace_settings: Settings
+    policy: Mapping[str, Any] | None
+    commands: Mapping[str, CommandConfig]
+    sessions: Mapping[str, SessionConfig]
+    commit: CommitConfig
+    server: Mapping[str, Any]
+    settings: tuple[Setting, ...] = field(repr=False)
+
+    def make_mounts(self) -> dict[str, Mount]:
+        """The mounts with resources of their own; what cannot be made is told with its place, all of it at once."""
+        made: dict[str, Mount] = {}
+        problems: list[Problem] = []
+        for mount in self.mounts:
+            try:
+                made[mount.prefix] = mount.make()
+            except RametError as error:
+                cause, remedy = error.cause, error.remediation
+                problems.append(Problem(self.file, *mount.place, f"mounts.{mount.prefix}", cause, remedy))
+            except Exception as error:  # whatever a constructor raises, its library's own errors too, is about this
+                why = error.strerror if isinstance(error, OSError) and error.strerror else str(error).partition("\n")[0]
+                problems.append(Problem(self.file, *mount.place, f"mounts.{mount.prefix}", why or repr(error)))
+        if problems:
+            raise ConfigError(problems)
+        return made
+
+    def workspace(self) -> Workspace:
+        """A workspace as it is described, with nothing of the store."""
+        ws = Workspace(
+            self.make_mounts(), env=self.env, secrets=self.secrets, policy=self.policy,
+            settings=self.workspace_settings,
+        )  # fmt: skip
+        self.prepare(ws)
+        return ws
+
+    def open(
+        self, store: Store | None = None, name: str | None = None, revision: str | None = None, **options: Any
+    ) -> Opening:
+        """The workspace of the store that is described, made when it does not exist yet. Use it with `async with`.
+
+        A directory is mounted as it is; memory is what the revision says. The options are those of `Store.open`, and
+        go before what the file says.
+        """
+        from ramet.workspace.store import Store
+
+        found = store or Store(self.store or "~/.ramet")
+        name = name or self.name
+        if name is None:
+            raise RametError("invalid_config", f"{self.file} names no workspace", "add `name:`, or give one")
+        if revision is None and name not in found:
+            found.create(name)
+        head = found[name].head if revision is None else found[name].find(revision)
+        saved = {state.prefix for state in head.mounts if state.tree is not None} if head is not None else set()
+        mounts = {
+            prefix: mount
+            for prefix, mount in self.make_mounts().items()
+            if not (prefix in saved and isinstance(mount.resource, RAMResource))  # memory is what the revision says
+        }
+        said: dict[str, Any] = {
+            "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
+            "commit": self.commit.when, "every": self.commit.every, "withhold": self.commit.withhold,
+            "pins": {mount.prefix: mount.pin for mount in self.mounts if mount.pin is not None},
+        }  # fmt: skip
+        return found.open(name, revision, mounts=mounts, prepare=self.prepare, **{**said, **options})
+
+    def prepare(self, ws: Workspace) -> None:
+        """Commands and sessions, which a workspace gets after it was made."""
+        for name, command in self.commands.items():
+            ws.command(name, mount=command.mount, filetype=command.suffix)(named(command.python))
+        for session_id, session in self.sessions.items():
+            if session_id not in ws.sessions:
+                ws.create_session(session_id, env=session.env, cwd=session.cwd)
+
+
+def config_of(top: Node, reading: Reading) -> Config | None:
+    """The configuration that a file's nodes make; None when something is wrong, which `reading` knows."""
+    found = declaration().read(top, "", reading)
+    if found is not NOTHING:
+        _check_together(found, top, reading)
+    if reading.problems or found is NOTHING:
+        return None
+    top_mounts = top.value["mounts"].value if isinstance(top.value, dict) and "mounts" in top.value else {}
+    assert isinstance(top_mounts, dict)
+    cache = found["cache"] or {}
+    plain = Settings()
+    settings = Settings(
+        user=User(**found["user"]) if found["user"] else plain.user,
+        limits=Limits(**found["limits"]) if found["limits"] else plain.limits,
+        cache_bytes=cache.get("bytes", plain.cache_bytes),
+        cache_dir=cache.get("directory"),
+        max_drain_bytes=cache.get("drain_bytes", plain.max_drain_bytes),
+    )
+    commit = found["commit"] or {}
+    return Config(
+        file=reading.file,
+        name=found["name"],
+        store=found["store"],
+        mounts=tuple(
+            _mount(prefix, row, top_mounts[prefix].key or top_mounts[prefix].place)
+            for prefix, row in (found["mounts"] or {}).items()
+        ),
+        env=found["env"] or {},
+        secrets=found["secrets"] or {},
+        workspace_settings=settings,
+        policy=_policy(found["policy"]),
+        commands={name: CommandConfig(**row) for name, row in (found["commands"] or {}).items()},
+        sessions={name: SessionConfig(row["cwd"], row["env"] or {}) for name, row in (found["sessions"] or {}).items()},
+        commit=CommitConfig(commit.get("when", "close"), commit.get("every"), commit.get("withhold") or ()),
+        server=found["server"] or {},
+        settings=tuple(reading.settings),
+    )
+
+
+def _mount(prefix: str, row: Mapping[str, Any], place: Place) -> MountConfig:
+    patience = None if row["patience"] is None else Patience(**row["patience"])
+    return MountConfig(prefix, row["resource"], row["config"], row["mode"], row["cache"], patience, row["pin"], place)
+
+
+def _policy(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What `Policy.from_dict` takes: without the parts that were not given."""
+    if found is None:
+        return None
+    made: dict[str, Any] = {"default": found["default"]}
+    for name in ("hide", "deny", "ask", "allow", "limit"):
+        if found[name]:
+            made[name] = [{key: value for key, value in row.items() if value is not None} for row in found[name]]
+    return made
+
+
+def _check_together(found: Mapping[str, Any], top: Node, reading: Reading) -> None:
+    """What no value can know alone."""
+    assert isinstance(top.value, dict)
+    mounts = top.value.get("mounts")
+    if mounts is not None and isinstance(mounts.value, dict):
+        seen: dict[str, str] = {}
+        for prefix, node in mounts.value.items():
+            if prefix.startswith("/"):
+                same = seen.setdefault(str(parse(prefix)), prefix)
+                if same != prefix:
+                    reading.wrong(node.key or node.place, "mounts", f"{prefix} and {same} are the same place")
+        for mount in (found["commands"] or {}).values():
+            where = None if mount is NOTHING else mount["mount"]
+            if isinstance(where, str) and str(parse(where)) not in seen:
+                reading.wrong(top.value["commands"].place, "commands", f"nothing is mounted at {where}")
+    commit = found["commit"]
+    if isinstance(commit, dict) and NOTHING not in commit.values():
+        place = top.value["commit"].place
+        if commit["when"] == "timer" and commit["every"] is None:
+            reading.wrong(place, "commit", "a timer needs every", "give the seconds between commits")
+        if commit["when"] in ("close", "never") and commit["every"] is not None:
+            reading.wrong(place, "commit.every", f"every means nothing with {commit['when']}", "leave it out")
+    server = found["server"]
+    if isinstance(server, dict) and (server["certificate"] is None) != (server["key"] is None):
+        reading.wrong(top.value["server"].place, "server", "a certificate and its key belong together")

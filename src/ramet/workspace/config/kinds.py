@@ -1,0 +1,356 @@
+"""What a value of a configuration can be: each kind reads a node, and says what it takes in the JSON schema.
+
+The declaration, the checks, the schema and the reference page are all made of these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ramet.workspace.config.nodes import Node
+from ramet.workspace.config.reading import Reading, meant, near
+
+
+class _Nothing:
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final = _Nothing()
+"""What a kind gives when it reported a problem instead of a value."""
+VARIABLE: Final = {"type": "string", "pattern": r"^\$\{"}
+"""Where a number or a choice may stand, a variable may stand."""
+
+
+class Kind(Protocol):
+    @property
+    def says(self) -> str:
+        """What it is, for the reference page."""
+        ...
+
+    def schema(self) -> dict[str, Any]: ...
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        """The value, or NOTHING when that was a problem."""
+        ...
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named place for a value."""
+
+    kind: Kind
+    help: str = ""
+    default: Any = None
+    required: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        found = self.kind.schema()
+        if self.help:
+            found["description"] = self.help
+        if self.default is not None and isinstance(self.default, str | int | float | bool):
+            found["default"] = self.default
+        return found
+
+
+# -------------------------------------------------------------------------------------------------------- scalars
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """Text. A `secret` is never shown, and one in plain text is a problem; `path` is a path of this machine."""
+
+    secret: bool = False
+    path: bool = False
+    pattern: str | None = None
+    pattern_says: str = ""
+    reference: bool = False
+
+    @property
+    def says(self) -> str:
+        return "a secret" if self.secret else "a path" if self.path else "text"
+
+    def schema(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+        if self.secret:
+            starts = "secret:|env:|file:|\\$\\{" if self.reference else "secret:|\\$\\{"
+            found = {"type": "string", "pattern": f"^({starts})"}
+        elif self.path:
+            found = {"type": "string"}
+        elif self.pattern is not None:
+            found = {"type": "string", "pattern": f"^({self.pattern}|.*\\$\\{{.*)$"}
+        return found
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        if isinstance(node.value, dict | list) or node.value is None:
+            reading.wrong(node.place, setting, f"{self.says} is expected, and this is {node.kind}")
+            return NOTHING
+        found = reading.text(node, setting, reference=self.reference)
+        if found is None:
+            return NOTHING
+        if self.secret and not found.secret and not found.origin:
+            hint = "write secret:env:NAME or secret:file:PATH"
+            reading.wrong(node.place, setting, "a secret must not stand here in plain text", hint)
+            return NOTHING
+        if self.pattern is not None and re.fullmatch(self.pattern, found.text) is None:
+            told = "" if found.secret else f"{found.text!r} cannot be used"
+            reading.wrong(node.place, setting, told or "the secret cannot be used", self.pattern_says)
+            return NOTHING
+        value = reading.path(found.text) if self.path and "://" not in found.text else found.text
+        reading.set(setting, value, node, found.origin, secret=self.secret or found.secret)
+        return value
+
+
+SIZES: Final = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+SIZES.update({f"{unit}ib": size for unit, size in SIZES.items() if unit not in ("", "b")})
+SIZES.update({f"{unit}b": 10 ** (3 * power) for power, unit in enumerate("kmgt", 1)})
+TIMES: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+MEASURE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
+
+
+@dataclass(frozen=True)
+class NumberKind:
+    """A number, plain or with a unit: a size (`16MiB`), a time (`30s`), a count."""
+
+    unit: str = ""  # "", "size" or "time"
+    whole: bool = False
+    least: float = 0
+
+    @property
+    def says(self) -> str:
+        return {"size": "a size, as in 16MiB", "time": "seconds, or as in 5m"}.get(
+            self.unit, "a whole number" if self.whole else "a number"
+        )
+
+    def schema(self) -> dict[str, Any]:
+        number = {"type": "integer" if self.whole else "number", "minimum": self.least}
+        if not self.unit:
+            return {"anyOf": [number, dict(VARIABLE)]}
+        return {"anyOf": [number, {"type": "string", "pattern": r"^([0-9.]+\s*[A-Za-z]*|\$\{.*)$"}]}
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        value, origin = node.value, ""
+        if isinstance(value, str):
+            found = reading.text(node, setting)
+            if found is None:
+                return NOTHING
+            value, origin = self._measured(found.text), found.origin
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            what = f"{node.value!r}" if isinstance(node.value, str) else node.kind
+            reading.wrong(node.place, setting, f"{self.says} is expected, and this is {what}")
+            return NOTHING
+        if self.whole and value != int(value):
+            reading.wrong(node.place, setting, f"{self.says} is expected, and this is {value}")
+            return NOTHING
+        if value < self.least or value != value or value in (float("inf"), float("-inf")):
+            reading.wrong(node.place, setting, f"{value} is too small: {self.least:g} is the least")
+            return NOTHING
+        value = int(value) if self.whole else float(value)
+        reading.set(setting, value, node, origin)
+        return value
+
+    def _measured(self, text: str) -> float | None:
+        found = MEASURE.fullmatch(text.strip())
+        if found is None:
+            return None
+        table: Mapping[str, float] = SIZES if self.unit == "size" else TIMES if self.unit == "time" else {"": 1}
+        factor = table.get(found[2].lower())
+        if factor is None:
+            return None
+        return int(found[1]) * factor if found[1].isdigit() else float(found[1]) * factor
+
+
+@dataclass(frozen=True)
+class FlagKind:
+    """Yes or no."""
+
+    says = "true or false"
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "boolean"}, dict(VARIABLE)]}
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        value, origin = node.value, ""
+        if isinstance(value, str):
+            found = reading.text(node, setting)
+            if found is None:
+                return NOTHING
+            known = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False}
+            value, origin = {**known, "0": False, "": False}.get(found.text.lower()), found.origin
+        if not isinstance(value, bool):
+            reading.wrong(node.place, setting, f"true or false is expected, and this is {node.kind}")
+            return NOTHING
+        reading.set(setting, value, node, origin)
+        return value
+
+
+@dataclass(frozen=True)
+class ChoiceKind:
+    """One of a few words; some have other spellings."""
+
+    words: tuple[str, ...]
+    also: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def says(self) -> str:
+        return " or ".join(f"`{word}`" for word in self.words)
+
+    def schema(self) -> dict[str, Any]:
+        numbers = [int(word) for word in self.words if word.isdigit()]
+        return {"anyOf": [{"enum": [*numbers, *self.words, *(other for other, _ in self.also)]}, dict(VARIABLE)]}
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        if isinstance(node.value, dict | list) or node.value is None:
+            reading.wrong(node.place, setting, f"one of {', '.join(self.words)} is expected, and this is {node.kind}")
+            return NOTHING
+        found = reading.text(node, setting)
+        if found is None:
+            return NOTHING
+        word = dict(self.also).get(found.text, found.text)
+        if word not in self.words:
+            hint = meant(found.text, self.words) or f"use {' or '.join(self.words)}"
+            reading.wrong(node.place, setting, f"{found.text!r} is none of the choices", hint)
+            return NOTHING
+        reading.set(setting, word, node, found.origin)
+        return word
+
+
+# ------------------------------------------------------------------------------------------------------- compound
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A mapping with known names."""
+
+    fields: Mapping[str, Field]
+    what: str = "setting"
+    need_one: tuple[str, ...] = ()
+    """At least one of these must be there."""
+
+    says = "a mapping"
+
+    def schema(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {name: field.schema() for name, field in self.fields.items()},
+        }
+        needed = [name for name, field in self.fields.items() if field.required]
+        if needed:
+            found["required"] = needed
+        if self.need_one:
+            found["anyOf"] = [{"required": [name]} for name in self.need_one]
+        return found
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        given = mapping_of(node, setting, reading)
+        if given is None:
+            return NOTHING
+        made: dict[str, Any] = {}
+        for name, item in given.items():
+            place = joined(setting, name)
+            field = self.fields.get(name)
+            if field is None:
+                reading.unknown(item, setting, name, self.fields, self.what)
+                continue
+            made[name] = field.kind.read(item, place, reading)
+        strangers = [name for name in given if name not in self.fields]
+        for name, field in self.fields.items():
+            if name not in given:
+                if field.required:
+                    made[name] = NOTHING
+                    if any(near(other, self.fields) == name for other in strangers):
+                        continue  # it is there with a typo, which was told
+                    reading.wrong(node.key or node.place, setting, f"{name} is missing", field.help)
+                else:
+                    reading.default(joined(setting, name), field.default)
+                    made[name] = field.default
+        there = {*given, *(near(name, self.fields) for name in strangers)}
+        if self.need_one and not there & set(self.need_one):
+            reading.wrong(node.key or node.place, setting, f"{' or '.join(self.need_one)} is needed")
+        return made
+
+
+@dataclass(frozen=True)
+class MapKind:
+    """A mapping whose names the writer chooses."""
+
+    inner: Kind
+    pattern: str = r".+"
+    pattern_says: str = ""
+
+    @property
+    def says(self) -> str:
+        return f"names, each with {self.inner.says}"
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "additionalProperties": self.inner.schema(),
+            "propertyNames": {"pattern": f"^({self.pattern})$"},
+        }
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        made: dict[str, Any] = {}
+        for name, item in (mapping_of(node, setting, reading) or {}).items():
+            if re.fullmatch(self.pattern, name) is None:
+                reading.wrong(item.key or item.place, setting, f"{name!r} cannot be a name here", self.pattern_says)
+                continue
+            made[name] = self.inner.read(item, joined(setting, name), reading)
+        return made
+
+
+@dataclass(frozen=True)
+class ListKind:
+    """A list."""
+
+    inner: Kind
+
+    @property
+    def says(self) -> str:
+        return f"a list, each {self.inner.says}"
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": self.inner.schema()}
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        if not isinstance(node.value, list):
+            if node.value is None:
+                return ()
+            reading.wrong(node.place, setting, f"a list is expected, and this is {node.kind}", "put it in [ ]")
+            return NOTHING
+        return tuple(self.inner.read(item, f"{setting}[{number}]", reading) for number, item in enumerate(node.value))
+
+
+@dataclass(frozen=True)
+class LazyKind:
+    """A kind that is made when it is needed, because making it imports something."""
+
+    make: Callable[[], Kind]
+
+    @property
+    def says(self) -> str:
+        return self.make().says
+
+    def schema(self) -> dict[str, Any]:
+        return self.make().schema()
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        return self.make().read(node, setting, reading)
+
+
+def mapping_of(node: Node, setting: str, reading: Reading) -> dict[str, Node] | None:
+    if node.value is None:
+        return {}
+    if isinstance(node.value, dict):
+        return node.value
+    reading.wrong(node.place, setting, f"a mapping is expected, and this is {node.kind}")
+    return None
+
+
+def joined(setting: str, name: str) -> str:
+    """`mounts` and `/data` make `mounts./data`."""
+    return f"{setting}.{name}" if setting else name

@@ -1,0 +1,218 @@
+"""What can be mounted from a configuration: one row per resource, with its settings and how it is made of them."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from ramet.core.errors import RametError
+from ramet.core.resource import Resource
+from ramet.workspace.config.kinds import ChoiceKind, Field, FlagKind, Kind, ListKind, MapKind, NumberKind, TextKind
+
+Values = Mapping[str, Any]
+
+
+class Backend(NamedTuple):
+    """A resource by name: what it is, its settings, and how it is made of their values."""
+
+    says: str
+    fields: Callable[[], dict[str, Field]]
+    make: Callable[[Values], Resource]
+    extra: str = ""
+
+
+# ----------------------------------------------------------------------------------------------- from dataclasses
+
+
+@cache
+def documented(cls: type) -> Mapping[str, str]:
+    """The text that stands below each field of a dataclass."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    for before, after in zip(body.body, body.body[1:], strict=False):
+        if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and isinstance(after, ast.Expr):
+            text = ast.literal_eval(after.value) if isinstance(after.value, ast.Constant) else ""
+            if isinstance(text, str):
+                found[before.target.id] = " ".join(text.split())
+    return found
+
+
+def fields_of(cls: Any, *, secret: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> dict[str, Field]:
+    """The fields of a dataclass as settings, by their types."""
+    hints, texts = typing.get_type_hints(cls), documented(cls)
+    made: dict[str, Field] = {}
+    for field in dataclasses.fields(cls):
+        kind = _kind(field.name, hints[field.name], field.name in secret, field.name in paths)
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        default = None if field.default is dataclasses.MISSING else field.default
+        made[field.name] = Field(kind, texts.get(field.name, ""), default, required)
+    return made
+
+
+def _kind(name: str, hint: Any, secret: bool, path: bool) -> Kind:
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        (hint,) = [one for one in typing.get_args(hint) if one is not type(None)]
+    if typing.get_origin(hint) is tuple:
+        return ListKind(_kind(name, typing.get_args(hint)[0], secret, path))
+    if hint is bool:
+        return FlagKind()
+    if hint in (int, float):
+        size = name.endswith("_bytes") or name in ("sort_memory", "quota")
+        time = name in ("ttl", "file_ttl", "wall_time", "regex_seconds", "first", "longest", "deadline")
+        return NumberKind("size" if size else "time" if time else "", whole=hint is int)
+    if hint is not str:
+        raise TypeError(f"{name} has the type {hint}, which no setting has")
+    return TextKind(secret=secret, path=path)
+
+
+# ------------------------------------------------------------------------------------------------------ the table
+
+
+def _ram(values: Values) -> Resource:
+    from ramet.backends.ram import RAMResource
+
+    return RAMResource(quota=values["quota"])
+
+
+def _disk(values: Values) -> Resource:
+    from ramet.backends.disk import DiskResource
+
+    return DiskResource(values["root"], create=values["create"], fsync=values["fsync"])
+
+
+def _s3_fields(service: str) -> dict[str, Field]:
+    from string import Formatter
+
+    from ramet.backends.s3 import PRESETS, S3Config
+
+    found = fields_of(S3Config, secret=S3Config.secrets)
+    del found["service"]
+    if service != "aws":
+        preset = PRESETS[service]
+        found["region"] = dataclasses.replace(found["region"], default=preset.region, required=preset.region is None)
+        names = [name for _, name, _, _ in Formatter().parse(preset.endpoint) if name and name != "region"]
+        found.update({name: Field(TextKind(), "A part of the service's address.", required=True) for name in names})
+    return found
+
+
+def _s3(service: str, values: Values) -> Resource:
+    from ramet.backends.s3 import S3Config, S3Resource
+
+    return S3Resource(S3Config.of(service, **{name: value for name, value in values.items() if value is not None}))
+
+
+def _s3_row(service: str, says: str) -> Backend:
+    return Backend(says, lambda: _s3_fields(service), lambda values: _s3(service, values))
+
+
+def _gcs_fields() -> dict[str, Field]:
+    from ramet.backends.gcs import GCSConfig
+
+    return fields_of(GCSConfig, secret=GCSConfig.secrets, paths=("service_account_path",))
+
+
+def _gcs(values: Values) -> Resource:
+    from ramet.backends.gcs import GCSConfig, GCSResource
+
+    return GCSResource(GCSConfig(**values))
+
+
+def _azure_fields() -> dict[str, Field]:
+    from ramet.backends.azure import AzureConfig
+
+    return fields_of(AzureConfig, secret=AzureConfig.secrets)
+
+
+def _azure(values: Values) -> Resource:
+    from ramet.backends.azure import AzureConfig, AzureResource
+
+    return AzureResource(AzureConfig(**values))
+
+
+def _redis(values: Values) -> Resource:
+    from ramet.backends.redis import RedisResource
+
+    return RedisResource(values["url"], prefix=values["prefix"], file_ttl=values["file_ttl"], ttl=values["ttl"])
+
+
+def _ssh_fields() -> dict[str, Field]:
+    from ramet.backends.ssh import SSHConfig
+
+    return fields_of(SSHConfig, paths=("known_hosts", "client_keys"))
+
+
+def _ssh(values: Values) -> Resource:
+    from ramet.backends.ssh import SSHConfig, SSHResource
+
+    return SSHResource(SSHConfig(**values))
+
+
+def _fsspec(values: Values) -> Resource:
+    from ramet.backends.fsspec import FsspecResource
+
+    return FsspecResource(values["url"], values["root"], ttl=values["ttl"], **(values["options"] or {}))
+
+
+_RAM = {"quota": Field(NumberKind("size", whole=True), "Bytes that it may hold; all that fits when not given.")}
+_DISK = {
+    "root": Field(TextKind(path=True), "The directory; relative to the configuration file.", required=True),
+    "create": Field(FlagKind(), "Make the directory when it is missing.", True),
+    "fsync": Field(ChoiceKind(("never", "file", "full")), "When what was written is forced to the disk.", "never"),
+}
+_REDIS = {
+    "url": Field(TextKind(), "Where it is; a password belongs into a secret.", "redis://localhost:6379/0"),
+    "prefix": Field(TextKind(), "Before every key; one tree per prefix.", "ramet"),
+    "file_ttl": Field(NumberKind("time", whole=True), "Seconds after which files are forgotten; 0 is never.", 0),
+    "ttl": Field(NumberKind("time"), "Seconds for which what was seen may be trusted.", 5.0),
+}
+_FSSPEC = {
+    "url": Field(TextKind(), "Protocol and path, as fsspec writes them.", required=True),
+    "root": Field(TextKind(), "A directory below that.", ""),
+    "ttl": Field(NumberKind("time"), "Seconds for which what was seen may be trusted.", 5.0),
+    "options": Field(MapKind(TextKind()), "What the filesystem's own constructor takes."),
+}
+
+BACKENDS: Final[Mapping[str, Backend]] = {
+    "ram": Backend("memory", lambda: _RAM, _ram),
+    "disk": Backend("a directory of this machine", lambda: _DISK, _disk),
+    "s3": _s3_row("aws", "a bucket of Amazon S3, or of any service with `endpoint_url`"),
+    "gcs": Backend("a bucket of Google Cloud Storage", _gcs_fields, _gcs),
+    "azure": Backend("a container of Azure Blob Storage", _azure_fields, _azure),
+    "redis": Backend("a tree in Redis", lambda: _REDIS, _redis, "redis"),
+    "ssh": Backend("a directory of another machine", _ssh_fields, _ssh, "ssh"),
+    "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
+    "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),
+    "digitalocean": _s3_row("digitalocean", "a Space of DigitalOcean"),
+    "hetzner": _s3_row("hetzner", "a bucket of Hetzner"),
+    "ibm": _s3_row("ibm", "a bucket of IBM Cloud"),
+    "linode": _s3_row("linode", "a bucket of Linode"),
+    "minio": _s3_row("minio", "a bucket of a MinIO server"),
+    "oci": _s3_row("oci", "a bucket of Oracle Cloud"),
+    "ovh": _s3_row("ovh", "a bucket of OVHcloud"),
+    "r2": _s3_row("r2", "a bucket of Cloudflare R2"),
+    "scaleway": _s3_row("scaleway", "a bucket of Scaleway"),
+    "supabase": _s3_row("supabase", "a bucket of Supabase"),
+    "tigris": _s3_row("tigris", "a bucket of Tigris"),
+    "wasabi": _s3_row("wasabi", "a bucket of Wasabi"),
+}
+
+
+def named(reference: str) -> Any:
+    """What `package.module:name` stands for."""
+    module, _, name = reference.partition(":")
+    try:
+        found = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise RametError("invalid_config", f"{reference} cannot be imported: {error}", "check the name") from None
+    return found
