@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
@@ -149,6 +150,20 @@ class DirectoryObjects:
             os.unlink(self._path(key))
         except FileNotFoundError:
             return
+
+    def clean(self, older: float) -> int:
+        """Remove temporary files that writers left which died, if they are `older` than this many seconds."""
+        limit, gone = time.time() - older, 0
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                path = f"{folder}/{name}"
+                try:
+                    if name.startswith(TEMPORARY) and os.stat(path).st_mtime < limit:
+                        os.unlink(path)
+                        gone += 1
+                except FileNotFoundError:
+                    continue  # its writer lives
+        return gone
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         folder, _, start = prefix.rpartition("/")

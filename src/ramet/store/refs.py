@@ -183,6 +183,15 @@ class Refs:
             )  # fmt: skip
         raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "read it again and repeat")
 
+    def barrier(self, name: str) -> None:
+        """Move the log of a workspace that has a writer on by one entry that changes nothing.
+
+        A writer that read the log before cannot append without reading it again, and so learns what happened meanwhile.
+        """
+        while (now := self.last(name)).holder and not now.deleted:
+            if self._append(name, replace(now, number=now.number + 1, kind="gc", time=self._clock())):
+                return
+
     def mend(self, name: str, number: int, head: RevisionId | None, fence: int) -> Entry:
         """Say what holds from now on, after an entry that cannot be understood or a head that is lost."""
         self._last.pop(name, None)

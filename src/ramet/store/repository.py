@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
@@ -21,6 +21,7 @@ from ramet.store import trees
 from ramet.store.address import parse_address, split_steps
 from ramet.store.checking import Report, verify
 from ramet.store.checkout import Receipt, checkout
+from ramet.store.condemned import FRESH, REVISIONS, Decisions, State
 from ramet.store.diff import Difference, compare
 from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId, TreeId, revision_id
@@ -30,10 +31,15 @@ from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
 from ramet.store.objects import DirectoryObjects, Objects, open_objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Entry, Refs, holder_name
+from ramet.store.reliance import collected, new_ids, settle
 from ramet.store.repair import Repaired, repair
+from ramet.store.retention import Pin, Pins, Policies, Policy
 from ramet.store.revisions import MountState, Revision, decode
 from ramet.store.tags import Tag, Tags
 from ramet.store.walking import content, find_node, no_such_path
+
+if TYPE_CHECKING:
+    from ramet.store.gc import Collected
 
 HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 
@@ -68,8 +74,10 @@ class Repository:
     ) -> None:
         self.objects: Objects = open_objects(where, **options) if isinstance(where, str) else where
         self.clock = clock
-        heads, tags = self._logs(where, refs, refs_name)
-        self.refs, self.tags = Refs(heads, clock), Tags(tags, clock)
+        log = self._logs(where, refs, refs_name)
+        self.refs, self.tags = Refs(log("refs"), clock), Tags(log("tags"), clock)
+        self.decisions, self.policies = Decisions(log("gc")), Policies(log("policy"), clock)
+        self.pins = Pins(self.objects, clock)
         self.packs = PackReader(self.objects)
         try:
             self.packs.refresh()
@@ -77,10 +85,12 @@ class Repository:
             pass  # a damaged index: whoever reads hears of it, and `verify` and `repair` must be able to begin
         self._revisions: dict[RevisionId, Revision] = {}
         self._proved = refs is not None
+        self._began: int | None = None
+        """The last decision of a collection when this process first wrote: what it found before then is there."""
 
-    def _logs(self, where: str | Objects, refs: str | None, refs_name: str | None) -> tuple[Log, Log]:
+    def _logs(self, where: str | Objects, refs: str | None, refs_name: str | None) -> Callable[[str], Log]:
         if refs is None:
-            return ObjectLog(self.objects, "refs"), ObjectLog(self.objects, "tags")
+            return lambda space: ObjectLog(self.objects, space)
         from ramet.store.postgres import PostgresLog, Server, is_postgres
 
         if not is_postgres(refs):
@@ -91,8 +101,8 @@ class Repository:
             refs_name = where.rstrip("/")
         if refs_name is None:
             raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
-        server = Server(refs)
-        return PostgresLog(server, refs_name, "refs"), PostgresLog(server, refs_name, "tags")
+        server, store = Server(refs), refs_name
+        return lambda space: PostgresLog(server, store, space)
 
     def prove(self) -> None:
         """Make sure, once, that this store can be written safely."""
@@ -111,6 +121,7 @@ class Repository:
         entry = self.refs.create(name, head)
         if entry.number > 1:
             self.tags.clear(name)  # those of a workspace that had this name and was removed
+            self.policies.clear(name)
         return entry
 
     def ls(self) -> list[str]:
@@ -118,6 +129,10 @@ class Repository:
 
     def rm(self, name: str) -> None:
         """Forget a workspace. Its revisions stay until they are collected."""
+        self.refs.living(name)
+        why = self.policies.said(name).hold
+        if why:
+            raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
         self.refs.delete(name)
         self.tags.clear(name)
 
@@ -132,12 +147,17 @@ class Repository:
 
     # -------------------------------------------------------------------------------------------- revisions
 
-    def read_revision(self, identity: RevisionId) -> Revision:
+    def read_revision(self, identity: RevisionId, *, expired: bool = False) -> Revision:
+        """A revision by its id; one that has expired only for those who say so, and while it is there."""
+        if not expired and identity in self.decisions.now(FRESH).shallow:
+            raise _expired(f"revision {identity.hex()[:12]}")
         known = self._revisions.get(identity)
         if known is None:
             try:
                 data = self.objects.get(f"revisions/{identity.hex()}")
             except KeyError:
+                if identity in self.decisions.now().shallow:
+                    raise _expired(f"revision {identity.hex()[:12]}") from None
                 raise RametError(
                     "revision_not_found", f"no revision {identity.hex()[:12]}", "see `log` for what there is"
                 ) from None
@@ -181,9 +201,13 @@ class Repository:
         if tag is not None:
             return self.read_revision(tag.target)
         history = self.log(name)
+        state = self.decisions.now(FRESH)
         matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
         if not matches and HEX.fullmatch(spec):
             matches = [r for r in history if r.id.hex().startswith(spec)]
+            gone = (*(key[len(REVISIONS) :] for key in state.doomed), *(i.hex() for i in state.shallow))
+            if not matches and len(spec) >= 6 and any(text.startswith(spec) for text in gone):
+                raise _expired(f"revision {spec!r}")
             if (
                 not matches
                 and len(spec) >= 6
@@ -193,6 +217,9 @@ class Repository:
                     "revision_workspace_mismatch", f"revision {spec!r} is not in the history of {name!r}",
                     "name the workspace that it belongs to",
                 )  # fmt: skip
+        number = spec.removeprefix(f"{name}-")
+        if not matches and state.shallow and number.isdecimal() and history and 0 < int(number) <= history[0].seq:
+            raise _expired(f"revision {number} of {name!r}")
         if len(matches) != 1:
             why = "no revision" if not matches else "more than one revision"
             raise RametError("revision_not_found", f"{why} {spec!r} in workspace {name!r}", "see `log`")
@@ -218,16 +245,69 @@ class Repository:
     ) -> Tag:
         """Name a revision so that it can be found and is kept."""
         self.prove()
+        before = self.decisions.now()
         target = self.find(name, spec)
-        return self.tags.create(name, tag, target.id, message=message, author=author, force=force)
+        made = self.tags.create(name, tag, target.id, message=message, author=author, force=force)
+        if self.decisions.now().number != before.number and not self.is_whole(target):
+            self.tags.delete(name, tag)
+            raise _expired(target.name)
+        return made
 
     def commit(self, name: str, seen: Entry, revision: Revision, kind: str = "commit") -> Entry:
         """Record a revision whose trees are durable, and move the head to it."""
         encoded = revision.encode()
         identity = revision_id(encoded)
-        self.objects.put(f"revisions/{identity.hex()}", encoded)
-        self._revisions[identity] = revision
-        return self.refs.move(name, seen, head=identity, kind=kind)
+        while True:
+            self._settle(revision, seen.head)
+            self.objects.put(f"revisions/{identity.hex()}", encoded)
+            self._revisions[identity] = revision
+            try:
+                return self.refs.move(name, seen, head=identity, kind=kind)
+            except RametError as error:
+                now = self.refs.last(name)
+                # A collection that begins puts an entry in the way of everyone who has not seen what it decided.
+                mine = (now.fence, now.holder, now.head) == (seen.fence, seen.holder, seen.head)
+                if error.code != "head_moved" or now.kind != "gc" or not mine:
+                    raise
+                seen = now
+
+    def _settle(self, revision: Revision, head: RevisionId | None) -> None:
+        """See that what a revision relies on stays, given what collections have decided until now."""
+        state = self.look()
+        if state.is_doomed(revision.id):
+            raise RametError("head_moved", f"{revision.name} was made before and given up", "commit again")
+        if state.number != self._began or state.condemned_packs:
+            before = None if head is None else self.read_revision(head, expired=True)
+            settle(self.objects, self.packs, revision, before)
+
+    def look(self) -> State:
+        """What collections have decided, and what that means for what may be relied on."""
+        state = self.decisions.now()
+        if self._began is None:
+            self._began = state.number
+            self.packs.refresh()
+        elif state.number != self._began:
+            self.packs.refresh()
+        self.packs.condemn(state.condemned_packs)
+        return state
+
+    def is_whole(self, revision: Revision) -> bool:
+        """Whether a revision and everything it needs is there and stays."""
+        self.look()
+        try:
+            self.objects.get(f"revisions/{revision.id.hex()}")
+            return all(self.packs.keeps(key) for key in new_ids(self.packs, revision, None))
+        except (KeyError, RametError):
+            return False
+
+    def committed(self, name: str, identity: RevisionId) -> bool:
+        """Whether a revision was ever the head of a workspace."""
+        return any(entry.head == identity for entry in self.refs.history(name))
+
+    def forget(self, revisions: set[RevisionId]) -> None:
+        """Do not remember revisions that were removed."""
+        for identity in revisions:
+            self._revisions.pop(identity, None)
 
     def fork(self, name: str, spec: str | None, new_name: str) -> Revision:
         """A workspace that begins with a revision of another one. No content is copied."""
@@ -237,14 +317,21 @@ class Repository:
             source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
             time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
         )  # fmt: skip
-        self.begin(new_name, revision)
+        self.begin(new_name, revision, source)
         return revision
 
-    def begin(self, name: str, revision: Revision) -> None:
-        """A new workspace whose first revision, with durable trees, is this one."""
+    def begin(self, name: str, revision: Revision, source: Revision | None = None) -> None:
+        """A new workspace whose first revision, with durable trees, is this one; `source` has the same content."""
         self.prove()
+        before = self.look()
+        if before.number != self._began or before.condemned_packs:
+            doomed = source is not None and before.is_doomed(source.id)
+            settle(self.objects, self.packs, revision, None if doomed else source)
         self.objects.put(f"revisions/{revision.id.hex()}", revision.encode())
         self._begin(name, revision.id)
+        if self.decisions.now().number != before.number and not self.is_whole(revision):
+            self.refs.delete(name)  # a collection ran between the look and the creation, and took what this needs
+            raise collected(revision)
 
     def revert(self, name: str, spec: str, message: str = "") -> Revision:
         """A new tip with the content of a past revision. History is never rewritten."""
@@ -338,8 +425,18 @@ class Repository:
             revision = pending.pop()
             if revision.id not in found:
                 found[revision.id] = revision
-                pending.extend(self.read_revision(parent) for parent in revision.parents)
+                for parent in revision.parents:
+                    try:
+                        pending.append(self.read_revision(parent))
+                    except RametError as error:
+                        if error.code != "revision_expired":
+                            raise
         return found
+
+    def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
+        """Parents of a revision that have expired: there its history ends."""
+        shallow = self.decisions.now(FRESH).shallow
+        return tuple(parent for parent in revision.parents if parent in shallow)
 
     # ----------------------------------------------------------------------------------------- reading trees
 
@@ -381,15 +478,53 @@ class Repository:
 
     def writer(self) -> PackWriter:
         self.prove()
+        self.look()
         self.packs.refresh(older=5.0)  # not knowing a pack of somebody else costs space, never correctness
         return PackWriter(self.objects, self.packs)
+
+    # -------------------------------------------------------------------------------------------- retention
+
+    def hold(self, name: str, why: str) -> Policy:
+        """Keep everything of a workspace from being removed, until the hold is lifted."""
+        self.refs.living(name)
+        if not why:
+            raise RametError("invalid_argument", "a hold needs a reason", "say why")
+        self.prove()
+        return self.policies.set(replace(self.policies.said(name), hold=why), name)
+
+    def lift(self, name: str) -> Policy:
+        return self.policies.set(replace(self.policies.said(name), hold=""), name)
+
+    def pin(self, name: str, spec: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
+        """Keep a revision from expiring, for some seconds or until the pin is removed."""
+        before = self.decisions.now()
+        target = self.find(name, spec)
+        made = self.pins.place(target, until=None if seconds is None else self.clock() + seconds, why=why)
+        if self.decisions.now().number != before.number and not self.is_whole(target):
+            self.pins.remove(made.token)
+            raise _expired(target.name)
+        return made
+
+    def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
+        """Collect what nobody refers to; see `ramet.store.gc`."""
+        from ramet.store.gc import collect
+
+        self.prove()
+        return collect(self, grace=grace, dry=dry, progress=progress)
+
+    def gc_if_due(self, revision: Revision) -> Collected | None:
+        """Collect after a commit if the policy says so: after every so many, and not more often than is of use."""
+        policy = self.policies.of(revision.workspace)
+        if not policy.auto or revision.seq % policy.auto:
+            return None
+        return self.gc()
 
     # ----------------------------------------------------------------------------------------------- verify
 
     def verify(self, progress: Progress = silent) -> Report:
         """Read everything and check every digest and reference; the report says which revisions each damage affects."""
         self._revisions.clear()
-        return verify(self.objects, self.refs, self.tags, progress)
+        return verify(self.objects, self.refs, self.tags, self.decisions, progress)
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
         """Bring back what can be had from other copies, and say what is lost; only with `drop`, forget that."""
@@ -399,3 +534,9 @@ class Repository:
         self.packs.refresh()
         self._revisions.clear()
         return done
+
+
+def _expired(what: str) -> RametError:
+    return RametError(
+        "revision_expired", f"{what} has expired", "retention removed it; tag or pin what must stay, see `retention`"
+    )

@@ -1,0 +1,132 @@
+"""What a collection decided, in a log that writers read before they rely on anything.
+
+    gc/store/<20-digit number>     {"kind", "time", "doomed", "sweeping", "shallow", "removed"}
+
+The last entry holds and says everything. Appending succeeds for one collector only, so two cannot decide differently.
+Rules that this file keeps:
+- A thing is first *suspected* (nothing refers to it), later *condemned* (nothing new may rely on it), then removed.
+- A thing that is `sweeping` may vanish at any moment; whoever needs it must write it anew.
+- `shallow` names the revisions at which histories end because what came before them has expired.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from ramet.core.errors import RametError
+from ramet.store.ids import RevisionId
+from ramet.store.logs import Log
+
+NAME: Final = "store"
+PACKS: Final = "packs/"
+REVISIONS: Final = "revisions/"
+FRESH: Final = 5.0
+"""Seconds for which what was read may be used by those who only look."""
+
+
+class Sentence(NamedTuple):
+    """Since when nothing refers to a thing, and since when nothing may; 0 while it is only suspected."""
+
+    since: float
+    condemned: float = 0.0
+
+
+@dataclass(frozen=True)
+class State:
+    """What holds about things that nobody refers to."""
+
+    number: int = 0
+    kind: str = "none"
+    time: float = 0.0
+    doomed: Mapping[str, Sentence] = field(default_factory=dict)
+    """Keys of objects (`packs/<name>` stands for a pack with its index)."""
+    sweeping: frozenset[str] = frozenset()
+    shallow: frozenset[RevisionId] = frozenset()
+    removed: Mapping[str, int] = field(default_factory=dict)
+    """What the sweep that ended with this entry removed: `packs`, `revisions`, `bytes`."""
+
+    @property
+    def condemned_packs(self) -> frozenset[str]:
+        cut = len(PACKS)
+        return frozenset(k[cut:] for k, s in self.doomed.items() if s.condemned and k.startswith(PACKS))
+
+    def is_doomed(self, revision: RevisionId) -> bool:
+        return REVISIONS + revision.hex() in self.doomed
+
+    def encode(self) -> bytes:
+        plain = {
+            "kind": self.kind, "time": self.time, "doomed": {key: list(s) for key, s in self.doomed.items()},
+            "sweeping": sorted(self.sweeping), "shallow": sorted(identity.hex() for identity in self.shallow),
+            "removed": dict(self.removed),
+        }  # fmt: skip
+        return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode(number: int, data: bytes) -> State:
+    try:
+        plain: dict[str, Any] = json.loads(data)
+        return State(
+            number, plain["kind"], plain["time"], {key: Sentence(*s) for key, s in plain["doomed"].items()},
+            frozenset(plain["sweeping"]), frozenset(RevisionId(bytes.fromhex(text)) for text in plain["shallow"]),
+            plain["removed"],
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise RametError("store_corrupt", f"entry {number} of the collector is damaged", "run repair") from None
+
+
+class Decisions:
+    """The log of collections of a store."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._known = State()
+        self._looked = -1e9
+
+    def now(self, older: float = 0.0) -> State:
+        """What holds; asks the store unless the last answer is younger than `older` seconds."""
+        if time.monotonic() - self._looked >= older:
+            began = time.monotonic()
+            newest = self._log.newest(NAME, self._known.number)
+            if newest is not None:
+                self._known = decode(*newest)
+            self._looked = began
+        return self._known
+
+    def append(self, state: State) -> State | None:
+        """Make this the next entry; None when another collector was first."""
+        state = replace(state, number=state.number + 1)
+        if not self._log.append(NAME, state.number, state.encode()):
+            self._looked = -1e9
+            return None
+        self._known = state
+        return state
+
+    def history(self) -> Iterator[State]:
+        for number, data in self._log.entries(NAME):
+            yield decode(number, data)
+
+    def damaged(self) -> list[int]:
+        """Numbers of entries that cannot be understood."""
+        found: list[int] = []
+        for number, data in self._log.entries(NAME):
+            try:
+                decode(number, data)
+            except RametError:
+                found.append(number)
+        return found
+
+    def mend(self, at: float) -> None:
+        """After an unreadable last entry: begin again with the last ends of histories that are known."""
+        last, whole = 0, State()
+        for number, data in self._log.entries(NAME):
+            last = number
+            try:
+                whole = decode(number, data)
+            except RametError:
+                continue
+        if last and whole.number != last:
+            self.append(State(last, "mend", at, shallow=whole.shallow))
