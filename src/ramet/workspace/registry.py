@@ -6,11 +6,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from ramet.commands.table import COMMANDS
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Exec, Proc
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 UserCommand = Callable[[Proc], object]
 """A command of a user: gets a Proc; may be async; may return an exit status, text or bytes to print, or None."""
@@ -77,6 +80,8 @@ def _plugins() -> dict[str, EntryPoint]:
 
     Looked up when a name is neither ours nor the user's, and imported when it is run.
     """
+    from importlib.metadata import entry_points  # slow to import, and seldom needed
+
     return {entry.name: entry for entry in entry_points(group="ramet.commands")}
 
 

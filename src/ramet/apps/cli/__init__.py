@@ -2,7 +2,8 @@
 
 Tables on a terminal, JSON with `--json` or when piped. Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 busy or
 conflict, 124 timeout; `exec` passes the command's own status through. Only the verb that was asked for is imported,
-and help for all of them needs none, so that the command answers at once. All verbs are in `verbs.py`.
+and help for all of them needs none, so that the command answers at once; an ordinary `exec` does not even need a
+command line to be built. All verbs are in `verbs.py`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,12 @@ def main() -> None:
     if first == "--version":
         words = sys.argv[1:] = ["version"]
         first = "version"
+    if first == "exec" and "_RAMET_COMPLETE" not in os.environ:
+        from ramet.apps.cli.running import run, understood
+
+        line = understood(words[1:])
+        if line is not None:
+            sys.exit(run(line))
     verb = find(first)
     if verb is not None and "_RAMET_COMPLETE" not in os.environ:
         build(verb)(prog_name="ramet")

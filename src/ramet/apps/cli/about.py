@@ -34,8 +34,8 @@ def demo() -> None:
 
 EXTRAS = {
     "server": "starlette", "client": "httpx2", "mcp": "mcp", "openai-agents": "agents", "fsspec": "fsspec",
-    "redis": "redis", "ssh": "asyncssh", "postgres": "psycopg", "watch": "watchfiles", "yaml": "yaml", "parquet": "pyarrow",
-    "xlsx": "openpyxl", "pdf": "pypdf",
+    "redis": "redis", "ssh": "asyncssh", "postgres": "psycopg", "watch": "watchfiles", "yaml": "yaml",
+    "parquet": "pyarrow", "xlsx": "openpyxl", "pdf": "pypdf",
 }  # fmt: skip
 
 

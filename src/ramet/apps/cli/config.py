@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, reported, show
+from ramet.apps.cli.shared import AsJson, reported, show
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -146,20 +146,6 @@ def found(file: str | None) -> str:
     raise RametError("not_found", "there is no ramet.yaml, .toml or .json here", "give a file, or `ramet config init`")
 
 
-def configured(file: str | None) -> Config | None:
-    """What `--config` names."""
-    if file is None:
-        return None
-    from ramet.workspace.config import load_config
-
-    return load_config(file)
-
-
-def chosen(store: str, config: Config) -> str:
-    """The store that was asked for; the file's where nobody asked."""
-    return config.store if config.store is not None and store == HOME else store
-
-
 async def _reached(config: Config) -> list[dict[str, Any]]:
     """Each mount, made and looked into."""
     from ramet.core.paths import ROOT
@@ -187,6 +173,3 @@ async def _reached(config: Config) -> list[dict[str, Any]]:
         print(f"{row['mount']}: {row['state']}", file=sys.stderr) if sys.stderr.isatty() else None
         rows.append(row)
     return rows
-
-
-__all__ = ["app", "chosen", "configured"]

@@ -15,8 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ramet.apps.cli.config import chosen, configured
-from ramet.apps.cli.shared import HOME, ConfigFile, Where, described, opened, reported, split, watched
+from ramet.apps.cli.shared import (
+    HOME,
+    ConfigFile,
+    Where,
+    chosen,
+    configured,
+    described,
+    opened,
+    reported,
+    split,
+    watched,
+)
 from ramet.core.errors import RametError
 from ramet.workspace.loop_thread import LoopThread
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ramet.apps.cli.config import chosen, configured
-from ramet.apps.cli.shared import HOME, ConfigFile, Where, opened, reported
+from ramet.apps.cli.shared import HOME, ConfigFile, Where, chosen, configured, opened, reported
 from ramet.core.errors import RametError
 
 

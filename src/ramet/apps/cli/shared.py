@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ramet.apps.cli.bars import watched as watched
+from ramet.apps.cli.reporting import reported as reported
+from ramet.apps.cli.running import HOME as HOME
+from ramet.apps.cli.running import chosen as chosen
+from ramet.apps.cli.running import configured as configured
+from ramet.apps.cli.running import opened as opened
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
     from ramet.store.address import Address
     from ramet.store.revisions import Revision
-    from ramet.workspace.store import Store
 
 Where = Annotated[
     str, typer.Option("--store", envvar="RAMET_HOME", help="Directory or URL of the store.", show_default=True)
@@ -28,39 +30,6 @@ Name = Annotated[str, typer.Argument(help="Name of a workspace; NAME@REVISION wh
 ConfigFile = Annotated[
     str | None, typer.Option("--config", envvar="RAMET_CONFIG", help="File that describes the workspace.")
 ]
-
-HOME = "~/.ramet"
-STATUS = {
-    "workspace_not_found": 3, "revision_not_found": 3, "not_found": 3, "session_not_found": 3,
-    "workspace_busy": 4, "lease_lost": 4, "head_moved": 4, "merge_conflict": 4, "workspace_exists": 4,
-}  # fmt: skip
-
-
-@contextmanager
-def reported() -> Iterator[None]:
-    """Errors as people want them: one line of cause, one line of what to do."""
-    try:
-        yield
-    except RametError as error:
-        if "--json" in sys.argv:
-            print(json.dumps({"error": error.as_dict()}))
-        else:
-            print(f"ramet: {error.cause}", file=sys.stderr)
-            if error.remediation:
-                print(f"       {error.remediation}", file=sys.stderr)
-        raise typer.Exit(STATUS.get(error.code, 1)) from None
-    except (OSError, ValueError) as error:
-        print(f"ramet: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
-def opened(where: str) -> Store:
-    """The store; its refs are in PostgreSQL when `RAMET_REFS` says so."""
-    import os
-
-    from ramet.workspace.store import Store
-
-    return Store(where, refs=os.environ.get("RAMET_REFS") or None)
 
 
 def address(text: str) -> Address:

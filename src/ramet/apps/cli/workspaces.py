@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.config import chosen, configured
+from ramet.apps.cli.running import Line, run
 from ramet.apps.cli.shared import (
     HOME,
     AsJson,
@@ -22,7 +19,6 @@ from ramet.apps.cli.shared import (
     reported,
     show,
     split,
-    watched,
 )
 from ramet.core.errors import RametError
 
@@ -64,44 +60,8 @@ def execute(
 ) -> None:
     """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
 
-    async def act() -> int:
-        opening, text = _opening(name, command, config, store)
-        async with opening as ws:
-            stdin = None if sys.stdin.isatty() else _input()
-            execution = ws.execute(text, stdin=stdin, timeout=timeout, cwd=cwd)
-            async for piece in execution:
-                stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
-                stream.write(piece.data)
-                stream.flush()
-            assert execution.result is not None
-            if getattr(ws, "lease", None) is not None:
-                with watched(quiet) as progress:
-                    subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
-                    await ws.commit(message or subject, author=author, progress=progress)
-            return int(execution.result.exit_code)
-
-    with reported():
-        raise typer.Exit(asyncio.run(act()))
-
-
-def _opening(name: str, command: str | None, file: str | None, store: str) -> tuple[Any, str]:
-    """What is opened, and the text that runs in it."""
-    config = configured(file)
-    if config is None:
-        if command is None:
-            raise RametError("invalid_argument", "there is no command", "write ramet exec NAME 'COMMAND'")
-        where, revision = split(name)
-        return opened(store).open(where, revision), command
-    if command is None:
-        place = config.workspace() if config.name is None else config.open(opened(chosen(store, config)))
-        return place, name
-    where, revision = split(name)
-    return config.open(opened(chosen(store, config)), where, revision), command
-
-
-async def _input() -> Any:
-    while block := await asyncio.to_thread(os.read, 0, 65536):
-        yield block
+    line = Line(name, command, store, timeout, cwd, message, author, config, quiet)
+    raise typer.Exit(run(line))
 
 
 def fork(

@@ -1,0 +1,145 @@
+"""`ramet exec`, and the quick way to it: an ordinary line is understood without building a command line first."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.apps.cli.bars import watched
+from ramet.apps.cli.reporting import reported
+from ramet.core.errors import RametError
+
+if TYPE_CHECKING:
+    from ramet.workspace.config import Config
+    from ramet.workspace.store import Store
+
+HOME: Final = "~/.ramet"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What `ramet exec` was asked for."""
+
+    name: str
+    command: str | None = None
+    store: str = HOME
+    timeout: float | None = None
+    cwd: str | None = None
+    message: str = ""
+    author: str = ""
+    config: str | None = None
+    quiet: bool = False
+
+
+OPTIONS: Final = {
+    "--store": "store", "--timeout": "timeout", "--cwd": "cwd", "--message": "message", "-m": "message",
+    "--author": "author", "--config": "config",
+}  # fmt: skip
+
+
+def understood(words: list[str]) -> Line | None:
+    """The words after `exec` when there is nothing unusual in them; None leaves them to the command line proper."""
+    given: dict[str, Any] = {"store": os.environ.get("RAMET_HOME") or HOME}
+    given["config"] = os.environ.get("RAMET_CONFIG") or None
+    places: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            places += rest
+        elif word in ("-q", "--quiet"):
+            given["quiet"] = True
+        elif word.startswith("-"):
+            option, equals, value = word.partition("=")
+            field = OPTIONS.get(option)
+            if field is None or (equals and not option.startswith("--")):
+                return None
+            found = value if equals else next(rest, None)
+            if found is None:
+                return None
+            given[field] = found
+        else:
+            places.append(word)
+    if not 1 <= len(places) <= 2 or (len(places) == 1 and given["config"] is None):
+        return None
+    if "timeout" in given:
+        try:
+            given["timeout"] = float(given["timeout"])
+        except ValueError:
+            return None
+    return Line(places[0], places[1] if len(places) > 1 else None, **given)
+
+
+def run(line: Line) -> int:
+    """Do it; the status of the command."""
+    import asyncio
+
+    with reported():
+        return asyncio.run(_run(line))
+    raise AssertionError("what is reported ends the program")
+
+
+async def _run(line: Line) -> int:
+    opening, text = _opening(line)
+    async with opening as ws:
+        stdin = None if sys.stdin.isatty() else _input()
+        execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd)
+        async for piece in execution:
+            stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
+            stream.write(piece.data)
+            stream.flush()
+        assert execution.result is not None
+        if getattr(ws, "lease", None) is not None:
+            subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
+            with watched(line.quiet) as progress:
+                await ws.commit(line.message or subject, author=line.author, progress=progress)
+        return int(execution.result.exit_code)
+
+
+def _opening(line: Line) -> tuple[Any, str]:
+    """What is opened, and the text that runs in it."""
+    from ramet.store.address import parse_address
+
+    config = configured(line.config)
+    if line.command is None:
+        if config is None:
+            raise RametError("invalid_argument", "there is no command", "write ramet exec NAME 'COMMAND'")
+        if config.name is None:
+            return config.workspace(), line.name
+        return config.open(opened(chosen(line.store, config))), line.name
+    where = parse_address(line.name)
+    if where.path is not None:
+        raise RametError("invalid_argument", f"{line.name!r} names a path", "write NAME or NAME@REVISION")
+    if config is None:
+        return opened(line.store).open(where.name, where.revision), line.command
+    return config.open(opened(chosen(line.store, config)), where.name, where.revision), line.command
+
+
+async def _input() -> AsyncIterator[bytes]:
+    import asyncio
+
+    while block := await asyncio.to_thread(os.read, 0, 65536):
+        yield block
+
+
+def opened(where: str) -> Store:
+    """The store; its refs are in PostgreSQL when `RAMET_REFS` says so."""
+    from ramet.workspace.store import Store
+
+    return Store(where, refs=os.environ.get("RAMET_REFS") or None)
+
+
+def configured(file: str | None) -> Config | None:
+    """What `--config` names."""
+    if file is None:
+        return None
+    from ramet.workspace.config import load_config
+
+    return load_config(file)
+
+
+def chosen(store: str, config: Config) -> str:
+    """The store that was asked for; the file's where nobody asked."""
+    return config.store if config.store is not None and store == HOME else store
