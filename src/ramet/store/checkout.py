@@ -77,6 +77,11 @@ def checkout(
     if how != "copy":
         if packs.local is None:
             raise RametError("invalid_argument", "this store has no local cache to link from", 'use how="copy"')
+        if not packs.plain_cache:
+            raise RametError(
+                "invalid_argument", "an encrypted store keeps no plain files to link from",
+                'use how="copy", or open the store with plain_cache=True',
+            )  # fmt: skip
         cache = FileCache(packs.local, how == "reflink")
     receipt = Receipt(tree)
     top = os.fsencode(target)

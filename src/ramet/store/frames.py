@@ -5,12 +5,14 @@ Each block is sealed on its own, so that reading one file opens a few hundred ki
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from ramet.core.errors import RametError
 from ramet.store.objects import Objects
 
 if TYPE_CHECKING:
+    from ramet.store.keys import KeySource
     from ramet.store.sealed import SealedObjects
 
 try:
@@ -19,6 +21,8 @@ except ImportError:
     from backports import zstd
 
 LEVEL: Final = 1
+MARKER: Final = "store.json"
+"""The object that says how a store is encrypted."""
 PACK_MAGIC: Final = b"RAMETPK1"
 SEALED_MAGIC: Final = b"RAMETPS1"
 
@@ -94,6 +98,25 @@ class PlainFrames:
 def sealed_of(objects: Objects) -> SealedObjects | None:
     """The objects of an encrypted store; None for any other. What they are made of is imported only where they are."""
     return cast("SealedObjects", objects) if hasattr(objects, "vault") else None
+
+
+def encrypted(objects: Objects) -> SealedObjects:
+    found = sealed_of(objects)
+    if found is None:
+        raise RametError("unsupported", "this store is not encrypted", "give key= when a store is made")
+    return found
+
+
+def unlocked(objects: Objects, key: KeySource | None, plain_cache: bool, clock: Callable[[], float]) -> Objects:
+    """A store's objects for the holder of its key. A store that is not encrypted costs one look for its marker."""
+    if key is None and sealed_of(objects) is None:
+        try:
+            objects.get(MARKER)
+        except KeyError:
+            return objects
+    from ramet.store.sealed import open_sealed
+
+    return open_sealed(objects, key, plain_cache=plain_cache, clock=clock)
 
 
 def frames_of(objects: Objects) -> Frames:

@@ -19,11 +19,13 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.condemned import PACKS, REVISIONS, Sentence, State
-from ramet.store.ids import SIZE, RevisionId
-from ramet.store.packs import Index, PackReader, PackWriter
+from ramet.store.frames import sealed_of
+from ramet.store.ids import SIZE, RevisionId, tree_id
+from ramet.store.packs import Index, PackReader
 from ramet.store.refs import SKEW
 from ramet.store.retention import GRACE, Kept, kept
 from ramet.store.revisions import Revision
+from ramet.store.rewriting import Rewriters
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -128,7 +130,10 @@ class Use:
 
 
 def uses(packs: PackReader, live: set[bytes], late: frozenset[str]) -> list[Use]:
-    """Give each live id one home. Packs in `late` are the last choice, else the more of a pack lives the earlier."""
+    """Give each live id one home. Packs in `late` are the last choice, else the more of a pack lives the earlier.
+
+    In an encrypted store it has one for each key: those who have one copy's key may not have the other's.
+    """
     found: list[tuple[bool, float, Use, Index]] = []
     for name in packs.packs():
         index = packs.index(name)
@@ -136,10 +141,11 @@ def uses(packs: PackReader, live: set[bytes], late: frozenset[str]) -> list[Use]
         here = [(key, place) for key, place in index.table().items() if key in live]
         use.living = sum(_share(index, here).values())
         found.append((name in late, -use.living / max(use.size, 1), use, index))
-    left = set(live)
+    left: dict[bytes, set[bytes]] = {}
     for _, _, use, index in sorted(found, key=lambda row: (row[0], row[1], row[2].name)):
-        use.home = left.intersection(index.ids())
-        left -= use.home
+        mine = left.setdefault(packs.key_of(use.name), set(live))
+        use.home = mine.intersection(index.ids())
+        mine -= use.home
     return [row[2] for row in found]
 
 
@@ -207,7 +213,9 @@ class _Pass:
         )
         found = uses(repository.packs, live, state.condemned_packs | self._swept(state))
         listed = {key[len(PACKS) :].rpartition(".")[0] for key in keys}
+        readable = {use.name for use in found}
         idle = {PACKS + use.name for use in found if not use.home and use.name in listed}
+        idle |= {PACKS + name for name in listed if f"{PACKS}{name}.idx" in keys and name not in readable}
         orphans = {PACKS + name for name in listed if f"{PACKS}{name}.idx" not in keys}
         idle |= orphans | set(notes)
         idle |= {key for key in stored if RevisionId(bytes.fromhex(key[len(REVISIONS) :])) not in keep.revisions}
@@ -296,9 +304,12 @@ class _Pass:
         packs = self.repository.packs
         before = packs.condemned
         packs.condemn(before | {use.name for use in rewrite})
-        writer = PackWriter(self.repository.objects, packs)
+        writers = Rewriters(self.repository.objects, packs)
         try:
             for number, use in enumerate(rewrite):
+                writer = writers.like(use.name)
+                if writer is None:
+                    raise RametError("store_corrupt", f"the key of pack {use.name} is not to be had", "run verify")
                 self.progress("rewrite", number, len(rewrite))
                 index = packs.index(use.name)
                 places = sorted((place, key) for key in use.home if (place := index.find(key)) is not None)
@@ -307,13 +318,13 @@ class _Pass:
                     data = frame[place.offset : place.offset + place.size]
                     add = writer.add_tree if is_tree(key, data) else writer.add
                     add(key, data)
-            writer.finish()
+            writers.finish()
         except BaseException:
-            writer.abandon()
+            writers.abandon()
             packs.condemn(before)
             raise
         self.progress("rewrite", len(rewrite), len(rewrite))
-        self.done.rewritten, self.done.written = len(rewrite), writer.bytes_written
+        self.done.rewritten, self.done.written = len(rewrite), writers.bytes_written
         return {PACKS + use.name for use in rewrite}
 
     # ---------------------------------------------------------------------------------------------- sweeping
@@ -383,7 +394,10 @@ class _Pass:
         return counts
 
 
-def is_tree(key: bytes, data: bytes) -> bool:
-    from ramet.store.ids import tree_id
-
-    return tree_id(data) == key
+def _copy(packs: PackReader, use: Use, writer: PackWriter) -> None:
+    """What lives in a pack into another one, in the order in which it lies there."""
+    index = packs.index(use.name)
+    for place, key in sorted((place, key) for key in use.home if (place := index.find(key)) is not None):
+        frame = packs.frame(place)
+        data = frame[place.offset : place.offset + place.size]
+        (writer.add_tree if tree_id(data) == key else writer.add)(key, data)

@@ -29,7 +29,6 @@ from ramet.store.keys import WrappingKey
 from ramet.store.objects import Objects
 from ramet.store.sealing import KEY_ID, NONCE, SECRET, DataKey, Names, Sealer, derive, padded_size
 
-MARKER: Final = "store.json"
 SCHEME: Final = "aes-256-gcm-1"
 COMMON: Final = bytes(KEY_ID)
 """The id of the key for what belongs to no workspace: refs, tags, and how far a feed came."""

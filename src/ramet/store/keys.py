@@ -120,7 +120,7 @@ KeySource = str | bytes | WrappingKey
 
 
 def open_key(source: KeySource, environ: Mapping[str, str] | None = None) -> WrappingKey:
-    """The key that `file:PATH`, `env:NAME` or `kms:ID` names; 32 bytes, or their hex or base64, are a key as they are."""
+    """The key that `file:PATH`, `env:NAME` or `kms:ID` names; 32 bytes, their hex or base64, are a key themselves."""
     if isinstance(source, bytes):
         return LocalKey(source)
     if not isinstance(source, str):

@@ -144,6 +144,9 @@ class PackReader:
         self.local: str | None = getattr(objects, "local", None)
         self.remote: bool = getattr(objects, "remote", False)
         """Whether a read may take long, so that an event loop must not wait for it."""
+        sealed = sealed_of(objects)
+        self.plain_cache = sealed is None or sealed.plain_cache
+        """Whether whole files may be kept on this machine as they are."""
         self._shelf = Shelf(self.local) if self.remote and self.local is not None else None
         self._catalog = Catalog(self.local) if self.local is not None else None
 
@@ -224,6 +227,14 @@ class PackReader:
 
     def packs(self) -> list[str]:
         return sorted(self._indexes)
+
+    def key_of(self, name: str) -> bytes:
+        """The id of the key that a pack is sealed with; empty in a store that is not encrypted.
+
+        Copies of an object under two keys are two objects to whoever removes packs: those who have one key may not have
+        the other.
+        """
+        return self._keys[name]
 
     def index(self, name: str) -> Index:
         return self._indexes[name]

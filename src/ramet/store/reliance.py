@@ -25,13 +25,10 @@ def collected(revision: Revision) -> RametError:
 
 def settle(objects: Objects, packs: PackReader, revision: Revision, before: Revision | None) -> None:
     """Make sure that everything a revision has and its predecessor has not is in packs that stay."""
-    shaky: set[bytes] = set()
-    for key in new_ids(packs, revision, before):
-        if not packs.keeps(key):
-            shaky.add(key)
+    writer = PackWriter(objects, packs)
+    shaky = {key for key in new_ids(packs, revision, before) if not writer.has(key)}
     if not shaky:
         return
-    writer = PackWriter(objects, packs)
     try:
         for key in sorted(shaky):
             writer.add(key, packs.read(key))

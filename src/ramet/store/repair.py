@@ -29,9 +29,10 @@ from ramet.store.checking import (
 from ramet.store.frames import Frames, frames_of, sealed_of
 from ramet.store.ids import RevisionId, chunk_id, tree_id
 from ramet.store.objects import Objects
-from ramet.store.packs import Index, PackReader, PackWriter
+from ramet.store.packs import Index, PackReader
 from ramet.store.refs import decode as decode_entry
 from ramet.store.revisions import Revision
+from ramet.store.rewriting import Rewriters
 
 if TYPE_CHECKING:
     from ramet.store.repository import Repository
@@ -105,7 +106,7 @@ def _salvage(
         if name not in broken and (whole := read_index(objects, name)) is not None:
             reader.load(whole.pack)
     codec = frames_of(objects)
-    writers = _Writers(objects, reader)
+    writers = Rewriters(objects, reader)
     try:
         for number, name in enumerate(broken):
             progress("salvage", number, len(broken))
@@ -128,33 +129,6 @@ def _salvage(
     except BaseException:
         writers.abandon()
         raise
-
-
-class _Writers:
-    """Who writes anew what was in a pack: in an encrypted store one for each key, so that nobody reads more by it."""
-
-    def __init__(self, objects: Objects, reader: PackReader) -> None:
-        self._objects, self._reader = objects, reader
-        self._made: dict[bytes, PackWriter] = {}
-
-    def like(self, pack: str) -> PackWriter | None:
-        """The writer for what was in a pack; None when nothing says with which key it was sealed."""
-        sealed, objects, key = sealed_of(self._objects), self._objects, b""
-        if sealed is not None:
-            try:
-                objects = sealed = sealed.like(pack)
-            except (KeyError, RametError):
-                return None
-            key = sealed.key_for("packs/").id
-        return self._made.setdefault(key, PackWriter(objects, self._reader))
-
-    def finish(self) -> None:
-        for writer in self._made.values():
-            writer.finish()
-
-    def abandon(self) -> None:
-        for writer in self._made.values():
-            writer.abandon()
 
 
 def _readable(data: bytes, index: Index | None, wanted: set[bytes], codec: Frames) -> Iterator[tuple[bytes, bytes]]:
@@ -271,5 +245,5 @@ def _cut_off(repository: Repository, name: str, revision: Revision) -> RevisionI
         revision, workspace=name, seq=revision.seq + 1, parents=(), lineage=f"repair:{revision.name}",
         time=repository.clock(), message=f"repair: what came before {revision.name} is lost", diff=None, ops=None,
     )  # fmt: skip
-    repository.objects.put(f"revisions/{made.id.hex()}", made.encode())
+    repository.objects_of(name).put(f"revisions/{made.id.hex()}", made.encode())
     return made.id

@@ -23,6 +23,7 @@ from ramet.store.checking import Report, verify
 from ramet.store.checkout import Receipt, checkout
 from ramet.store.condemned import FRESH, REVISIONS, Decisions, State
 from ramet.store.diff import Difference, compare
+from ramet.store.frames import encrypted, sealed_of, unlocked
 from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId, TreeId, revision_id
 from ramet.store.lazy import LazyTree
@@ -35,11 +36,14 @@ from ramet.store.reliance import collected, new_ids, settle
 from ramet.store.repair import Repaired, repair
 from ramet.store.retention import Pin, Pins, Policies, Policy
 from ramet.store.revisions import MountState, Revision, decode
+from ramet.store.statcache import StatCache
 from ramet.store.tags import Tag, Tags
 from ramet.store.walking import content, find_node, no_such_path
 
 if TYPE_CHECKING:
     from ramet.store.gc import Collected
+    from ramet.store.keys import KeySource
+    from ramet.store.sealed import Shredded
 
 HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 
@@ -61,6 +65,9 @@ class Repository:
 
     `refs="postgresql://..."` keeps refs, leases and tags in PostgreSQL, under `refs_name` (the store's address if that
     is left out), for servers that ignore the condition of create-if-absent.
+
+    `key` opens an encrypted store, or makes an empty one encrypted: 32 bytes, their hex or base64, or where they are
+    (`file:PATH`, `env:NAME`, `kms:ID`). `plain_cache` lets checkouts by link keep plain files on this machine.
     """
 
     def __init__(
@@ -70,9 +77,13 @@ class Repository:
         clock: Callable[[], float] = time.time,
         refs: str | None = None,
         refs_name: str | None = None,
+        key: KeySource | None = None,
+        plain_cache: bool = False,
         **options: Any,
     ) -> None:
-        self.objects: Objects = open_objects(where, **options) if isinstance(where, str) else where
+        objects = open_objects(where, **options) if isinstance(where, str) else where
+        self.objects: Objects = unlocked(objects, key, plain_cache, clock)
+        self._scopes: dict[str, object] = {}
         self.clock = clock
         log = self._logs(where, refs, refs_name)
         self.refs, self.tags = Refs(log("refs"), clock), Tags(log("tags"), clock)
@@ -95,20 +106,58 @@ class Repository:
 
         if not is_postgres(refs):
             raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
-        if refs_name is None and isinstance(self.objects, DirectoryObjects):
-            refs_name = os.path.realpath(self.objects.root)
+        sealed = sealed_of(self.objects)
+        objects = self.objects if sealed is None else sealed.raw
+        if refs_name is None and isinstance(objects, DirectoryObjects):
+            refs_name = os.path.realpath(objects.root)
         elif refs_name is None and isinstance(where, str):
             refs_name = where.rstrip("/")
         if refs_name is None:
             raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
         server, store = Server(refs), refs_name
-        return lambda space: PostgresLog(server, store, space)
+        if sealed is None:
+            return lambda space: PostgresLog(server, store, space)
+        return lambda space: sealed.log(PostgresLog(server, store, space), space)
 
     def prove(self) -> None:
         """Make sure, once, that this store can be written safely."""
         if not self._proved:
             prove_create(self.objects)
             self._proved = True
+
+    # ------------------------------------------------------------------------------------------- encryption
+
+    def objects_of(self, name: str) -> Objects:
+        """The objects for a writer of this workspace: in an encrypted store what it writes has a key of its ring."""
+        sealed = sealed_of(self.objects)
+        return self.objects if sealed is None else sealed.under(name)
+
+    def scope(self, name: str) -> object:
+        """What a memo must name for a writer of this workspace to rely on it.
+
+        In an encrypted store what one workspace has is not there for another one, whose keys may outlive its keys.
+        """
+        return self if sealed_of(self.objects) is None else self._scopes.setdefault(name, object())
+
+    def _share(self, name: str, source: RevisionId, new_name: str) -> None:
+        """Let a workspace read a revision of another one and what that came from, whatever becomes of that one."""
+        sealed = sealed_of(self.objects)
+        if sealed is not None:
+            sealed.vault.rings.share(name, new_name, sealed.key_of(f"revisions/{source.hex()}"))
+
+    def shred(self, name: str) -> Shredded:
+        """Destroy the keys of a workspace: what only they could open is lost for ever. It is removed as well."""
+        sealed = encrypted(self.objects)
+        if self.refs.exists(name):
+            self.rm(name)
+        for key in [*self.objects.list(f"tags/{name}/"), *self.objects.list(f"pushes/{name}/")]:
+            self.objects.delete(key)
+        done = sealed.shred(name)
+        self._revisions.clear()
+        self._scopes.pop(name, None)
+        self.packs = PackReader(self.objects)
+        self.packs.refresh()
+        return done
 
     # ------------------------------------------------------------------------------------------- workspaces
 
@@ -258,8 +307,8 @@ class Repository:
         encoded = revision.encode()
         identity = revision_id(encoded)
         while True:
-            self._settle(revision, seen.head)
-            self.objects.put(f"revisions/{identity.hex()}", encoded)
+            self._settle(name, revision, seen.head)
+            self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
             self._revisions[identity] = revision
             try:
                 return self.refs.move(name, seen, head=identity, kind=kind)
@@ -271,14 +320,14 @@ class Repository:
                     raise
                 seen = now
 
-    def _settle(self, revision: Revision, head: RevisionId | None) -> None:
+    def _settle(self, name: str, revision: Revision, head: RevisionId | None) -> None:
         """See that what a revision relies on stays, given what collections have decided until now."""
         state = self.look()
         if state.is_doomed(revision.id):
             raise RametError("head_moved", f"{revision.name} was made before and given up", "commit again")
         if state.number != self._began or state.condemned_packs:
             before = None if head is None else self.read_revision(head, expired=True)
-            settle(self.objects, self.packs, revision, before)
+            settle(self.objects_of(name), self.packs, revision, before)
 
     def look(self) -> State:
         """What collections have decided, and what that means for what may be relied on."""
@@ -317,6 +366,7 @@ class Repository:
             source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
             time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
         )  # fmt: skip
+        self._share(name, source.id, new_name)
         self.begin(new_name, revision, source)
         return revision
 
@@ -326,8 +376,8 @@ class Repository:
         before = self.look()
         if before.number != self._began or before.condemned_packs:
             doomed = source is not None and before.is_doomed(source.id)
-            settle(self.objects, self.packs, revision, None if doomed else source)
-        self.objects.put(f"revisions/{revision.id.hex()}", revision.encode())
+            settle(self.objects_of(name), self.packs, revision, None if doomed else source)
+        self.objects_of(name).put(f"revisions/{revision.id.hex()}", revision.encode())
         self._begin(name, revision.id)
         if self.decisions.now().number != before.number and not self.is_whole(revision):
             self.refs.delete(name)  # a collection ran between the look and the creation, and took what this needs
@@ -350,7 +400,7 @@ class Repository:
         target = self.find(name, spec)
         with self.writing(name) as entry:
             head = self.find(name)
-            writer = self.writer()
+            writer = self.writer(name)
             drafts = Drafts(self.packs.read, writer)
             mounts = list(head.mounts)
             for number, mount in enumerate(mounts):
@@ -379,7 +429,8 @@ class Repository:
             base = self.common_ancestor(ours, theirs)
             if base is not None and base.id == theirs.id:
                 return MergeResult(ours)
-            writer = self.writer()
+            self._share(parse_address(other).name, theirs.id, name)
+            writer = self.writer(name)
             mounts, conflicts = self._merged(writer, base, ours, theirs)
             if conflicts:
                 writer.abandon()
@@ -465,9 +516,12 @@ class Repository:
             raise no_such_path(revision, path)
         return found
 
-    def lazy(self, tree: TreeId) -> RAMResource:
-        """A tree as a resource that fetches what is looked at and may be changed without changing the store."""
-        return LazyTree(self.packs, self).resource(tree)
+    def lazy(self, tree: TreeId, name: str = "") -> RAMResource:
+        """A tree as a resource that fetches what is looked at and may be changed without changing the store.
+
+        `name` is the workspace that it is of: a commit to that one relies on what has not changed.
+        """
+        return LazyTree(self.packs, self.scope(name)).resource(tree)
 
     def checkout(self, revision: Revision, prefix: str, target: str, **options: Any) -> Receipt:
         """One mount of a revision as a real directory; the options are those of `ramet.store.checkout.checkout`."""
@@ -476,11 +530,12 @@ class Repository:
                 return checkout(self.packs, mount.tree, target, **options)
         raise RametError("not_found", f"{revision.name} has no tree at {prefix}", "see its mounts")
 
-    def writer(self) -> PackWriter:
+    def writer(self, name: str = "") -> PackWriter:
+        """A writer for content of a workspace, which an encrypted store has to know by its name."""
         self.prove()
         self.look()
         self.packs.refresh(older=5.0)  # not knowing a pack of somebody else costs space, never correctness
-        return PackWriter(self.objects, self.packs)
+        return PackWriter(self.objects_of(name), self.packs)
 
     # -------------------------------------------------------------------------------------------- retention
 
@@ -518,6 +573,12 @@ class Repository:
         if not policy.auto or revision.seq % policy.auto:
             return None
         return self.gc()
+
+    def stat_cache(self, name: str, root: str) -> StatCache:
+        """What a directory looked like when a workspace last committed it."""
+        sealed = sealed_of(self.objects)
+        codec = None if sealed is None else sealed.cache(name)
+        return StatCache.kept(self.packs.local, root, self.packs.packs(), codec)
 
     # ----------------------------------------------------------------------------------------------- verify
 

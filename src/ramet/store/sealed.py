@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.frames import SEALED_MAGIC, Damaged, compressed, decompressed
-from ramet.store.keyrings import MARKER, SCHEME, CommonObjects, Vault, Wrap, unwrapped, wraps_of
+from ramet.store.frames import MARKER, SEALED_MAGIC, Damaged, compressed, decompressed
+from ramet.store.keyrings import SCHEME, CommonObjects, Vault, Wrap, unwrapped, wraps_of
 from ramet.store.keys import KeySource, WrappingKey, open_key
 from ramet.store.logs import Log
 from ramet.store.objects import Objects
@@ -93,6 +93,14 @@ class SealedObjects(CommonObjects):
         if data[: len(SEALED_MAGIC)] != SEALED_MAGIC:
             raise RametError("internal", "a pack that is not encrypted must not be written here", "report this")
         return data
+
+    def log(self, log: Log, space: str) -> SealedLog:
+        """A log that is kept elsewhere."""
+        return SealedLog(log, self.vault, space)
+
+    def cache(self, workspace: str) -> LocalCache:
+        """How this machine keeps what it knows of a workspace."""
+        return LocalCache(self, workspace)
 
     @property
     def frames(self) -> SealedFrames:
@@ -239,6 +247,26 @@ class Shredded:
     """Workspaces that have copies of some of its keys, because they began with it or merged it, and of how many."""
     removed: int = 0
     """Objects that nobody could open any more and that were removed."""
+
+
+class LocalCache:
+    """Files beside an encrypted store: names and bytes say nothing, and what another workspace kept is not there."""
+
+    def __init__(self, objects: SealedObjects, workspace: str) -> None:
+        self._objects, self._workspace, self._vault = objects, workspace, objects.vault
+        self._label = b"ramet local 1\0" + workspace.encode()
+
+    def name(self, path: bytes) -> str:
+        return self._vault.names.digest(self._label + b"\0" + path)
+
+    def seal(self, data: bytes) -> bytes:
+        return self._vault.sealer.seal(self._objects.under(self._workspace).key_for("packs/"), self._label, data)
+
+    def open(self, data: bytes) -> bytes | None:
+        try:
+            return self._vault.sealer.open(self._label, data)
+        except RametError:
+            return None
 
 
 class _AsTheyAre:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 from blake3 import blake3
@@ -51,13 +51,26 @@ class _Saved(NamedTuple):
 _saved: Final = msgspec.msgpack.Decoder(_Saved)
 
 
+class Codec(Protocol):
+    """How a file beside an encrypted store is kept, so that it says nothing to others."""
+
+    def name(self, path: bytes) -> str: ...
+
+    def seal(self, data: bytes) -> bytes: ...
+
+    def open(self, data: bytes) -> bytes | None:
+        """The bytes again; None when they are not those that were sealed, or for another workspace."""
+        ...
+
+
 class StatCache:
     """The folders of one committed directory by their relative path; `path` is where it is kept between processes."""
 
-    __slots__ = ("changed", "folders", "linked", "path", "root", "trusted")
+    __slots__ = ("changed", "codec", "folders", "linked", "path", "root", "trusted")
 
-    def __init__(self, path: str | None = None, root: str = "") -> None:
+    def __init__(self, path: str | None = None, root: str = "", codec: Codec | None = None) -> None:
         self.folders: dict[bytes, Folder] = {}
+        self.codec = codec
         self.path, self.root = path, os.fsencode(root)
         self.changed = False
         self.linked = False
@@ -71,18 +84,24 @@ class StatCache:
         return sum(len(rows_of(folder)) for folder in self.folders.values())
 
     @classmethod
-    def kept(cls, local: str | None, root: str, packs: Iterable[str]) -> StatCache:
+    def kept(cls, local: str | None, root: str, packs: Iterable[str], codec: Codec | None = None) -> StatCache:
         """The cache of a directory as a process before left it; an empty one when there is none to trust."""
         if local is None:
             return cls()
         root = os.path.realpath(root)
-        cache = cls(f"{local}/stat-{blake3(os.fsencode(root)).hexdigest()[:32]}", root)
+        where = os.fsencode(root)
+        name = blake3(where).hexdigest()[:32] if codec is None else codec.name(where)
+        cache = cls(f"{local}/stat-{name}", root, codec)
         assert cache.path is not None
         try:
             with open(cache.path, "rb") as file:
                 data = file.read()
         except OSError:
             return cache
+        opened = data if codec is None else codec.open(data)
+        if opened is None:
+            return cache
+        data = opened
         body = memoryview(data)[len(MAGIC) + 32 :]
         if data[: len(MAGIC)] != MAGIC or data[len(MAGIC) : len(MAGIC) + 32] != blake3(body).digest():
             return cache
@@ -103,7 +122,8 @@ class StatCache:
         temporary = f"{self.path}.tmp-{secrets.token_hex(4)}"
         try:
             with open(temporary, "wb") as file:
-                file.writelines((MAGIC, blake3(body).digest(), body))
+                data = b"".join((MAGIC, blake3(body).digest(), body))
+                file.write(data if self.codec is None else self.codec.seal(data))
             os.replace(temporary, self.path)
         except OSError:
             # A full or read-only disk is no reason to fail a commit that is done.

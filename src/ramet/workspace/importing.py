@@ -74,9 +74,9 @@ def import_archive(
         if kind is None:
             kind, source = _kind_of(source)
         if kind == "snapshot":
-            parts = _from_snapshot(repository, source, progress)
+            parts = _from_snapshot(repository, name, source, progress)
         elif kind == "tar":
-            parts = _from_tar(repository, source, str(parse_prefix(prefix)), progress)
+            parts = _from_tar(repository, name, source, str(parse_prefix(prefix)), progress)
         else:
             raise RametError("invalid_argument", f"unknown kind of archive {kind!r}", "use snapshot or tar")
     except (ValueError, EOFError, tarfile.TarError) as error:
@@ -126,8 +126,8 @@ def _recorded(repository: Repository, name: str, parts: _Parts, kind: str, messa
 # ---------------------------------------------------------------------------------------------------- plain tars
 
 
-def _from_tar(repository: Repository, source: Target, prefix: str, progress: Progress) -> _Parts:
-    writer = repository.writer()
+def _from_tar(repository: Repository, name: str, source: Target, prefix: str, progress: Progress) -> _Parts:
+    writer = repository.writer(name)
     left_out: list[str] = []
     owned = isinstance(source, str | os.PathLike)
     file = open(source, "rb") if isinstance(source, str | os.PathLike) else source
@@ -200,9 +200,9 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 # ----------------------------------------------------------------------------------------------------- snapshots
 
 
-def _from_snapshot(repository: Repository, source: Target, progress: Progress) -> _Parts:
+def _from_snapshot(repository: Repository, name: str, source: Target, progress: Progress) -> _Parts:
     opened = read_tar(source)
-    writer = repository.writer()
+    writer = repository.writer(name)
     try:
         report = RestoreReport()
         if is_foreign(opened.manifest):

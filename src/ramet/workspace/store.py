@@ -251,7 +251,7 @@ class StoredWorkspace(Workspace):
             if given is None and state.tree is None:
                 missing.append(state.prefix)
                 continue
-            resource = given if given is not None else repository.lazy(state.tree)  # type: ignore[arg-type]
+            resource = given if given is not None else repository.lazy(state.tree, name)  # type: ignore[arg-type]
             if given is not None and isinstance(given, DiskResource) and state.tree is not None:
                 repository.checkout(base, state.prefix, given.root)  # type: ignore[arg-type]
             forms[state.prefix] = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
@@ -434,7 +434,7 @@ class StoredWorkspace(Workspace):
         progress: Progress,
     ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed], tuple[str, ...]]:
         """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
-        writer: PackWriter = self.repository.writer()
+        writer: PackWriter = self.repository.writer(self.name)
         settled: list[Committed] = []
         states: list[MountState] = []
         left_out: list[str] = []
@@ -462,14 +462,13 @@ class StoredWorkspace(Workspace):
     ) -> MountState:
         prefix, resource = str(mount.prefix), mount.resource
         if prefix in forks:
-            done = commit_ram(forks[prefix], writer, self.repository, progress, self._withheld)
+            done = commit_ram(forks[prefix], writer, self.repository.scope(self.name), progress, self._withheld)
             settled.append(done)
             left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if isinstance(resource, DiskResource):
             if prefix not in self._stats:
-                packs = self.repository.packs
-                self._stats[prefix] = StatCache.kept(packs.local, resource.root, packs.packs())
+                self._stats[prefix] = self.repository.stat_cache(self.name, resource.root)
             stats, watcher = self._stats[prefix], self._watchers.get(prefix)
             dirty = watcher.take(stats) if watcher is not None else None
             found: list[str] = []

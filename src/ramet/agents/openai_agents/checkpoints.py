@@ -106,7 +106,7 @@ async def commit(store: str, name: str, files: RAMResource, skip: Iterable[str],
     """The tree as the newest revision of a workspace; the newest one itself when nothing has changed."""
     fork = await without(files, skip)
     repository = repository_at(store)
-    known = unchanged(fork, repository)
+    known = unchanged(fork, repository.scope(name))
     if known is not None and not repository.packs.remote:
         head = _head(repository, name)
         if head is not None and tree_of(head) == known:
@@ -116,9 +116,9 @@ async def commit(store: str, name: str, files: RAMResource, skip: Iterable[str],
 
 def _commit(repository: Repository, name: str, fork: RAMResource, made: Made) -> Revision:
     repository.prove()
-    writer = repository.writer()
+    writer = repository.writer(name)
     try:
-        done = commit_ram(fork, writer, repository)
+        done = commit_ram(fork, writer, repository.scope(name))
         writer.finish()
     except BaseException:
         writer.abandon()
@@ -153,7 +153,7 @@ def _head(repository: Repository, name: str) -> Revision | None:
 
 async def adopt(files: RAMResource, repository: Repository, revision: Revision) -> None:
     """The tree of a revision in place of what is there. From a store at hand nothing is read until it is looked at."""
-    found = repository.lazy(tree_of(revision))
+    found = repository.lazy(tree_of(revision), revision.workspace)
     if repository.packs.remote:
         await asyncio.to_thread(_load, found)
     files.take_over(found)
