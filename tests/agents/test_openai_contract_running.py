@@ -236,10 +236,10 @@ async def shell_with_state(box: Box) -> tuple[bool, Any]:
     return b"v5" in said.output and b"\nd" in said.output, ended.process_id
 
 
-async def interrupted(box: Box) -> tuple[bool, Any]:
+async def ended_by(box: Box, key: str) -> tuple[bool, Any]:
     started = await begin(box, "echo up; sleep 60")
     await until(box, started, b"up")
-    ended = await type_in(box, started, "\x03")
+    ended = await type_in(box, started, key)
     return ended.exit_code not in (None, 0), ended.process_id
 
 
@@ -309,7 +309,8 @@ TERMINALS: dict[str, tuple[Check, Any]] = {
     "output as it appears": (still_running, (True, True, 0)),
     "questions and answers": (answered, (True, True, 5, None)),
     "a shell keeps its state": (shell_with_state, (True, None)),
-    "an interrupt": (interrupted, (True, None)),
+    "an interrupt": (lambda b: ended_by(b, "\x03"), (True, None)),
+    "a quit": (lambda b: ended_by(b, "\x1c"), (True, None)),
     "the end of the input": (end_of_input, (True, 0)),
     "ended together": (gone, ["unknown", "unknown", "unknown"]),
     "forgotten after its end": (forgotten_after_end, "unknown"),

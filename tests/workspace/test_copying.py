@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from pathlib import Path as LocalPath
 
@@ -28,3 +29,16 @@ def test_a_copied_disk_keeps_links_modes_and_times(tmp_path: LocalPath) -> None:
         assert (await ws.execute("head -1 /d/a/b/same")).text == "1\n"
 
     asyncio.run(act())
+
+
+def test_the_directory_of_a_copy_goes_with_it(tmp_path: LocalPath) -> None:
+    async def act() -> str:
+        ws = Workspace({"/d": DiskResource(tmp_path)})
+        twin = ws.copy()
+        copied = next(mount.resource for mount in twin.mounts() if isinstance(mount.resource, DiskResource))
+        assert (await twin.execute("touch /d/new")).exit_code == 0 and copied.root != str(tmp_path)
+        return copied.root
+
+    made = asyncio.run(act())
+    gc.collect()
+    assert not os.path.exists(made) and tmp_path.is_dir()

@@ -13,6 +13,7 @@ import errno
 import os
 import secrets
 import stat as modes
+import weakref
 from collections.abc import AsyncIterator
 from typing import Final, Literal
 
@@ -52,6 +53,16 @@ class DiskResource:
             os.makedirs(self.root, exist_ok=True)
         self._fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._fsync: Fsync = fsync
+
+    @classmethod
+    def temporary(cls) -> DiskResource:
+        """A fresh directory of its own, which goes when nobody holds the resource any more."""
+        import shutil  # heavy, and few need it
+        import tempfile
+
+        disk = cls(tempfile.mkdtemp(prefix="ramet-"))
+        weakref.finalize(disk, shutil.rmtree, disk.root, ignore_errors=True)
+        return disk
 
     def __repr__(self) -> str:
         return f"DiskResource({self.root!r})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -106,9 +105,9 @@ def copy_resource(resource: Resource) -> Resource:
 
 def _copy_disk(disk: DiskResource) -> DiskResource:
     """The same tree in a fresh directory beside nothing of anybody."""
-    target = tempfile.mkdtemp(prefix="ramet-")
-    copy_tree(str(disk.root), target)
-    return DiskResource(target)
+    twin = DiskResource.temporary()
+    copy_tree(disk.root, twin.root)
+    return twin
 
 
 def copy_tree(source: str, target: str) -> None:

@@ -6,8 +6,6 @@ otherwise, must be given again when the state is loaded.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -206,13 +204,8 @@ def leads_out(path: Path, target: str) -> bool:
 
 def _load_disk(state: Plain, blob: Callable[[object], Blob], root: str | None = None) -> DiskResource:
     """The tree on a fresh temporary directory, or on `root`, whose old content is not touched."""
-    disk = DiskResource(root if root is not None else tempfile.mkdtemp(prefix="ramet-"))
-    try:
-        fill_disk(disk, state, blob)
-    except BaseException:
-        if root is None:
-            shutil.rmtree(disk.root, ignore_errors=True)
-        raise
+    disk = DiskResource(root) if root is not None else DiskResource.temporary()
+    fill_disk(disk, state, blob)
     return disk
 
 

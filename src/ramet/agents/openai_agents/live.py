@@ -104,11 +104,13 @@ def open_live(session_id: uuid.UUID, manifest: Any, more: Mapping[str, MountForm
     if found is None:
         root, files = parse(manifest.root), RAMResource()
         mounts: dict[str, MountForm] = {**(more or {}), str(root): files}
-        for grant in manifest.extra_path_grants:
-            host = getattr(grant, "host_path", None) or same_on_the_machine(grant.path)
-            if host is not None:
+        for grant in reversed(manifest.extra_path_grants):  # of two grants for one path the first one holds
+            source = getattr(grant, "host_path", None)
+            if source is None and not parse(grant.path).under(root):  # what lies in the workspace is the workspace's
+                source = same_on_the_machine(grant.path)
+            if source is not None:
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE
-                mounts[grant.path] = (DiskResource(str(PurePath(host))), mode)
+                mounts[grant.path] = (DiskResource(str(PurePath(source))), mode)
         found = LIVE[session_id] = Live(root, files, Workspace(mounts))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -24,8 +25,11 @@ from ramet.agents.openai_agents.live import Live
 from ramet.core.paths import encode
 from ramet.core.streams import PipeReader, PipeWriter, pipe
 
-INTERRUPT, END_OF_INPUT = "\x03", "\x04"
-INTERRUPTED, KILLED, BROKEN = 130, 137, 1
+END_OF_INPUT = "\x04"
+ENDING_KEY = re.compile("[\x03\x1c]")
+ENDINGS = {"\x03": (b"^C\n", 130), "\x1c": (b"^\\\n", 131)}
+"""What a terminal shows for a key that ends the command, and how that command then ends: SIGINT and SIGQUIT."""
+KILLED, BROKEN = 137, 1
 
 logger = logging.getLogger(__name__)
 
@@ -79,14 +83,15 @@ class Terminals:
         return process_id
 
     async def type(self, process_id: int, chars: str) -> None:
-        """Input as a person would type it: it is echoed, ^C interrupts, ^D ends the input."""
+        """Input as a person would type it: it is echoed, ^C and ^\\ end the command, ^D ends the input."""
         terminal = self._find(process_id)
         terminal.last_used = time.monotonic()
         if not chars:
             return
         if terminal.stdin is None:
             raise RuntimeError("stdin is not available for this process")
-        before, interrupted, _ = chars.partition(INTERRUPT)
+        key = ENDING_KEY.search(chars)
+        before = chars[: key.start()] if key is not None else chars
         typed, ended, _ = before.partition(END_OF_INPUT)
         if typed and not terminal.closed.is_set():
             terminal.say(encode(typed))
@@ -96,9 +101,10 @@ class Terminals:
                 pass  # the command has closed its input; what it says next tells why
         if ended:
             terminal.stdin.close_now()
-        if interrupted:
-            terminal.say(b"^C\n")
-            await terminal.end(INTERRUPTED)
+        if key is not None:
+            shown, exit_code = ENDINGS[key[0]]
+            terminal.say(shown)
+            await terminal.end(exit_code)
 
     async def collect(self, process_id: int, yield_time_ms: int, max_output_tokens: int | None) -> PtyExecUpdate:
         """What was said until the command ended or the time was over."""
