@@ -15,6 +15,7 @@ BAD_RANGE = "Invalid range end"
 TOO_BIG = "Regular expression too big"
 BAD_REPEAT = "Invalid preceding regular expression"
 CLOSE_PAREN = "Unmatched ) or \\)"
+RECURSIVE_ESCAPE = "recursive escaping after \\c not allowed"
 CLASS_SYNTAX = "character class syntax is [[:space:]], not [:space:]"
 
 

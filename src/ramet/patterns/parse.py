@@ -58,7 +58,7 @@ class Dialect:
     """`[:space:]` alone is refused."""
     back_references: bool = True
     gnu: bool = True
-    """`\\|`, `\\+` and `\\?` are operators of the basic dialect."""
+    """What POSIX does not have: `\\|`, `\\+`, `\\?`, `\\w` and the like, and escapes inside brackets."""
     single_repeat: bool = False
     """`*` or an interval right behind a repetition is refused."""
     empty_ranges: bool = False
@@ -315,13 +315,13 @@ class _Parser:
                 raise PatternError(errors.BAD_BACKREF)
             self.used_backref = True
             return BackRef(number)
-        if char == self.dialect.boundary:
+        if char == self.dialect.boundary and self.dialect.gnu:
             return Assert(Assertion.BOUNDARY)
         if self.dialect.c_escapes:
             plain = self.c_escape(char)
             if plain is not None:
                 return Char(plain)
-        if char in _LETTERS:
+        if char in _LETTERS and self.dialect.gnu:
             return _LETTERS[char]
         return Char(char)
 
@@ -345,6 +345,10 @@ class _Parser:
             if self.pos >= len(text):
                 raise PatternError(errors.BAD_ESCAPE)
             self.pos += 1
+            if text[self.pos - 1] == "\\":
+                if not text.startswith("\\", self.pos):
+                    raise PatternError(errors.RECURSIVE_ESCAPE)
+                self.pos += 1
             return chr(ord(text[self.pos - 1].upper()) ^ 0x40)
         return None
 
@@ -434,7 +438,7 @@ class _Parser:
             if self.dialect.list_escapes:
                 self.pos += 1
                 return ord(self.c_escape(after) or after)
-            if self.dialect.c_escapes and after in "nftvardox":
+            if self.dialect.c_escapes and self.dialect.gnu and after in "nftvardox":
                 at = self.pos
                 self.pos += 1
                 plain = self.c_escape(after)

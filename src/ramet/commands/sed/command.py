@@ -7,7 +7,7 @@ import functools
 import random
 import re
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
 from ramet.commands.inputs import LARGE, is_utf8, slurp
@@ -54,6 +54,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     # GNU looks at these two characters only, whatever the documentation says of the rest of the line.
     quiet = o.quiet or sources[0].text.startswith("#n")
     flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
+    flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env)
     try:
         program = _parsed(tuple(sources), flavour)
         run = _Run(proc, o, program, quiet, operands)
@@ -166,13 +167,13 @@ class _Run:
             self.word = self.words[self.next_word]
             self.next_word += 1
             try:
-                if self.in_place and self.word != "-":
+                if self.in_place:
                     stat = await self.proc.fs.stat(self.proc.path(self.word), follow=True)
                     if stat.kind is not FileKind.FILE:
                         self.fail(f"couldn't edit {self.word}: not a regular file", 4)
                         continue
-                self.reader = await self.proc.open(self.word)
-                if self.in_place and self.word != "-":
+                self.reader = await self.proc.open(self.word, dash=not self.in_place)
+                if self.in_place:
                     await self.begin_edit()
             except OSError as error:
                 if error.errno == errno.EISDIR:
@@ -192,7 +193,7 @@ class _Run:
             return
         reader, self.reader = self.reader, None
         await self.proc.close(reader)
-        if self.in_place and self.word != "-":
+        if self.in_place:
             await self.replace_file(b"".join(self.out.parts))
             self.out.parts.clear()
             self.out.missing = False
@@ -231,13 +232,17 @@ class _Run:
 
     async def close(self) -> None:
         await self.finish_file()
-        for reader in self.sources.values():
-            if reader is not None:
-                await self.proc.close(reader)
+        await self.close_sources()
         for output in self.files.values():
             output.flush()
             if output.writer is not None:
                 await self.proc.close(output.writer)
+
+    async def close_sources(self) -> None:
+        for reader in self.sources.values():
+            if reader is not None:
+                await self.proc.close(reader)
+        self.sources.clear()
 
     # ------------------------------------------------------------------ whole blocks
 
@@ -373,6 +378,7 @@ class _Run:
             machine.name = self.word
             if machine.separate:
                 machine.reset()
+                await self.close_sources()
         else:
             machine.input_done = True
 
@@ -438,7 +444,7 @@ def _horizon(program: list[Instruction]) -> int | None:
         if second is not None:
             if second.kind is Kind.LINE:
                 end = max(end, second.first)
-            elif second.kind is Kind.PLUS:
+            elif second.kind is Kind.PLUS and len(program) == 1:
                 end += second.first
             else:
                 return None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from enum import Enum
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.script import Address, Instruction, Kind, ScriptError, Substitution
+from ramet.commands.sed.script import AFTER_RUN, Address, Instruction, Kind, ScriptError, Substitution
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
 
@@ -98,6 +98,12 @@ class Machine:
         self.jumps = 0
         self.active = [instruction.first is not None and instruction.first.kind is Kind.ZERO for instruction in program]
         self.limit = [0] * len(program)
+        self.begun = [False] * len(program)
+        """Which ranges that begin at a line number have begun: they do so once."""
+        self.has_heads = any(
+            item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO and item.second is None
+            for item in program
+        )
         self.selectors = [self._selector(index, item) for index, item in enumerate(program)]
         self.changes = [self._change(item) for item in program]
         self.needs_last = any(
@@ -153,7 +159,7 @@ class Machine:
 
     def _range(self, index: int, first: Address, second: Address) -> Callable[[], bool]:
         active, limit = self.active, self.limit
-        starts = self._test(first) if first.kind is not Kind.ZERO else lambda: False
+        starts = self._starts(index, first, second)
         counted = second.kind in (Kind.LINE, Kind.PLUS, Kind.MULTIPLE, Kind.ZERO)
         ends = None if counted else self._test(second)
 
@@ -184,6 +190,24 @@ class Machine:
             return True
 
         return inside
+
+    def _starts(self, index: int, first: Address, second: Address) -> Callable[[], bool]:
+        if first.kind is Kind.ZERO:
+            return lambda: False
+        if first.kind is not Kind.LINE:
+            return self._test(first)
+        low, begun = first.first, self.begun
+        high = second.first if second.kind in (Kind.LINE, Kind.ZERO) else None
+
+        def starts() -> bool:
+            # The line itself may have been skipped: the first one behind it begins the range, if that is not over.
+            number = self.number
+            if number < low or begun[index] or (number > low and high is not None and number > high):
+                return False
+            begun[index] = True
+            return True
+
+        return starts
 
     def _change(self, item: Instruction) -> substitute.Change | None:
         substitution = item.substitution
@@ -236,8 +260,10 @@ class Machine:
         return line
 
     def reset(self) -> None:
-        """A new file begins and files are separate: lines count anew and ranges are forgotten."""
+        """A new file begins and files are separate: lines count anew, ranges and the hold space are forgotten."""
         self.number = 0
+        self.hold, self.hold_end = b"", self.delim
+        self.begun[:] = [False] * len(self.begun)
         for index, item in enumerate(self.program):
             self.active[index] = item.first is not None and item.first.kind is Kind.ZERO
 
@@ -246,8 +272,6 @@ class Machine:
     def run(self) -> Generator[Need, None, int]:
         """All cycles; the exit status."""
         restart = False
-        if any(item.name == "r" and item.first is not None and item.first.kind is Kind.ZERO for item in self.program):
-            yield Need.HEAD
         while True:
             if not restart:
                 if self.at < len(self.lines) or (yield from self._advance()):
@@ -255,6 +279,8 @@ class Machine:
                 else:
                     break
                 self.replaced = False
+                if self.has_heads and self.number == 1:
+                    yield Need.HEAD
             if self.needs_last:
                 self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
             restart = False
@@ -315,8 +341,6 @@ class Machine:
                         yield Need.TURN
             elif name == "n":
                 if self.at >= len(self.lines) and not (yield from self._look_ahead()):
-                    if self.posix and not self.quiet:
-                        return "delete"
                     return "end"
                 if not self.quiet:
                     out.line(self.space, self.end)
@@ -370,9 +394,13 @@ class Machine:
         if changed is None:
             return
         self.command, self.replaced = changed, True
+        if substitution.show and substitution.show != AFTER_RUN:
+            self.out.line(changed, self.end)
         yield Need.RUN
         self.space = self.answer.removesuffix(self.delim)
-        self._shown(substitution)
+        if substitution.show == AFTER_RUN:
+            self.out.line(self.space, self.end)
+        self._saved(substitution)
 
     def _delimited(self, text: bytes) -> bytes:
         """Text of a command with the delimiter of the lines at its end."""
@@ -393,6 +421,9 @@ class Machine:
     def _shown(self, substitution: Substitution) -> None:
         if substitution.show:
             self.out.line(self.space, self.end)
+        self._saved(substitution)
+
+    def _saved(self, substitution: Substitution) -> None:
         if substitution.file is not None:
             self.files[substitution.file].line(self.space, self.end)
 

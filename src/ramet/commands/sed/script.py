@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ramet import patterns
 from ramet.patterns import Dialect, Lines, Matcher, PatternError
-from ramet.patterns.errors import CLASS_SYNTAX
+from ramet.patterns.errors import CLASS_SYNTAX, RECURSIVE_ESCAPE
 
 
 class ScriptError(Exception):
@@ -38,6 +38,9 @@ class Address(NamedTuple):
     """None for a regex means the last one used."""
 
 
+AFTER_RUN = 2
+
+
 class Piece(NamedTuple):
     """A part of a replacement: text or a group, with the case change that starts before it."""
 
@@ -53,6 +56,7 @@ class Substitution:
     every: bool = False
     number: int = 1
     show: int = 0
+    """Whether the result is printed: never, once it is there, or (`AFTER_RUN`) once it has been run as well."""
     file: str | None = None
     run: bool = False
     """The result is a command line; its output takes its place."""
@@ -93,6 +97,8 @@ class Flavour:
     seconds: float = 10.0
     sandbox: bool = False
     null_data: bool = False
+    lax_references: bool = False
+    """A reference to a group that the pattern does not have stands for nothing."""
 
     @property
     def dialect(self) -> Dialect:
@@ -104,6 +110,8 @@ def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
     return _Parser(sources, flavour).program()
 
 
+_EXTENSIONS = frozenset("eFvzLQTRW")
+"""Commands that --posix does not know."""
 _ONE_ADDRESS = frozenset("=aiqQrRl")
 _PLAIN = frozenset("dDgGhHnNpPxzF=")
 _TEXT_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -138,8 +146,8 @@ class _Parser:
 
     # ------------------------------------------------------------------ errors
 
-    def error(self, message: str, at: int | None = None) -> ScriptError:
-        """The message with the place as GNU counts it: characters of the expression read so far, or lines of a file."""
+    def error(self, message: str, at: int | None = None, more: int = 0) -> ScriptError:
+        """The message with the place as GNU counts it: bytes of the expression read so far, or lines of a file."""
         place = min(self.pos if at is None else at, len(self.text))
         start, number = 0, 0
         for source in self.sources:
@@ -151,7 +159,7 @@ class _Parser:
                     line = self.text.count("\n", start, max(start, place - 1)) + 1
                     return ScriptError(f"file {source.name} line {line}: {message}")
                 before = self.text[start:place].encode("utf-8", "surrogateescape")
-                return ScriptError(f"-e expression #{number}, char {len(before)}: {message}")
+                return ScriptError(f"-e expression #{number}, char {len(before) + more}: {message}")
             start = end + 1
         return ScriptError(f"-e expression #1, char 0: {message}")
 
@@ -253,6 +261,8 @@ class _Parser:
 
     def body(self, head: Instruction) -> None:
         name = head.name
+        if self.flavour.posix and name in _EXTENSIONS:
+            raise self.error(f"unknown command: `{name}'")
         if name == "{":
             self.blocks.append(len(self.out))
             self.blocks_at.append(self.pos)
@@ -267,9 +277,9 @@ class _Parser:
             self.out.append(replace(head, text=self.word(semicolons=True)))
         elif name in "rRwW":
             self.out.append(replace(head, text=self.file_name().encode("utf-8", "surrogateescape")))
-        elif name in "qQlL":
+        elif name in "qQl":
             self.blanks()
-            number = self.number() if self.peek().isdecimal() else -1
+            number = self.number() if self.peek().isdecimal() and not self.flavour.posix else -1
             self.end_of_command()
             self.out.append(replace(head, number=number))
         elif name == "s":
@@ -309,7 +319,7 @@ class _Parser:
         if not self.blocks:
             raise self.error("unexpected `}'")
         if head.first is not None:
-            raise self.error("} doesn't want any addresses")
+            raise self.error("`}' doesn't want any addresses")
         opened = self.blocks.pop()
         self.blocks_at.pop()
         self.out[opened] = replace(self.out[opened], target=len(self.out))
@@ -320,7 +330,7 @@ class _Parser:
             raise self.error(": doesn't want any addresses")
         self.blanks()
         start = self.pos
-        while self.peek() and not self.peek().isspace() and self.peek() not in ";}":
+        while self.peek() and not self.peek().isspace() and self.peek() not in ";}#":
             self.pos += 1
         label = self.text[start : self.pos]
         if not label:
@@ -330,7 +340,7 @@ class _Parser:
     def word(self, semicolons: bool) -> bytes:
         self.blanks()
         start = self.pos
-        while self.peek() and self.peek() != "\n" and not (semicolons and self.peek() in ";} \t"):
+        while self.peek() and self.peek() != "\n" and not (semicolons and self.peek() in ";}# \t"):
             self.pos += 1
         word = self.text[start : self.pos]
         # A blank ends a label, and another command may follow it.
@@ -367,7 +377,7 @@ class _Parser:
             if regex is None:
                 raise self.error("unterminated address regex", len(self.text))
             icase = multi = False
-            while True:
+            while not self.flavour.posix:
                 self.blanks()
                 flag = self.peek()
                 if flag == "I":
@@ -400,7 +410,7 @@ class _Parser:
     def compiled(self, regex: str, icase: bool, multi: bool) -> Matcher | None:
         if not regex:
             if icase or multi:
-                raise self.error("no previous regular expression")
+                raise self.error("cannot specify modifiers on empty regexp")
             return None
         try:
             return patterns.compile(
@@ -467,9 +477,10 @@ class _Parser:
                 return -1
             if text[at] == "[" and text[at + 1 : at + 2] in (":", ".", "=") and at + 1 < len(text):
                 close = text.find(text[at + 1] + "]", at + 2)
-                if close >= 0:
-                    at = close + 2
-                    continue
+                if close < 0:
+                    return -1
+                at = close + 2
+                continue
             at += 1
         return at + 1 if at < len(text) else -1
 
@@ -487,6 +498,8 @@ class _Parser:
             if self.peek() == "\n":
                 self.pos += 1
             elif self.pos >= len(self.text):
+                if self.flavour.posix:
+                    raise self.error("incomplete command")
                 return b""
             else:
                 # `a\  text` keeps its blanks.
@@ -515,7 +528,9 @@ class _Parser:
             if self.pos >= len(self.text):
                 return "\\"
             char = self.take()
-            if char == "\\" and self.peek() == "\\":
+            if char == "\\":
+                if self.peek() != "\\":
+                    raise ScriptError(RECURSIVE_ESCAPE)
                 self.pos += 1
             return chr(ord(char.upper()) ^ 0x40)
         base, width, digits = {
@@ -533,10 +548,18 @@ class _Parser:
 
     # ------------------------------------------------------------------ s and y
 
+    def delimiter(self, command: str) -> str:
+        """The character that parts the arguments of `s` or `y`."""
+        char = self.take()
+        if not char or char == "\n":
+            raise self.error(f"unterminated `{command}' command", self.pos + 1)
+        lead = char.encode("utf-8", "surrogateescape")[0]
+        if self.flavour.utf8 and 0xC2 <= lead <= 0xF4:
+            raise self.error("delimiter character is not a single-byte character", self.pos - 1, 1)
+        return char
+
     def substitution(self) -> Substitution:
-        delimiter = self.take()
-        if not delimiter or delimiter in "\n\\":
-            raise self.error("unterminated `s' command")
+        delimiter = self.delimiter("s")
         regex = self.delimited(delimiter, regex=True)
         if regex is None:
             raise self.error("unterminated `s' command", len(self.text))
@@ -547,7 +570,9 @@ class _Parser:
         matcher = self.compiled(regex, icase, multi)
         pieces = self.pieces(replacement)
         highest = max((piece.group for piece in pieces), default=0)
-        if matcher is not None and highest > matcher.groups:
+        if matcher is not None and highest > matcher.groups and self.flavour.lax_references:
+            pieces = tuple(piece for piece in pieces if piece.group <= matcher.groups)
+        elif matcher is not None and highest > matcher.groups:
             raise self.error(f"invalid reference \\{highest} on `s' command's RHS")
         by_bytes = not icase and _OF_CHARACTERS.search(regex) is None
         return Substitution(matcher, pieces, every, number or 1, show, file, run, by_bytes)
@@ -564,7 +589,9 @@ class _Parser:
             elif flag == "p":
                 if show:
                     raise self.error("multiple `p' options to `s' command")
-                show = 1
+                show = AFTER_RUN if run else 1
+            elif flag and flag in "iImMe" and self.flavour.posix:
+                raise self.error("unknown option to `s'")
             elif flag in ("i", "I"):
                 icase = True
             elif flag in ("m", "M"):
@@ -588,14 +615,14 @@ class _Parser:
                 if not flag:
                     self.pos -= 1
                 return every, number, show, icase, multi, None, run
-            elif flag in " \t\r":
+            elif flag in " \t" or (flag == "\r" and self.peek() == "\n"):
                 continue
             else:
                 raise self.error("unknown option to `s'")
 
     def pieces(self, text: str) -> tuple[Piece, ...]:
         """The replacement as text, groups and changes of case."""
-        inner = _Parser([Source(text)], self.flavour)
+        inner = self.inner(text)
         pieces: list[Piece] = []
         literal: list[str] = []
         case = ""
@@ -625,7 +652,7 @@ class _Parser:
                 elif char in _TEXT_ESCAPES:
                     literal.append(_TEXT_ESCAPES[char])
                 elif char in "xdoc":
-                    literal.append(inner.coded(char))
+                    literal.append(self.coded_in(inner, char))
                 else:
                     literal.append(char)
             else:
@@ -636,9 +663,7 @@ class _Parser:
         return tuple(pieces)
 
     def transliteration(self, head: Instruction) -> Instruction:
-        delimiter = self.take()
-        if not delimiter or delimiter in "\n\\":
-            raise self.error("unterminated `y' command")
+        delimiter = self.delimiter("y")
         source = self.delimited(delimiter, regex=False)
         target = self.delimited(delimiter, regex=False) if source is not None else None
         if source is None or target is None:
@@ -647,7 +672,7 @@ class _Parser:
         if len(left) != len(right):
             raise self.error("strings for `y' command are different lengths")
         self.end_of_command()
-        if all(char.isascii() for char in left + right):
+        if not self.flavour.utf8 or all(char.isascii() for char in left + right):
             table = bytearray(range(256))
             for old, new in reversed(list(zip(left, right, strict=True))):
                 table[ord(old)] = ord(new)
@@ -655,7 +680,8 @@ class _Parser:
         return replace(head, mapping=tuple(reversed(list(zip(left, right, strict=True)))))
 
     def characters(self, text: str) -> list[str]:
-        inner = _Parser([Source(text)], self.flavour)
+        """What `y` maps or maps to, one by one: bytes, as characters of Latin-1, where there are no others."""
+        inner = self.inner(text)
         out: list[str] = []
         while inner.pos < len(text):
             char = inner.take()
@@ -663,7 +689,19 @@ class _Parser:
                 char = inner.take()
                 if char in _TEXT_ESCAPES:
                     char = _TEXT_ESCAPES[char]
+                elif char == "c" and inner.pos >= len(text):
+                    char = "\\c"
                 elif char in "xdoc":
-                    char = inner.coded(char)
-            out.append(char)
+                    char = self.coded_in(inner, char)
+            out += char if self.flavour.utf8 else char.encode("utf-8", "surrogateescape").decode("latin-1")
         return out
+
+    def inner(self, text: str) -> _Parser:
+        return _Parser([Source(text)], self.flavour)
+
+    def coded_in(self, inner: _Parser, letter: str) -> str:
+        """As `coded`, of an argument that has been cut out already; what is wrong is wrong here."""
+        try:
+            return inner.coded(letter)
+        except ScriptError as error:
+            raise self.error(str(error)) from None
