@@ -72,7 +72,8 @@ def check(
         if as_json or rows:
             show(rows, ("mount", "resource", "state", "detail"), as_json)
         if not rows and not as_json:
-            print(f"{config.file}: {len(config.mounts)} mounts, no problem")
+            count = len(config.mounts)
+            print(f"{config.file}: {count} mount{'' if count == 1 else 's'}, no problem")
         if any(row["state"] != "ok" for row in rows):
             raise typer.Exit(1)
 

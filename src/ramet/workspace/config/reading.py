@@ -19,6 +19,7 @@ from ramet.workspace.config.nodes import Node, Place
 VARIABLE: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 SECRET: Final = "secret:"
+REFERENCES: Final = (SECRET, "env:", "file:")
 LONGEST_SECRET: Final = 64 * 1024
 
 
@@ -90,7 +91,7 @@ class Reading:
     def set(self, setting: str, value: object, node: Node, origin: str = "", *, secret: bool = False) -> None:
         where = origin or f"{self.file}:{node.place.line}"
         written = node.value if isinstance(node.value, str | int | float | bool | None) else value
-        if secret and not (isinstance(written, str) and (SECRET in written or "${" in written)):
+        if secret and not (isinstance(written, str) and (written.startswith(REFERENCES) or "${" in written)):
             written = REDACTED
         self.settings.append(Setting(setting, REDACTED if secret else value, written, where, node.place))
 
@@ -106,7 +107,7 @@ class Reading:
         expanded = self._expanded(raw, node, setting)
         if expanded is None:
             return None
-        if expanded.text.startswith(SECRET) or (reference and expanded.text.startswith(("env:", "file:"))):
+        if expanded.text.startswith(SECRET) or (reference and expanded.text.startswith(REFERENCES)):
             return self._secret(expanded.text.removeprefix(SECRET), node, setting)
         return expanded
 
