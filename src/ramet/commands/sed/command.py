@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import os
 import random
 import re
 import string
@@ -22,6 +23,8 @@ from ramet.core.stat import Kind as FileKind
 from ramet.core.streams import Capture, Reader, line_blocks
 from ramet.patterns import MatchTimeout
 
+_MOST_LINKS = 40
+
 
 def _length(text: str) -> int:
     digits = re.match(r"\s*\d+", text)
@@ -35,7 +38,9 @@ class SedOptions:
     script_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="add the contents of FILE")
     follow: bool = flag("--follow-symlinks", help="follow symlinks when processing in place")
     in_place: str | None = optional("-i", "--in-place", metavar="SUFFIX", const="", help="edit files in place")
-    line_length: int = value("-l", "--line-length", metavar="N", default=70, convert=_length, help="line-wrap for `l'")
+    line_length: int | None = value(
+        "-l", "--line-length", metavar="N", convert=_length, help="line-wrap for `l' (default: COLS - 1, or 70)"
+    )
     posix: bool = flag("--posix", help="disable all GNU extensions")
     extended: bool = flag("-E", "-r", "--regexp-extended", help="use extended regular expressions in the script")
     separate: bool = flag("-s", "--separate", help="consider files as separate")
@@ -78,12 +83,18 @@ async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[Sourc
             except OSError as error:
                 raise UsageError(f"couldn't open file {stored}: {reason(error)}", 4, hint=False) from None
             text = data.decode("utf-8", "surrogateescape")
-            sources.append(Source(text.removesuffix("\n"), str(stored)))
+            # A carriage return is accepted only before a newline, which must then stay.
+            sources.append(Source(text if text.endswith("\r\n") else text.removesuffix("\n"), str(stored)))
     if not sources:
         if not operands:
             return None
         sources.append(Source(operands.pop(0)))
     return sources
+
+
+def _line_length(proc: Proc) -> int:
+    columns = _length(proc.env.get("COLS", ""))
+    return columns - 1 if columns > 1 else 70
 
 
 @functools.lru_cache(maxsize=128)
@@ -167,6 +178,8 @@ class _Run:
             self.word = self.words[self.next_word]
             self.next_word += 1
             try:
+                if self.o.follow and self.word != "-":
+                    self.word = await self.followed(self.word)
                 if self.in_place:
                     stat = await self.proc.fs.stat(self.proc.path(self.word), follow=True)
                     if stat.kind is not FileKind.FILE:
@@ -183,6 +196,22 @@ class _Run:
                 continue
             return True
         return False
+
+    async def followed(self, word: str) -> str:
+        """The name that a chain of links leads to."""
+        shown, seen = word, 0
+        while True:
+            path = self.proc.path(word)
+            try:
+                target = (await self.proc.fs.stat(path, follow=False)).target
+            except OSError as error:
+                raise ScriptError(f"couldn't readlink {shown}: {reason(error)}", 4) from None
+            if target is None:
+                return word
+            seen += 1
+            if seen > _MOST_LINKS:
+                raise ScriptError(f"couldn't follow symlink {shown}: {os.strerror(errno.ELOOP)}", 4)
+            word = target if target.startswith("/") or "/" not in word else f"{word.rpartition('/')[0]}/{target}"
 
     def fail(self, message: str, status: int) -> None:
         self.proc.complain(message)
@@ -272,7 +301,7 @@ class _Run:
             delim=self.delim,
             separate=self.o.separate or self.in_place,
             posix=self.o.posix or "POSIXLY_CORRECT" in self.proc.env,
-            line_length=self.o.line_length,
+            line_length=_line_length(self.proc) if self.o.line_length is None else self.o.line_length,
             out=self.out,
             files=self.files,
         )

@@ -369,7 +369,7 @@ class Machine:
                 if item.text:
                     out.text(self.answer)
                 else:
-                    self.space = self.answer.removesuffix(self.delim)
+                    self.space, self.end = self.answer.removesuffix(self.delim), self.delim
             elif name == "c":
                 if item.second is None or item.negated or not self.active[pc - 1]:
                     out.text(self._delimited(item.text))
