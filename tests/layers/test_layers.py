@@ -11,7 +11,7 @@ import pytest
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
 from ramet.core import ops
-from ramet.core.errors import unavailable
+from ramet.core.errors import fail, unavailable
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, Data, HardLinks, How, Openable, extension
 from ramet.core.stat import Attrs, Stat
@@ -60,8 +60,16 @@ class Flaky(Forward):
         yield data[: len(data) // 2]
         if path not in self.broke:
             self.broke.add(path)
-            raise unavailable(path, "broke in the middle")
+            raise unavailable(path, "broke in the middle", data.hex())
         yield data[len(data) // 2 :]
+
+    async def read_version(
+        self, path: Path, version: str, start: int = 0, stop: int | None = None
+    ) -> AsyncIterator[bytes]:
+        data = await ops.read_bytes(self.inner, path)
+        if data.hex() != version:
+            raise fail(errno.ESTALE, path)
+        yield data[start:]
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
@@ -88,6 +96,27 @@ def test_retry_tries_again_and_resumes_reads_where_they_broke() -> None:
         assert await ops.read_bytes(fs, P("/f")) == b"0123456789"
         assert sorted([name async for name, _ in fs.scan(ROOT)]) == ["f", "g"]
         assert naps.taken == [0.1, 0.2, 0.1, 0.1]
+
+    asyncio.run(check())
+
+
+def test_a_read_that_broke_never_goes_on_in_another_content() -> None:
+    class Forgetful(Flaky):
+        read_version = None  # type: ignore[assignment]
+
+    async def check() -> None:
+        ram, naps = RAMResource(), Naps()
+        await ram.write(P("/f"), b"0123456789")
+
+        async def overwrite(seconds: float) -> None:
+            await ram.write(P("/f"), b"abcdefghij")
+
+        got: list[bytes] = []
+        with pytest.raises(OSError, match="Stale"):
+            got += [block async for block in Retry(Flaky(ram, 0), sleep=overwrite).read(P("/f"))]
+        with pytest.raises(OSError, match="broke in the middle"):
+            got += [block async for block in Retry(Forgetful(ram, 0), sleep=naps).read(P("/f"))]
+        assert not naps.taken and not got
 
     asyncio.run(check())
 

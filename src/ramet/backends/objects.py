@@ -194,10 +194,16 @@ class ObjectResource:
 
     # ----------------------------------------------------------------------------------------------- reading
 
-    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+    def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        return self._read(path, None, start, stop)
+
+    def read_version(self, path: Path, version: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        return self._read(path, f'"{version}"', start, stop)
+
+    async def _read(self, path: Path, etag: str | None, start: int, stop: int | None) -> AsyncIterator[bytes]:
         if stop is not None and stop <= start:
             return
-        first = await self._first_range(path, start, FIRST if stop is None else min(FIRST, stop - start))
+        first = await self._first_range(path, start, FIRST if stop is None else min(FIRST, stop - start), etag)
         if first is None:
             return
         block, meta = first
@@ -215,26 +221,33 @@ class ObjectResource:
                     at += piece
                     size = min(size * 2, LARGEST)
                 yield await pending.popleft()
+        except Unavailable as error:
+            error.version = (meta["e_tag"] or "").strip('"') or None
+            raise
         finally:
             for task in pending:
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
 
-    async def _first_range(self, path: Path, start: int, size: int) -> tuple[bytes, Any] | None:
+    async def _first_range(self, path: Path, start: int, size: int, etag: str | None) -> tuple[bytes, Any] | None:
         """The first bytes with what is known about the object; None when it ends before `start`."""
         import obstore
 
         key = self._key(path)
 
+        options: Any = {"range": (start, start + size)} if etag is None else _pinned(start, size, etag)
+
         async def get() -> tuple[bytes, Any]:
-            result = await obstore.get_async(self._store, key, options={"range": (start, start + size)})
+            result = await obstore.get_async(self._store, key, options=options)
             return bytes(await result.bytes_async()), result.meta
 
         try:
             return await self._ask(path, get)
         except FileNotFoundError:
             raise await self._not_a_file(path) from None
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.ESTALE:
+                raise
             # Beyond the end stores answer with an error of their own; only the size can tell that apart.
             if ((await self.stat(path)).size or 0) <= start:
                 return None
@@ -246,9 +259,7 @@ class ObjectResource:
         key = self._key(path)
 
         async def get() -> bytes:
-            options: Any = {"range": (start, start + size)}
-            if etag is not None:
-                options["if_match"] = etag
+            options: Any = {"range": (start, start + size)} if etag is None else _pinned(start, size, etag)
             block = bytes(await (await obstore.get_async(self._store, key, options=options)).bytes_async())
             if len(block) != size:
                 raise unavailable(path, f"{size} bytes were asked for, {len(block)} came")
@@ -474,6 +485,10 @@ def unescaped(key: str) -> str:
         return chr(0xDC00 + int(found[2], 16)) if found[2] else "%"
 
     return _ESCAPED.sub(unescape, key) if "%" in key else key
+
+
+def _pinned(start: int, size: int, etag: str) -> dict[str, Any]:
+    return {"range": (start, start + size), "if_match": etag}
 
 
 def _brief(error: Exception) -> str:

@@ -19,6 +19,9 @@ class Unsupported(OSError):
 class Unavailable(OSError):
     """The backend could not be reached or asked for patience (EIO); the only error that is worth a retry."""
 
+    version: str | None = None
+    """What the bytes that a broken read has given are the beginning of, when that is known (see `Pinned`)."""
+
 
 class LimitExceeded(Exception):
     """A limit of the workspace was reached; `limit` names the field of `Limits`."""
@@ -36,8 +39,10 @@ def fail(number: int, path: str | None = None, detail: str | None = None) -> OSE
     return OSError(number, message, path)
 
 
-def unavailable(path: str | None, detail: str) -> Unavailable:
-    return Unavailable(errno.EIO, detail, path)
+def unavailable(path: str | None, detail: str, version: str | None = None) -> Unavailable:
+    error = Unavailable(errno.EIO, detail, path)
+    error.version = version
+    return error
 
 
 def strerror(number: int) -> str:

@@ -109,6 +109,15 @@ class Fifos(Protocol):
 
 
 @runtime_checkable
+class Pinned(Protocol):
+    """Its broken reads can be gone on with: each `Unavailable` in the middle of one names the version that it read."""
+
+    def read_version(self, path: Path, version: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        """As `read`, of exactly this version: ESTALE when the file is another one by now."""
+        ...
+
+
+@runtime_checkable
 class Forkable(Protocol):
     def fork(self) -> Resource:
         """An independent copy in O(1)."""

@@ -1,6 +1,7 @@
 """`Retry`: asks again when, and only when, the backend was `Unavailable`; with jitter, a bounded number of times.
 
-A read that breaks in the middle goes on where it stopped. A write is repeated only when its data can be given again.
+A read that breaks in the middle goes on where it stopped, if it can be sure to go on in the same content: bytes of two
+versions are never joined. A write is repeated only when its data can be given again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TypeVar
 
 from ramet.core.errors import Unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import Data, How, Resource
+from ramet.core.resource import Data, How, Pinned, Resource
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
 from ramet.layers.forward import Forward
@@ -82,16 +83,28 @@ class Retry(Forward):
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         waited, attempt = 0.0, 0
+        first, version = start, None
         while True:
+            before = start
             try:
-                async with closing(self.inner.read(path, start, stop)) as blocks:
+                async with closing(self._reading(path, version, start, stop)) as blocks:
                     async for block in blocks:
                         start += len(block)
                         yield block
                 return
             except Unavailable as error:
+                version = version or error.version
+                if start > first and (version is None or not isinstance(self.inner, Pinned)):
+                    raise
+                if start > before:
+                    waited, attempt = 0.0, 0  # it moves; only what makes no progress runs out of patience
                 waited = await self._pause(attempt, waited, error)
                 attempt += 1
+
+    def _reading(self, path: Path, version: str | None, start: int, stop: int | None) -> AsyncIterator[bytes]:
+        if version is not None and isinstance(self.inner, Pinned):
+            return self.inner.read_version(path, version, start, stop)
+        return self.inner.read(path, start, stop)
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
