@@ -52,9 +52,18 @@ def unchanged(ram: RAMResource, store: object) -> TreeId | None:
 
 
 def commit_ram(
-    ram: RAMResource, writer: PackWriter, store: object, progress: Progress = silent, withheld: Withheld | None = None
+    ram: RAMResource,
+    writer: PackWriter,
+    store: object,
+    progress: Progress = silent,
+    withheld: Withheld | None = None,
+    trust: bool = True,
 ) -> Committed:
-    """The tree of a memory resource. Only nodes that changed since their last commit to this store are looked at."""
+    """The tree of a memory resource. Only nodes that changed since their last commit to this store are looked at.
+
+    Without `trust` all are: what earlier commits wrote may have been collected.
+    """
+    known_to = store if trust else None
     top = ram.node(ROOT)
     assert isinstance(top, Dir)
     done = Committed(TreeId(b""))
@@ -66,7 +75,7 @@ def commit_ram(
     while stack:
         node, entered, path = stack.pop()
         drop = withheld.among(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
-        known = _known(node, store)
+        known = _known(node, known_to)
         if known is not None and not drop:
             trees[node] = known
             continue
@@ -87,7 +96,7 @@ def commit_ram(
                 continue
             if type(entry) is File:
                 memo = entry.memo
-                if type(memo) is Memo and memo.name == name and memo.store is store and memo.node is not None:
+                if type(memo) is Memo and memo.name == name and memo.store is known_to and memo.node is not None:
                     nodes.append(memo.node)
                     continue
             if isinstance(entry, Dir):
@@ -99,13 +108,13 @@ def commit_ram(
                 child, group = entry, 0
                 if isinstance(child, int):
                     if numbers is None:
-                        numbers = _numbered(ram, top, store)
+                        numbers = _numbered(ram, top, known_to)
                     keep = False
                     child = ram.linked(child)
                     group = hard_group(numbers[child.inode], child.nlink) if child.nlink > 1 else 0
                 if isinstance(child, Fifo):
                     continue  # a place where two processes meet: there is nothing to keep
-                payload = _known(child, store)
+                payload = _known(child, known_to)
                 if payload is None:
                     payload = _file(child, writer, store, done)
                     if done.files % EVERY == 0:

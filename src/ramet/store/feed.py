@@ -22,6 +22,9 @@ from ramet.store.repository import Repository
 
 TYPE: Final = "dev.ramet.workspace.revision.created"
 REMOVED: Final = "dev.ramet.workspace.removed"
+COLLECTED: Final = "dev.ramet.store.collected"
+COLLECTOR: Final = "@gc"
+"""What stands for collections among the names of workspaces, none of which can begin so."""
 SOURCE: Final = "/ramet/store"
 
 
@@ -75,6 +78,7 @@ def events(repository: Repository, since: str | None = None) -> Iterator[Event]:
     cursor = Cursor.decode(since)
     names = repository.refs.all_names()
     feeds = [_of_workspace(repository, name, cursor.seen.get(name, 0)) for name in names]
+    feeds.append(_of_collections(repository, cursor.seen.get(COLLECTOR, 0)))
     for _, name, number, envelope in merge(*feeds, key=lambda row: row[:3]):
         cursor = cursor.after(name, number)
         yield Event(envelope, cursor.encode())
@@ -91,24 +95,45 @@ def _of_workspace(repository: Repository, name: str, after: int) -> Iterator[tup
             yield latest, name, entry.number, _envelope(repository, name, entry, latest)
 
 
+def _of_collections(repository: Repository, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:
+    """One event for each collection that removed something: how much, by numbers."""
+    latest = 0.0
+    for state in repository.decisions.history():
+        latest = max(latest, state.time)
+        if state.kind == "swept" and state.number > after:
+            data = {"kind": "gc", **state.removed}
+            yield latest, COLLECTOR, state.number, _event(COLLECTED, "store", f"gc:{state.number}", latest, data)
+
+
 def _envelope(repository: Repository, name: str, entry: Entry, at: float) -> dict[str, Any]:
     data: dict[str, Any] = {"workspace": name, "kind": entry.kind}
     subject = name
     if entry.kind != "delete" and entry.head is not None:
-        revision = repository.read_revision(entry.head)
-        subject = f"{name}/{revision.name}"
-        data.update(
-            revision=revision.name, revisionId=revision.id.hex(), contentManifest=revision.content_manifest,
-            lineage=revision.lineage,
-        )  # fmt: skip
-        if revision.trace_id:
-            data["traceId"] = revision.trace_id
+        subject = f"{name}/{entry.head.hex()[:12]}"
+        try:
+            revision = repository.read_revision(entry.head, expired=True)
+        except RametError as error:
+            if error.code not in ("revision_not_found", "revision_expired"):
+                raise
+            data.update(revisionId=entry.head.hex(), expired=True)  # that it happened stays true
+        else:
+            subject = f"{name}/{revision.name}"
+            data.update(
+                revision=revision.name, revisionId=revision.id.hex(), contentManifest=revision.content_manifest,
+                lineage=revision.lineage,
+            )  # fmt: skip
+            if revision.trace_id:
+                data["traceId"] = revision.trace_id
+    return _event(REMOVED if entry.kind == "delete" else TYPE, subject, f"{name}:{entry.number}", at, data)
+
+
+def _event(kind: str, subject: str, identity: str, at: float, data: dict[str, Any]) -> dict[str, Any]:
     return {
         "specversion": "1.0",
-        "type": REMOVED if entry.kind == "delete" else TYPE,
+        "type": kind,
         "source": SOURCE,
         "subject": subject,
-        "id": f"{name}:{entry.number}",
+        "id": identity,
         "time": datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z"),
         "datacontenttype": "application/json",
         "data": data,

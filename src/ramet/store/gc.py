@@ -19,9 +19,8 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.condemned import PACKS, REVISIONS, Sentence, State
-from ramet.store.frames import sealed_of
 from ramet.store.ids import SIZE, RevisionId, tree_id
-from ramet.store.packs import Index, PackReader
+from ramet.store.packs import RECORD, Index, PackReader, PackWriter
 from ramet.store.refs import SKEW
 from ramet.store.retention import GRACE, Kept, kept
 from ramet.store.revisions import Revision
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 PAYS: Final = 0.5
 """The part of a pack that must be dead for writing the rest anew."""
+LEAST: Final = 4096
+"""Dead bytes for which a pack is worth being written anew."""
 TINY: Final = 1024 * 1024
 CROWD: Final = 64
 """Tiny packs from which on they are joined."""
@@ -138,14 +139,14 @@ def uses(packs: PackReader, live: set[bytes], late: frozenset[str]) -> list[Use]
     for name in packs.packs():
         index = packs.index(name)
         use = Use(name, pack_size(index))
-        here = [(key, place) for key, place in index.table().items() if key in live]
-        use.living = sum(_share(index, here).values())
-        found.append((name in late, -use.living / max(use.size, 1), use, index))
+        use.living = sum(shares(index, live).values())
+        found.append((name in late, use.dead, use, index))
     left: dict[bytes, set[bytes]] = {}
     for _, _, use, index in sorted(found, key=lambda row: (row[0], row[1], row[2].name)):
         mine = left.setdefault(packs.key_of(use.name), set(live))
         use.home = mine.intersection(index.ids())
         mine -= use.home
+        use.living = sum(shares(index, use.home).values())
     return [row[2] for row in found]
 
 
@@ -155,12 +156,15 @@ def pack_size(index: Index) -> int:
     return max(ends, default=0) + len(index.data)
 
 
-def _share(index: Index, here: list[tuple[bytes, tuple[int, int, int, int]]]) -> dict[bytes, float]:
-    """The part of the compressed bytes that each object has."""
+def shares(index: Index, wanted: set[bytes] | None = None) -> dict[bytes, float]:
+    """The part of a pack's bytes that each object has, with its line of the index."""
     whole: dict[int, int] = {}
-    for start, _, offset, size in index.table().values():
+    table = index.table()
+    for start, _, offset, size in table.values():
         whole[start] = max(whole.get(start, 0), offset + size)
-    return {key: length * size / max(whole[start], 1) for key, (start, length, _, size) in here}
+    here = table.keys() if wanted is None else table.keys() & wanted
+    rows = ((key, table[key]) for key in here)
+    return {key: length * size / max(whole[start], 1) + RECORD.size for key, (start, length, _, size) in rows}
 
 
 # ------------------------------------------------------------------------------------------------------------ a pass
@@ -290,11 +294,9 @@ class _Pass:
         """Packs whose living part is worth being written anew."""
         used = [use for use in found if use.home and use.name not in self.repository.packs.condemned]
         tiny = [use for use in used if use.size < TINY]
-        chosen = {use.name: use for use in used if use.dead >= self.pays}
+        chosen = {use.name: use for use in used if use.dead >= self.pays and use.dead * use.size >= LEAST}
         if len(tiny) > CROWD:
             chosen.update((use.name, use) for use in tiny)
-        if len(chosen) == 1 and next(iter(chosen.values())).size < TINY // 16:
-            return []  # a new pack for a few bytes costs as much as it gives
         return sorted(chosen.values(), key=lambda use: use.name)
 
     def _rewritten(self, rewrite: list[Use]) -> set[str]:
@@ -311,13 +313,7 @@ class _Pass:
                 if writer is None:
                     raise RametError("store_corrupt", f"the key of pack {use.name} is not to be had", "run verify")
                 self.progress("rewrite", number, len(rewrite))
-                index = packs.index(use.name)
-                places = sorted((place, key) for key in use.home if (place := index.find(key)) is not None)
-                for place, key in places:
-                    frame = packs.frame(place)
-                    data = frame[place.offset : place.offset + place.size]
-                    add = writer.add_tree if is_tree(key, data) else writer.add
-                    add(key, data)
+                _copy(packs, use, writer)
             writers.finish()
         except BaseException:
             writers.abandon()

@@ -69,6 +69,13 @@ class Segments:
         numbers = sorted({int(record["number"]) // SEGMENT for record in records})
         self._ids = dict(zip(numbers, revision.history, strict=False))
 
+    def stored(self) -> dict[int, ChunkId]:
+        return dict(self._ids)
+
+    def restore(self, stored: dict[int, ChunkId]) -> None:
+        """Forget segments of a commit that failed."""
+        self._ids = dict(stored)
+
     def tail(self, next_number: int) -> int:
         """The number of the first record that belongs into the kernel chunk."""
         return next_number // SEGMENT * SEGMENT

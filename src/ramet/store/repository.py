@@ -34,7 +34,7 @@ from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Entry, Refs, holder_name
 from ramet.store.reliance import collected, new_ids, settle
 from ramet.store.repair import Repaired, repair
-from ramet.store.retention import Pin, Pins, Policies, Policy
+from ramet.store.retention import Pin, Pins, Policies, Retention
 from ramet.store.revisions import MountState, Revision, decode
 from ramet.store.statcache import StatCache
 from ramet.store.tags import Tag, Tags
@@ -361,22 +361,26 @@ class Repository:
     def fork(self, name: str, spec: str | None, new_name: str) -> Revision:
         """A workspace that begins with a revision of another one. No content is copied."""
         self.prove()
+        seen = self.decisions.now().number
         source = self.find(name, spec)
         revision = replace(
             source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
             time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
         )  # fmt: skip
         self._share(name, source.id, new_name)
-        self.begin(new_name, revision, source)
+        self.begin(new_name, revision, source, seen)
         return revision
 
-    def begin(self, name: str, revision: Revision, source: Revision | None = None) -> None:
-        """A new workspace whose first revision, with durable trees, is this one; `source` has the same content."""
+    def begin(self, name: str, revision: Revision, source: Revision | None = None, seen: int = 0) -> None:
+        """A new workspace whose first revision, with durable trees, is this one.
+
+        `source` has the same content, and could be reached when `seen` was the last decision of a collection.
+        """
         self.prove()
         before = self.look()
         if before.number != self._began or before.condemned_packs:
-            doomed = source is not None and before.is_doomed(source.id)
-            settle(self.objects_of(name), self.packs, revision, None if doomed else source)
+            safe = source is not None and before.number == seen and not before.is_doomed(source.id)
+            settle(self.objects_of(name), self.packs, revision, source if safe else None)
         self.objects_of(name).put(f"revisions/{revision.id.hex()}", revision.encode())
         self._begin(name, revision.id)
         if self.decisions.now().number != before.number and not self.is_whole(revision):
@@ -539,7 +543,7 @@ class Repository:
 
     # -------------------------------------------------------------------------------------------- retention
 
-    def hold(self, name: str, why: str) -> Policy:
+    def hold(self, name: str, why: str) -> Retention:
         """Keep everything of a workspace from being removed, until the hold is lifted."""
         self.refs.living(name)
         if not why:
@@ -547,7 +551,7 @@ class Repository:
         self.prove()
         return self.policies.set(replace(self.policies.said(name), hold=why), name)
 
-    def lift(self, name: str) -> Policy:
+    def lift(self, name: str) -> Retention:
         return self.policies.set(replace(self.policies.said(name), hold=""), name)
 
     def pin(self, name: str, spec: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:

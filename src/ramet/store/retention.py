@@ -45,7 +45,7 @@ def seconds(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Policy:
+class Retention:
     """What is kept. None means: as the store says, and if that says nothing, everything."""
 
     keep_last: int | None = None
@@ -72,7 +72,7 @@ class Policy:
     def is_limited(self) -> bool:
         return not self.hold and (self.keep_last is not None or self.keep_within is not None)
 
-    def over(self, other: Policy) -> Policy:
+    def over(self, other: Retention) -> Retention:
         """This policy, with the other's words where it has none."""
         found = {f.name: getattr(other, f.name) for f in fields(self) if getattr(self, f.name) is None}
         return replace(self, **found)
@@ -93,15 +93,15 @@ class Policies:
     def __init__(self, log: Log, clock: Callable[[], float]) -> None:
         self._log, self._clock = log, clock
 
-    def said(self, name: str = STORE) -> Policy:
+    def said(self, name: str = STORE) -> Retention:
         """What was said about this workspace (or about the store) itself."""
         return self._last(name)[1]
 
-    def of(self, name: str) -> Policy:
+    def of(self, name: str) -> Retention:
         """What holds for a workspace."""
         return self.said(name).over(replace(self.said(), hold=""))
 
-    def set(self, policy: Policy, name: str = STORE) -> Policy:
+    def set(self, policy: Retention, name: str = STORE) -> Retention:
         if name == STORE and policy.hold:
             raise RametError("invalid_argument", "a hold is placed on a workspace", "name the workspace")
         plain = {f.name: getattr(policy, f.name) for f in fields(policy)}
@@ -113,19 +113,19 @@ class Policies:
     def clear(self, name: str) -> None:
         """Forget what was said about a workspace that is made anew; a hold stays."""
         said = self.said(name)
-        if said != Policy(hold=said.hold):
-            self.set(Policy(hold=said.hold), name)
+        if said != Retention(hold=said.hold):
+            self.set(Retention(hold=said.hold), name)
 
     def names(self) -> list[str]:
         return [name for name in self._log.names() if name != STORE]
 
-    def _last(self, name: str) -> tuple[int, Policy]:
+    def _last(self, name: str) -> tuple[int, Retention]:
         newest = self._log.newest(name)
         if newest is None:
-            return 0, Policy()
+            return 0, Retention()
         try:
             plain = json.loads(newest[1])
-            return newest[0], Policy(**{f.name: plain[f.name] for f in fields(Policy) if f.name in plain})
+            return newest[0], Retention(**{f.name: plain[f.name] for f in fields(Retention) if f.name in plain})
         except (ValueError, TypeError):
             raise RametError("store_corrupt", f"the policy of {name!r} is damaged", "set it again") from None
 
@@ -212,16 +212,11 @@ def kept(repository: Repository, now: float) -> Kept:
         entry, policy = repository.refs.last(name), policies.of(name)
         if (entry.deleted and not policy.hold) or entry.head is None:
             continue
-        history = newest_first(repository.ancestors(repository.read_revision(entry.head, expired=True)).values())
-        for number, revision in enumerate(history):
-            if policy.keeps(revision, number, now):
-                found.add(revision, name)
-        for tag in repository.tags.of(name):
-            target = repository.read_revision(tag.target, expired=True)
-            found.add(target, name)
-            if not policy.is_limited:
-                for revision in repository.ancestors(target).values():
-                    found.add(revision, name)
+        try:
+            _of_workspace(repository, name, entry.head, policy, now, found)
+        except RametError as error:
+            if not error.context.get("shredded"):
+                raise  # what can be read by nobody, because that was wanted, keeps nothing
     for workspace, identity in (*_pinned(repository), *_to_push(repository), *_to_tell(repository)):
         try:
             found.add(repository.read_revision(identity, expired=True), workspace)
@@ -230,6 +225,21 @@ def kept(repository: Repository, now: float) -> Kept:
                 raise  # what is gone cannot be kept; everything else must stop the collection
     _young(repository, now, found)
     return found
+
+
+def _of_workspace(
+    repository: Repository, name: str, head: RevisionId, policy: Retention, now: float, found: Kept
+) -> None:
+    history = newest_first(repository.ancestors(repository.read_revision(head, expired=True)).values())
+    for number, revision in enumerate(history):
+        if policy.keeps(revision, number, now):
+            found.add(revision, name)
+    for tag in repository.tags.of(name):
+        target = repository.read_revision(tag.target, expired=True)
+        found.add(target, name)
+        if not policy.is_limited:
+            for revision in repository.ancestors(target).values():
+                found.add(revision, name)
 
 
 def _pinned(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
@@ -278,6 +288,6 @@ def _young(repository: Repository, now: float, found: Kept) -> None:
             found.strays.add(identity)
 
 
-def described(policy: Policy) -> dict[str, Any]:
+def described(policy: Retention) -> dict[str, Any]:
     """A policy for people and programs."""
     return {f.name: getattr(policy, f.name) for f in fields(policy)}

@@ -35,6 +35,7 @@ from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
 from ramet.store.repair import Repaired
 from ramet.store.repository import Repository
+from ramet.store.retention import STORE, Retention
 from ramet.store.revisions import MountState, Revision
 from ramet.store.statcache import StatCache
 from ramet.store.watch import Watcher
@@ -54,7 +55,9 @@ from ramet.workspace.tar import TarIndex
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
+    from ramet.store.costs import Costs
     from ramet.store.feed import Event
+    from ramet.store.gc import Collected
     from ramet.workspace.delivery import Delivered, Sink
     from ramet.workspace.importing import Imported
 
@@ -110,6 +113,37 @@ class Store:
         from ramet.workspace.delivery import deliver
 
         return await deliver(self.repository, sink, name)
+
+    def retention(self, policy: Retention | None = None, name: str | None = None) -> Retention:
+        """How long revisions are kept, of a workspace or of the whole store; with a policy, say it anew."""
+        if name is not None:
+            self.repository.refs.living(name)
+        if policy is None:
+            return self.repository.policies.said() if name is None else self.repository.policies.of(name)
+        self.repository.prove()
+        return self.repository.policies.set(policy, name or STORE)
+
+    def hold(self, name: str, why: str) -> None:
+        """Keep everything of a workspace from being removed until the hold is lifted."""
+        self.repository.hold(name, why)
+
+    def lift(self, name: str) -> None:
+        """End a hold."""
+        self.repository.lift(name)
+
+    def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
+        """Collect what nobody refers to and what has expired; safe beside whoever writes and reads.
+
+        Things go when they were condemned for the `grace` in seconds (a day, or what the store's policy says). With
+        `dry`, nothing changes and the answer says what would go.
+        """
+        return self.repository.gc(grace=grace, dry=dry, progress=progress)
+
+    def cost(self, progress: Progress = silent) -> Costs:
+        """What each workspace costs: the bytes that only it needs, and those that it shares."""
+        from ramet.store.costs import costs
+
+        return costs(self.repository, progress)
 
     def verify(self, progress: Progress = silent) -> Report:
         """Read everything and check every digest and reference; the report says which revisions are affected."""
@@ -324,11 +358,13 @@ class StoredWorkspace(Workspace):
         diff: bool = True,
         outputs: Collection[str] = (),
         progress: Progress = silent,
+        noting: Callable[[Revision], None] | None = None,
     ) -> Revision:
         """Everything into one revision. Unchanged content and sessions commit to the revision that is there.
 
         `outputs` narrows the revision to these paths and what is below them; the live workspace keeps everything.
-        `progress` is told of the files that were looked at; it is called from another thread.
+        `progress` is told of the files that were looked at; it is called from another thread. `noting` writes down what
+        has to follow from the revision: it is called when everything is durable, just before the head moves.
         """
         self._raise_failure()
         async with self._committing:
@@ -338,41 +374,79 @@ class StoredWorkspace(Workspace):
                 )
             self._commands = 0
             await self.sync()
-            kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
-            segments, oldest = self._new_segments()
-            forks = self._forks(outputs)
-            pinned = {
-                str(m.prefix): await pin(m.resource)
-                for m in self.mounts(scratch=True)
-                if self._pins.get(str(m.prefix)) == "versions"
-            }
-            written = await asyncio.to_thread(self._write, forks, pinned, kernel, segments, oldest, progress)
-            base = self.base
-            if base is not None and (base.mounts, base.kernel, base.history) == written[:3]:
-                return base
-            states, chunk, history, settled, left_out = written
-            revision = Revision(
-                workspace=self.name, seq=1 if base is None else base.seq + 1,
-                parents=() if base is None else (base.id,),
-                lineage=self._lineage(base),
-                mounts=states, kernel=chunk, history=history, withheld=left_out,
-                outputs=tuple(sorted(outputs)), author=author, agent=agent or _agent_of(records),
-                time=self.settings.clock(), message=message, trace_id=trace_id,
-            )  # fmt: skip
-            operations = self.history.since(records[0].started_at) if records else []
-            lease = self.lease
+            asked = {"message": message, "author": author, "agent": agent, "trace_id": trace_id}
+            for trust in (True, False):
+                stored = self._segments.stored()
+                self._trust = trust
+                try:
+                    return await self._commit(asked, diff, outputs, progress, noting)
+                except BaseException as error:
+                    self._segments.restore(stored)
+                    if not (trust and isinstance(error, RametError) and await self._was_collected(error)):
+                        raise
+            raise AssertionError("the second attempt ends by returning or raising")
 
-            def publish() -> tuple[Revision, Entry]:
-                changes = self.repository.diff(base, revision) if diff or records else []
-                found = summary(changes) if diff else None
-                final = replace(revision, diff=found, ops=operations_of(records, operations, changes))
-                return final, self.repository.commit(self.name, lease, final)
+    async def _was_collected(self, error: RametError) -> bool:
+        """Whether a commit failed because a collection took what it relied on: then nothing is relied on any more."""
+        if error.code not in ("content_collected", "store_corrupt"):
+            return False
+        self._stats.clear()
+        return (await asyncio.to_thread(self.repository.look)).number > 0
 
-            made, self.lease = await asyncio.to_thread(publish)
-            for tree in settled if not outputs else ():
-                tree.settle()
-            self.base, self._position = made, position
-            return made
+    async def _commit(
+        self,
+        asked: Mapping[str, str],
+        diff: bool,
+        outputs: Collection[str],
+        progress: Progress,
+        noting: Callable[[Revision], None] | None,
+    ) -> Revision:
+        kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
+        segments, oldest = self._new_segments()
+        forks = self._forks(outputs)
+        pinned = {
+            str(m.prefix): await pin(m.resource)
+            for m in self.mounts(scratch=True)
+            if self._pins.get(str(m.prefix)) == "versions"
+        }
+        written = await asyncio.to_thread(self._write, forks, pinned, kernel, segments, oldest, progress)
+        base, lease = self.base, self.lease
+        assert lease is not None
+        if base is not None and (base.mounts, base.kernel, base.history) == written[:3]:
+            if noting is not None:
+                await asyncio.to_thread(noting, base)
+            return base
+        states, chunk, history, settled, left_out = written
+        revision = Revision(
+            workspace=self.name, seq=1 if base is None else base.seq + 1,
+            parents=() if base is None else (base.id,),
+            lineage=self._lineage(base),
+            mounts=states, kernel=chunk, history=history, withheld=left_out,
+            outputs=tuple(sorted(outputs)), author=asked["author"], agent=asked["agent"] or _agent_of(records),
+            time=self.settings.clock(), message=asked["message"], trace_id=asked["trace_id"],
+        )  # fmt: skip
+        operations = self.history.since(records[0].started_at) if records else []
+
+        def publish() -> tuple[Revision, Entry]:
+            changes = self.repository.diff(base, revision) if diff or records else []
+            found = summary(changes) if diff else None
+            final = replace(revision, diff=found, ops=operations_of(records, operations, changes))
+            if noting is not None:
+                noting(final)
+            return final, self.repository.commit(self.name, lease, final)
+
+        made, self.lease = await asyncio.to_thread(publish)
+        for tree in settled if not outputs else ():
+            tree.settle()
+        self.base, self._position = made, position
+        try:
+            await asyncio.to_thread(self.repository.gc_if_due, made)
+        except RametError as error:
+            self._failure = error  # the revision is there; that collecting failed is said at the next call
+        return made
+
+    _trust = True
+    """Whether what this process remembers to be in the store is taken for granted."""
 
     claim = ""
     """The sandbox that works here, if one does: its revisions say so."""
@@ -462,7 +536,9 @@ class StoredWorkspace(Workspace):
     ) -> MountState:
         prefix, resource = str(mount.prefix), mount.resource
         if prefix in forks:
-            done = commit_ram(forks[prefix], writer, self.repository.scope(self.name), progress, self._withheld)
+            done = commit_ram(
+                forks[prefix], writer, self.repository.scope(self.name), progress, self._withheld, self._trust
+            )
             settled.append(done)
             left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
