@@ -1,15 +1,18 @@
-"""The places in which a store is tested: memory, a directory, and a real S3-compatible server."""
+"""The places in which a store is tested: memory, a directory, an encrypted one, and a real S3-compatible server."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from obstore.store import S3Store
 from tests.servers import S3Server
 
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects
+from ramet.store.sealed import SealedObjects, open_sealed
 
-KINDS = ("memory", "directory", "s3")
+KINDS = ("memory", "directory", "encrypted", "s3")
+KEY = bytes(range(32))
 
 
 def objects_at(kind: str, folder: Path, server: S3Server | None, prefix: str) -> Objects:
@@ -17,6 +20,9 @@ def objects_at(kind: str, folder: Path, server: S3Server | None, prefix: str) ->
         return MemoryObjects()
     if kind == "directory":
         return DirectoryObjects(str(folder / "store"))
+    if kind == "encrypted":
+        sealed = open_sealed(DirectoryObjects(str(folder / "store")), KEY)
+        return cast(SealedObjects, sealed).under("tests")
     assert server is not None
     store = S3Store(
         server.bucket, endpoint=server.endpoint, access_key_id=server.key, secret_access_key=server.secret,

@@ -9,6 +9,7 @@ from tests.store.test_verbs import make, refused
 
 from ramet import Store
 from ramet.store.objects import MemoryObjects, Objects
+from ramet.store.packs import Place
 
 SCRIPTS = ("mkdir /d; seq 1 400 > /d/a; echo one > /one", "echo two > /two", "echo three > /three; rm /one")
 
@@ -23,11 +24,15 @@ def flip(objects: Objects, key: str, at: int) -> None:
     objects.put(key, bytes(data))
 
 
-def pack_of(store: Store, spec: str, path: str) -> str:
+def place_of(store: Store, spec: str, path: str) -> Place:
     node = store.repository.node(store.find(spec), path)
     place = store.repository.packs.find(node.chunks[0])
     assert place is not None
-    return place.pack
+    return place
+
+
+def pack_of(store: Store, spec: str, path: str) -> str:
+    return place_of(store, spec, path).pack
 
 
 def test_each_damage_names_the_revisions_it_affects(place: Objects) -> None:
@@ -47,7 +52,8 @@ def test_what_another_copy_holds_comes_back(place: Objects) -> None:
     name = pack_of(store, "w@2", "/two")
     for end in ("pack", "idx"):
         place.put(f"elsewhere/{end}", place.get(f"packs/{name}.{end}"))
-    flip(place, f"packs/{name}.pack", 40)
+    where = place_of(store, "w@2", "/two")
+    flip(place, f"packs/{name}.pack", where.start + where.length // 2)
     broken = Store(place)
     lost = broken.repair()
     assert lost.moved and lost.lost and {d.what for d in lost.lost} == {"object"}

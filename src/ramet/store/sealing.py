@@ -155,6 +155,8 @@ class Names:
         if self.is_clear(key):
             return key
         parts = key.split("/")
+        if len(parts) == 1:
+            return None  # what says how to open the rest
         done = parts[0]
         for number, part in enumerate(parts[1:], 1):
             if number < len(parts) - 1 or not _NUMBER.fullmatch(part):
