@@ -93,10 +93,10 @@ def test_a_dry_run_changes_nothing(place: Objects) -> None:
     store = Store(place)
     write(store, "w", big("/a", 1), big("/a", 2))
     store.retention(Retention(keep_last=1), "w")
-    before = {key: place.get(key) for key in place.list("")}
+    before = {key: place.get(key) for key in place.list("") if not key.startswith("keys/")}
     done = store.gc(grace=0, dry=True)
     assert done.dry and done.revisions == 1 and done.expired == ["w-1"] and done.waiting > 100_000
-    assert {key: place.get(key) for key in place.list("") if not key.startswith("probes/")} == before
+    assert {key: place.get(key) for key in place.list("") if not key.startswith(("probes/", "keys/"))} == before
 
 
 def test_a_pack_that_is_mostly_dead_is_written_anew() -> None:
@@ -334,8 +334,9 @@ def test_a_store_with_a_hole_is_not_collected() -> None:
     write(store, "w", big("/a", 1), "echo x > /x")
     write(store, "v", big("/b", 2))
     store.rm("v")
-    for key in list(place.list("packs/"))[:2]:
-        place.delete(key)
+    where = store.repository.packs.place(store.repository.node(store.find("w"), "/a").payload).pack
+    place.delete(f"packs/{where}.idx")
+    place.delete(f"packs/{where}.pack")
     before = set(place.list(""))
     with pytest.raises(RametError) as caught:
         Store(place).gc(grace=0)
