@@ -19,7 +19,7 @@ from ramet.core.fs import Lending
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import Reader
+from ramet.core.streams import FileStream, Reader
 from ramet.patterns import Dialect, Lines, MatchTimeout, PatternError
 
 
@@ -152,13 +152,15 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     if len(kinds) > 1:
         raise UsageError("conflicting matchers specified", hint=False)
     operands = list(operands)
+    found = await _patterns(proc, o, operands)
+    wanted = list(found)
     try:
-        wanted = await _patterns(proc, o, operands)
         plan = _plan(proc, o, wanted, o.syntax or default)
     except PatternError as error:
-        proc.complain(str(error))
+        proc.complain(_place(found, o, o.syntax or default) + str(error))
         return 2
-    if (o.max_count == 0 or (not wanted and not o.invert)) and o.list_files != "without":
+    nothing = wanted == [b""] and not (o.words or o.whole_line) if o.invert else not wanted
+    if (o.max_count == 0 or nothing) and o.list_files != "without":
         return 1
     run = _Run(proc, o, plan, many=len(operands) > 1)
     try:
@@ -171,16 +173,17 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     return 0 if run.selected else 1
 
 
-async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> list[bytes]:
-    """All patterns in order; the first operand when no option gives any."""
+async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[bytes, str]:
+    """All patterns in order, with the file and line each is from; the first operand when no option gives any."""
     if not o.patterns and not o.pattern_files:
         if not operands:
             raise UsageError("", 2)
-        return encode(operands.pop(0)).split(b"\n")
-    wanted: list[bytes] = []
+        return dict.fromkeys(encode(operands.pop(0)).split(b"\n"), "")
+    wanted: dict[bytes, str] = {}
     for name, stored in o.order:
         if name == "patterns":
-            wanted += encode(str(stored)).split(b"\n")
+            for pattern in encode(str(stored)).split(b"\n"):
+                wanted.setdefault(pattern, "")
         elif name == "pattern_files":
             try:
                 data = await slurp(proc, str(stored))
@@ -189,8 +192,20 @@ async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> list[byt
             lines = data.split(b"\n")
             if not lines[-1]:
                 lines.pop()
-            wanted += lines
+            for number, pattern in enumerate(lines, 1):
+                wanted.setdefault(pattern, f"{stored}:{number}: ")
     return wanted
+
+
+def _place(found: dict[bytes, str], o: GrepOptions, syntax: str) -> str:
+    """Where the first pattern that is wrong comes from, if that is a file."""
+    for pattern, place in found.items():
+        if place and syntax in "EG":
+            try:
+                patterns.compile(pattern, _DIALECTS[syntax], icase=o.icase)
+            except PatternError:
+                return place
+    return ""
 
 
 def _plan(proc: Proc, o: GrepOptions, wanted: list[bytes], syntax: str) -> Plan:
@@ -203,7 +218,6 @@ def _plan(proc: Proc, o: GrepOptions, wanted: list[bytes], syntax: str) -> Plan:
     whole = "line" if o.whole_line else "word" if o.words else ""
     select = pieces = None
     if wanted:
-        wanted = list(dict.fromkeys(wanted))
         select = patterns.compile_any(
             wanted, dialect, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds, whole=whole
         )
@@ -277,6 +291,9 @@ def _colours(setting: str) -> Colours:
     return Colours(no_erase=no_erase, swap=swap, **changes)
 
 
+_SPECIAL = frozenset((Kind.DEVICE, Kind.FIFO, Kind.SOCKET))
+
+
 @dataclass
 class _Globs:
     """--include and --exclude, in order: the last one that matches decides."""
@@ -335,8 +352,7 @@ class _Run:
     async def operand(self, word: str) -> None:
         proc = self.proc
         if word == "-":
-            if not self.files.skips(("-",)):
-                await self.stream(proc.stdin, self.o.label)
+            await self.stream(proc.stdin, self.o.label)
             return
         try:
             if self.recursive and proc.descriptor(word) is None:
@@ -345,7 +361,9 @@ class _Run:
                     if not self.dirs.skips(_suffixes(word)):
                         await self.tree(proc.path(word), word if word.endswith("/") else word + "/")
                     return
-            if self.files.skips(_suffixes(word)):
+            if self.files.skips(_suffixes(word)) and not await self.is_directory(word):
+                return
+            if self.o.devices == "skip" and (await proc.fs.stat(proc.path(word))).kind in _SPECIAL:
                 return
             reader = await proc.open(word, dash=False)
         except OSError as error:
@@ -357,6 +375,12 @@ class _Run:
             self.fail(word, error)
         finally:
             await proc.close(reader)
+
+    async def is_directory(self, word: str) -> bool:
+        try:
+            return (await self.proc.fs.stat(self.proc.path(word))).kind is Kind.DIR
+        except OSError:
+            return False
 
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:
@@ -418,10 +442,10 @@ class _Run:
     async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
         """The files of a tree that the globs leave, in order, with the names to print."""
         fs, follow = self.proc.fs, self.o.directories == "dereference"
-        seen = {top}
-        pending = await self.entries(top, prefix)
+        above: tuple[Path, ...] = (await fs.resolve(top),) if follow else ()
+        pending = [(entry, above) for entry in await self.entries(top, prefix)]
         while pending:
-            path, name, kind = pending.pop()
+            (path, name, kind), above = pending.pop()
             if kind is Kind.LINK:
                 if not follow:
                     continue
@@ -435,11 +459,11 @@ class _Run:
                 if self.dirs.skips((name[name.rfind("/") + 1 :],)):
                     continue
                 if follow:
-                    if path in seen:
+                    if path in above:
                         self.proc.complain(f"{name}: warning: recursive directory loop")
                         continue
-                    seen.add(path)
-                pending += await self.entries(path, name + "/")
+                    above = (*above, path)
+                pending += [(entry, above) for entry in await self.entries(path, name + "/")]
             elif kind is Kind.FILE and not self.files.skips((name[name.rfind("/") + 1 :],)):
                 yield path, name
 
@@ -453,7 +477,22 @@ class _Run:
         found = sorted(found, key=itemgetter(0), reverse=True)
         return [(directory / name, shown + name, stat.kind) for name, stat in found]
 
+    async def is_output(self, reader: Reader) -> bool:
+        """Whether what is printed would be read again; asked where more than a line may be."""
+        o, out = self.o, self.proc.stdout
+        if self.plan.quiet or o.max_count in (0, 1) or not isinstance(out, FileStream):
+            return False
+        if not isinstance(reader, FileStream):
+            return False
+        source, target = await reader.stat(), await out.stat()
+        return source.kind is Kind.FILE and source.inode is not None and source.inode == target.inode
+
     async def stream(self, reader: Reader, name: str) -> None:
+        if await self.is_output(reader):
+            self.failed = True
+            if not self.o.no_messages:
+                self.proc.complain(f"{name}: input file is also the output")
+            return
         search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
         out, budget = self.proc.stdout, self.proc.budget
         while not search.done:
@@ -484,7 +523,7 @@ class _Run:
         if plan.count:
             head = search.name_head(b":")
             write(head + b"%d\n" % search.selected)
-        if search.binary_hit:
+        if search.binary_hit and plan.binary != "without-match":
             self.proc.complain(f"{name}: binary file matches")
         if self.o.list_files and not self.o.quiet and bool(search.selected) == (self.o.list_files == "with"):
             raw = encode(name)

@@ -12,6 +12,8 @@ from ramet.patterns import Matcher, after_char
 from ramet.patterns.selecting import numbered, select
 
 Span = tuple[int, int]
+_BUFFER = 96 * 1024
+"""What GNU grep reads at a time: a NUL makes the lines of its whole buffer binary, not those of the buffers before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +172,28 @@ class Search:
     _counted: int = 0
     _stopping: bool = False
     _rest: list[bytes] = field(default_factory=list)
+    _read: int = 0
 
     def feed_more(self, block: bytes) -> None:
         """One block that may end within a line: what is unfinished is kept for the next one."""
+        plan = self.plan
+        first = -1
+        if plan.delim == b"\n" and plan.binary != "text" and not self._is_binary:
+            first = block.find(b"\0")
+        if first >= 0:
+            cut = max((self._read + first) // _BUFFER * _BUFFER - self._read, 0)
+            if cut:
+                self._feed_some(block[:cut])
+                block = block[cut:]
+                self._read += cut
+            self._is_binary = True
+        self._read += len(block)
+        if self.done:
+            self.unused += block
+        else:
+            self._feed_some(block)
+
+    def _feed_some(self, block: bytes) -> None:
         delim = self.plan.delim
         if self._rest:
             head = block.find(delim) + 1

@@ -168,10 +168,11 @@ def parse_count(text: str, what: str, low: int = 0) -> int:
 
 
 def is_utf8(proc: Proc) -> bool:
-    """Whether characters are UTF-8 here; only an explicit C locale says otherwise."""
+    """Whether characters are UTF-8 here; only an explicit C locale, or another charset, says otherwise."""
     env = proc.env
     name = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "C.UTF-8"
-    return name not in ("C", "POSIX")
+    charset = name.partition(".")[2].partition("@")[0]
+    return name not in ("C", "POSIX") and charset.lower().replace("-", "") in ("", "utf8")
 
 
 def char_width(char: str) -> int:
