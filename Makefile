@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFORMANCE ?= ../shared/conformance/run.py
 
-.PHONY: help demo test test-fast test-agents check format bench docs spec-record spec-confirm conformance clean
+.PHONY: help demo test test-fast test-agents check format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
@@ -14,6 +14,7 @@ help:
 	@echo "make check         ruff, mypy --strict, import-linter"
 	@echo "make bench         ours beside the real tools and the installed peers"
 	@echo "make docs          regenerate the reference pages"
+	@echo "make site          build the documentation as a site, into build/site"
 	@echo "make spec-record   record what real bash and GNU tools print (in a sandbox)"
 	@echo "make spec-confirm  re-check the recorded tables against the real tools"
 
@@ -27,7 +28,7 @@ demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 # Servers that come from the system's packages: installed where that is possible, else their tests are skipped and say so.
-SERVERS := postgresql redis-server openssh-server
+SERVERS := postgresql redis-server openssh-server dovecot-imapd
 $(VENV)/.servers: $(STAMP)
 	@missing=""; for name in $(SERVERS); do dpkg -s $$name >/dev/null 2>&1 || missing="$$missing $$name"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -96,6 +97,15 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
+
+# The site has tools of its own, which nothing else needs.
+.venv-site/.installed: Makefile
+	test -x .venv-site/bin/python || $(PYTHON) -m venv .venv-site
+	.venv-site/bin/python -m pip install --quiet 'zensical>=0.0.70'
+	touch $@
+
+site: docs .venv-site/.installed
+	.venv-site/bin/zensical build --clean --strict
 
 spec-record: $(STAMP)
 	$(BIN)/python -m tests.spec.record

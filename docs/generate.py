@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from ramet.commands.declare import Command, Spec
 from ramet.commands.table import COMMANDS, Lazy
@@ -57,7 +59,230 @@ def errors_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"commands.md": commands_page, "errors.md": errors_page}
+def plain(text: str) -> str:
+    return " ".join((text or "").split())
+
+
+def cli_page() -> str:
+    """Every verb with its arguments and options, as the command line itself declares them."""
+    import typer
+
+    from ramet.apps.cli import build
+    from ramet.apps.cli.verbs import VERBS
+
+    top: Any = typer.main.get_command(build())
+    lines = ["# The command line\n", NOTE, CLI_INTRO]
+    for family, verbs in VERBS.items():
+        lines.append(f"## {family}\n")
+        for verb in verbs:
+            lines += verb_lines(f"ramet {verb.name}", top.commands[verb.name], "###")
+    return "\n".join(lines)
+
+
+CLI_INTRO = """\
+`ramet VERB --help` says the same as this page. The store is at `~/.ramet`, or where `--store` or `$RAMET_HOME` says.
+`NAME@REV` names a revision (`head`, `head~2`, a number, a tag, an id), `NAME@REV:/path` a file in it.
+
+Tables on a terminal; JSON with `--json` or when piped. Errors are one line of cause and one of what to do, or with
+`--json` `{"error": {"code", "cause", "remediation", "context"}}`.
+
+| status | means |
+|---|---|
+| 0 | done |
+| 1 | an error |
+| 2 | the command line is wrong |
+| 3 | something was not found |
+| 4 | busy, in conflict, or there already |
+| 124 | the time was up |
+
+`exec` passes the command's own status through. `ramet --install-completion` teaches bash, zsh or fish to complete.
+"""
+
+
+def verb_lines(name: str, command: Any, level: str) -> list[str]:
+    from ramet.apps.cli.verbs import SHOWN
+
+    lines = [f"{level} {name}\n", plain(command.help or ""), ""]
+    if hasattr(command, "commands"):
+        for inner in command.commands.values():
+            lines += verb_lines(f"{name} {inner.name}", inner, level + "#")
+        return lines
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option"]
+    spelled_out = " ".join(
+        argument.name.upper() if argument.required else f"[{argument.name.upper()}]" for argument in arguments
+    )
+    lines += ["```text", f"{name} {spelled_out}".rstrip() + (" [OPTIONS]" if options else ""), "```\n"]
+    shown = SHOWN.get(name.removeprefix("ramet "), ())
+    if shown:
+        lines += ["```text", *shown, "```\n"]
+    if arguments or options:
+        lines += ["| | |", "|---|---|"]
+        for argument in arguments:
+            lines.append(f"| `{argument.name.upper()}` | {escaped(plain(argument.help or ''))} |")
+        for option in options:
+            names = ", ".join(f"`{one}`" for one in option.opts)
+            default = option.default
+            shown_default = "" if default in (None, "", False) else f" Default: `{default}`."
+            variable = f" Variable: `${option.envvar}`." if option.envvar else ""
+            lines.append(f"| {names} | {escaped(plain(option.help or ''))}{shown_default}{variable} |")
+        lines.append("")
+    return lines
+
+
+def http_page() -> str:
+    """Every route and every type, from the OpenAPI document that the server serves."""
+    from ramet.apps.server.openapi import document
+
+    found = document()
+    lines = [
+        "# HTTP reference\n",
+        NOTE,
+        "The same as `/openapi.json`; [the HTTP server](http.md) tells how to use it.\n",
+    ]
+    for path, methods in found["paths"].items():
+        for method, operation in methods.items():
+            if method == "head":
+                continue
+            lines.append(f"## {method.upper()} {path}\n")
+            lines.append(operation["summary"] + "\n")
+            rows = [
+                f"| `{p['name']}` | {p['in']} | {schema_says(p['schema'])}{', needed' if p['required'] else ''} |"
+                for p in operation["parameters"]
+                if p["in"] in ("query", "header") and p["name"] != "Idempotency-Key"
+            ]
+            if rows:
+                lines += ["| parameter | in | |", "|---|---|---|", *rows, ""]
+            if "requestBody" in operation:
+                lines.append(f"Body: {content_says(operation['requestBody']['content'])}\n")
+            answers = [
+                f"{status}: {content_says(answer['content'])}"
+                for status, answer in operation["responses"].items()
+                if status != "default" and "content" in answer
+            ]
+            lines.append(f"Answer: {'; '.join(answers)}\n")
+    lines.append("## Types\n")
+    for name, schema in sorted(found["components"]["schemas"].items()):
+        lines.append(f"### {name}\n")
+        if schema.get("description"):
+            lines.append(plain(schema["description"]) + "\n")
+        if schema.get("properties"):
+            lines += ["| field | |", "|---|---|"]
+            needed = schema.get("required", [])
+            for field, kind in schema["properties"].items():
+                lines.append(f"| `{field}` | {schema_says(kind)}{', needed' if field in needed else ''} |")
+            lines.append("")
+    return "\n".join(lines)
+
+
+def content_says(content: dict[str, Any]) -> str:
+    return " or ".join(f"{schema_says(kind['schema'])} (`{media}`)" for media, kind in content.items())
+
+
+def schema_says(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(schema_says(one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return ", ".join(f"`{one}`" for one in schema["enum"])
+    kind = schema.get("type", "anything")
+    if kind == "array":
+        return f"list of {schema_says(schema.get('items', {}))}"
+    return {"null": "nothing", "object": "mapping"}.get(kind, str(kind))
+
+
+def config_page() -> str:
+    """Every setting of a configuration file, from its declaration."""
+    from ramet.workspace.config.declaration import MOUNT, QUOTA, declaration
+    from ramet.workspace.config.resources import BACKENDS
+
+    lines = ["# Settings of a configuration file\n", NOTE, "[Configuration files](config.md) tells how to use them.\n"]
+    for name, field in declaration().fields.items():
+        lines += [f"## {name}\n", f"{field.help} ({field.kind.says})\n"]
+        if name == "mounts":
+            row = "| `resource` | one of the resources below, or `package.module:Class` | What is mounted. |"
+            config = "| `config` | a mapping | The settings of the resource. |"
+            lines += ["| setting of a mount | is | |", "|---|---|---|", row, config, *field_rows(MOUNT), ""]
+        lines += tables(field.kind)
+        if name == "policy":
+            lines += ["| part of a rule | is | |", "|---|---|---|", *field_rows(QUOTA), ""]
+    lines.append("## Resources\n")
+    for name, row in BACKENDS.items():
+        extra = f" Needs `pip install 'ramet[{row.extra}]'`." if row.extra else ""
+        lines += [f"### {name}\n", f"{row.says[0].upper()}{row.says[1:]}.{extra}\n"]
+        lines += ["| setting | is | |", "|---|---|---|", *field_rows(row.fields()), ""]
+    return "\n".join(lines)
+
+
+def tables(kind: Any) -> list[str]:
+    """The table of a kind, or of what it holds many of."""
+    fields = getattr(kind, "fields", None)
+    if fields is not None:
+        return ["| setting | is | |", "|---|---|---|", *field_rows(fields), ""]
+    inner = getattr(kind, "inner", None) or getattr(kind, "table", None)
+    return tables(inner) if inner is not None else []
+
+
+def field_rows(fields: Any) -> list[str]:
+    rows = []
+    for name, field in fields.items():
+        said = escaped(field.kind.says)
+        default = "" if field.default in (None, "", ()) else f" Default: `{field.default}`."
+        needed = " **Needed.**" if field.required else ""
+        rows.append(f"| `{name}` | {said} | {escaped(field.help)}{default}{needed} |")
+    return rows
+
+
+SITE = (
+    ("Begin", ("index.md", "quickstart.md", "tenets.md", "glossary.md")),
+    ("How to", ("config.md", "store.md", "http.md", "mcp.md", "agents.md", "openai-agents.md", "agent-run.md",
+                "backends.md", "writing-a-backend.md")),
+    ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "commands.md", "errors.md", "format.md",
+                   "architecture.md")),
+)  # fmt: skip
+"""The pages of the site by section; `zensical.toml` has the same, which a test checks."""
+
+
+def llms_page() -> str:
+    """An index for models: each page with its first sentence."""
+    lines = [
+        "# Ramet\n",
+        "> Workspaces for AI agents: every backend as one file tree, a real shell over it, every state saved,"
+        " versioned, forked and carried elsewhere. A Python library, a command line, an HTTP and an MCP server.\n",
+    ]
+    for section, names in SITE:
+        lines.append(f"## {section}\n")
+        for name in names:
+            text = (HERE / name).read_text() if name not in PAGES or (HERE / name).exists() else PAGES[name]()
+            lines.append(f"- [{title_of(text)}]({name}): {summary_of(text)}")
+        lines.append("")
+    lines += ["## Optional\n", "- [Skill](../skills/ramet/SKILL.md): how to work in a workspace, for agents.", ""]
+    return "\n".join(lines)
+
+
+def title_of(text: str) -> str:
+    return next(line[2:].strip() for line in text.split("\n") if line.startswith("# "))
+
+
+def summary_of(text: str) -> str:
+    """The first sentence of the first paragraph, without links."""
+    paragraph: list[str] = []
+    for line in text.split("\n"):
+        if line and not line.startswith(("#", "<!--", "|", "```", "-", "---")):
+            paragraph.append(line)
+        elif paragraph:
+            break
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(paragraph))
+    found = re.match(r".*?[.:](?= |$)", words)
+    return (found[0] if found else words).rstrip(":.") + "."
+
+
+PAGES = {
+    "commands.md": commands_page, "errors.md": errors_page, "cli.md": cli_page, "http-reference.md": http_page,
+    "config-reference.md": config_page, "llms.txt": llms_page,
+}  # fmt: skip
 
 
 SCHEMA = HERE.parent / "src" / "ramet" / "workspace" / "config" / "schema.json"

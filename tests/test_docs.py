@@ -1,17 +1,27 @@
-"""Documentation is code: every Python block of the README and of docs/ runs, every relative link leads somewhere."""
+"""Documentation is code: every Python block of the README and of docs/ runs, so does every
+`$ ramet` line, with the output that is shown; every relative link leads somewhere."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shlex
+import socket
 import subprocess
 import sys
+import time
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md"), *(ROOT / "skills").glob("**/*.md")]
+)
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)")
 
@@ -25,19 +35,98 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """`ramet serve` for the blocks that talk to one: they find it in `RAMET_URL` and `RAMET_TOKEN`."""
+    folder = tmp_path_factory.mktemp("server")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(folder), "--port", str(port)]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(400):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        token = (folder / "server-token").read_text().strip()
+        yield {"RAMET_URL": f"http://127.0.0.1:{port}", "RAMET_TOKEN": token}
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.parametrize(("where", "code"), blocks("python"), ids=lambda value: value if "#" in value[:60] else "")
-def test_python_blocks_run(where: str, code: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+def test_python_blocks_run(where: str, code: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    given = request.getfixturevalue("server") if "RAMET_URL" in code else {}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, **given}, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, f"{where}:\n{done.stderr}"
 
 
-@pytest.mark.parametrize("name", ["commands.md", "errors.md"])
-def test_reference_pages_are_up_to_date(name: str) -> None:
+CONSOLE = sorted(page for page in PAGES if "```console" in page.read_text())
+TITLED = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", CONSOLE, ids=lambda page: page.name)
+def test_console_blocks_show_what_happens(page: Path, tmp_path: Path) -> None:
+    """`$ ramet ...` of a page, one after the other in one directory; `...` stands for any lines."""
+    text = page.read_text()
+    for name, content in TITLED.findall(text):
+        (tmp_path / name).write_text(content)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RAMET_")}
+    env |= {"RAMET_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    for block in (content for kind, content in FENCE.findall(text) if kind == "console"):
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, expected = step.partition("\n")
+            words = shlex.split(line)
+            assert words[0] == "ramet", line
+            done = subprocess.run(
+                [sys.executable, "-m", "ramet.apps.cli", *words[1:]], cwd=tmp_path, env=env, text=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            )  # fmt: skip
+            pattern = re.escape(expected).replace(re.escape("...\n"), "(?:.*\n)*")
+            assert re.fullmatch(pattern, done.stdout), f"{line}\n{done.stdout}"
+
+
+FILES = [*blocks("yaml"), ("examples/ramet.yaml", (ROOT / "examples" / "ramet.yaml").read_text())]
+
+
+@pytest.mark.parametrize(("where", "text"), FILES, ids=lambda value: value if "\n" not in value else "")
+def test_configurations_are_what_the_schema_allows(where: str, text: str) -> None:
+    import yaml  # type: ignore[import-untyped]
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+    from ramet.workspace.config.declaration import schema
+
+    problems = list(Draft202012Validator(schema()).iter_errors(yaml.safe_load(text)))
+    assert bool(problems) == ("REGOIN" in text), problems
+
+
+def generator() -> Any:
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec is not None and spec.loader is not None
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
-    assert (ROOT / "docs" / name).read_text() == generate.PAGES[name](), "run `make docs`"
+    return generate
+
+
+@pytest.mark.parametrize(
+    "name", ["commands.md", "errors.md", "cli.md", "http-reference.md", "config-reference.md", "llms.txt"]
+)
+def test_reference_pages_are_up_to_date(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text() == generator().PAGES[name](), "run `make docs`"
+
+
+def test_every_page_is_on_the_site() -> None:
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
+    site = [(section, tuple(pages)) for row in nav for section, pages in row.items()]
+    assert tuple(site) == generator().SITE
+    listed = {page for _, pages in site for page in pages}
+    assert listed == {page.name for page in (ROOT / "docs").glob("*.md")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ramet.apps.cli.verbs import VERBS, Verb, find, help_text, near
+from ramet.apps.cli.verbs import SHOWN, VERBS, Verb, find, help_text, near
 
 if TYPE_CHECKING:
     import typer
@@ -33,10 +33,15 @@ def build(*only: Verb) -> typer.Typer:
                 continue
             loaded = verb.load()
             if isinstance(loaded, typer.Typer):
-                app.add_typer(loaded, name=verb.name, rich_help_panel=family)
+                app.add_typer(loaded, name=verb.name, rich_help_panel=family, epilog=_epilog(verb))
             else:
-                app.command(verb.name, rich_help_panel=family)(loaded)
+                app.command(verb.name, rich_help_panel=family, epilog=_epilog(verb))(loaded)
     return app
+
+
+def _epilog(verb: Verb) -> str | None:
+    lines = SHOWN.get(verb.name)
+    return None if lines is None else "\n\n".join(["Examples:", *(line.replace("[", "\\[") for line in lines)])
 
 
 def __getattr__(name: str) -> Any:

@@ -59,12 +59,47 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "Care": (
         Verb("verify", "carrying.verify", "Read everything in the store, check every digest and reference"),
         Verb("repair", "carrying.repair", "Bring back what can be had from other copies and report what is lost."),
+        Verb("keys", "keys.app", "Make, show, rotate and destroy the keys of an encrypted store."),
         Verb("config", "config.app", "Check, show and begin files that describe workspaces."),
         Verb("doctor", "about.doctor", "Look whether everything that Ramet needs is here and works."),
         Verb("demo", "about.demo", "Show the whole idea in a few seconds, in a temporary directory."),
         Verb("version", "about.version", "Print the version."),
     ),
 }  # fmt: skip
+
+
+SHOWN: Final[dict[str, tuple[str, ...]]] = {
+    "create": ("ramet create demo",),
+    "ls": ("ramet ls", "ramet ls --json"),
+    "exec": (
+        "ramet exec demo 'echo hello > /greeting; ls -l /'",
+        "ramet exec demo --timeout 10 --cwd /src 'make-something' -m 'first build'",
+        "ramet exec demo@2 'cat /greeting'",
+        "ramet exec --config ramet.yaml 'grep -r ERROR /logs'",
+    ),
+    "shell": ("ramet shell -c demo", "ramet shell --config ramet.yaml"),
+    "fork": ("ramet fork demo demo-2", "ramet fork demo@1 from-the-start"),
+    "revert": ("ramet revert demo@1", "ramet revert demo@1 /greeting"),
+    "merge": ("ramet merge demo demo-2",),
+    "tag": ("ramet tag demo@2 good -m 'it worked'", "ramet tag demo"),
+    "log": ("ramet log demo", "ramet log demo --graph"),
+    "diff": ("ramet diff demo", "ramet diff demo@3"),
+    "show": ("ramet show demo@1:/greeting",),
+    "blame": ("ramet blame demo:/greeting",),
+    "bisect": ("ramet bisect demo good head -- test -e /file",),
+    "checkout": ("ramet checkout demo@2 ./out",),
+    "snapshot": ("ramet snapshot demo demo.tar --compress gz",),
+    "export": ("ramet export demo ./repo --git", "ramet export demo@2 - --tar | tar t"),
+    "import": ("ramet import copy demo.tar",),
+    "serve": ("ramet serve --socket /run/ramet.sock", "ramet serve --config ramet.yaml"),
+    "mcp": ("ramet mcp demo", "ramet mcp demo --tools bash,read"),
+    "events": ("ramet events --follow",),
+    "rendezvous": ("ramet rendezvous ./repositories",),
+    "config": ("ramet config init", "ramet config check", "ramet config show --resolved"),
+    "verify": ("ramet verify",),
+    "doctor": ("ramet doctor --full",),
+}
+"""Lines to learn from: the help of a verb and the reference page show them."""
 
 
 def find(name: str) -> Verb | None:
