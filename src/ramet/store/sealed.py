@@ -98,6 +98,11 @@ class SealedObjects(CommonObjects):
         """A log that is kept elsewhere."""
         return SealedLog(log, self.vault, space)
 
+    @property
+    def clean(self) -> Any:
+        """How to remove what dead writers left, where the place needs that."""
+        return getattr(self.raw, "clean", None)
+
     def cache(self, workspace: str) -> LocalCache:
         """How this machine keeps what it knows of a workspace."""
         return LocalCache(self, workspace)
@@ -112,19 +117,6 @@ class SealedObjects(CommonObjects):
         return _AsTheyAre(self.raw, self.vault)
 
     # ------------------------------------------------------------------------------------------------- keys
-
-    def show_keys(self) -> list[RingReport]:
-        """What there is of keys, by workspace."""
-        return [
-            RingReport(
-                ring.workspace, tuple(identity.hex() for identity in ring.ids),
-                sum(batch.own for batch in ring.batches),
-                tuple(sorted({wrap.name or wrap.key for batch in ring.batches for wrap in batch.wraps})),
-                tuple(sorted({wrap.key for batch in ring.batches for wrap in batch.wraps})),
-                len(ring.shredded - set(ring.ids)),
-            )
-            for ring in self.vault.rings.rings()
-        ]  # fmt: skip
 
     def rotate(self, new: KeySource) -> int:
         """Let another key wrap all keys, and this one none. Data stays as it is. Gives how many objects were written.
@@ -221,19 +213,6 @@ class SealedFrames:
     def is_end(self, pack: bytes, at: int) -> bool:
         header = pack[at : at + HEADER]
         return len(header) == HEADER and self._sealer.length_of(header) == 0
-
-
-@dataclass(frozen=True)
-class RingReport:
-    """The keyring of one workspace, without any key."""
-
-    workspace: str
-    ids: tuple[str, ...]
-    epochs: int
-    """Keys of its own; the others came with a fork or a merge."""
-    wrapped_by: tuple[str, ...]
-    wrapping_ids: tuple[str, ...]
-    destroyed: int
 
 
 @dataclass

@@ -25,6 +25,7 @@ from ramet.core.resource import Resource
 from ramet.store.address import parse_address
 from ramet.store.checking import Report
 from ramet.store.commit import Committed, commit_ram
+from ramet.store.custody import Keys
 from ramet.store.diff import Difference, summary
 from ramet.store.directory import commit_directory
 from ramet.store.hygiene import NOTHING, Withheld
@@ -144,6 +145,11 @@ class Store:
         from ramet.store.costs import costs
 
         return costs(self.repository, progress)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of an encrypted store: `keys.show()`, `keys.rotate(new)`, `keys.shred(name)`."""
+        return Keys(self.repository)
 
     def verify(self, progress: Progress = silent) -> Report:
         """Read everything and check every digest and reference; the report says which revisions are affected."""

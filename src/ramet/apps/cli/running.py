@@ -125,10 +125,11 @@ async def _input() -> AsyncIterator[bytes]:
 
 
 def opened(where: str) -> Store:
-    """The store; its refs are in PostgreSQL when `RAMET_REFS` says so."""
+    """The store; its refs are in PostgreSQL when `RAMET_REFS` says so, and `RAMET_KEY` opens it."""
     from ramet.workspace.store import Store
 
-    return Store(where, refs=os.environ.get("RAMET_REFS") or None)
+    key = "env:RAMET_KEY" if os.environ.get("RAMET_KEY") else None
+    return Store(where, refs=os.environ.get("RAMET_REFS") or None, key=key)
 
 
 def configured(file: str | None) -> Config | None:

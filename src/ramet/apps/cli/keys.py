@@ -1,0 +1,87 @@
+"""Verbs about the keys of an encrypted store. A key is never an argument: a file, a variable or a KMS is named."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from ramet.apps.cli.shared import HOME, AsJson, Where, opened, reported, show
+from ramet.core.errors import RametError
+
+app = typer.Typer(
+    help="Make, show, rotate and destroy the keys of an encrypted store.", no_args_is_help=True, add_completion=False
+)
+
+
+@app.command("new")
+def new(file: Annotated[str, typer.Argument(help="File to make; nobody else can read it.")]) -> None:
+    """Make a key in a new file. Whoever loses it loses what it opens: keep a copy elsewhere."""
+    with reported():
+        from ramet.store.keys import new_key_file
+
+        made = new_key_file(file)
+        print(f"{made.id} in {file}")
+        print(f"export RAMET_KEY=file:{file}", file=sys.stderr)
+
+
+@app.command("init")
+def init(store: Where = HOME) -> None:
+    """Begin an encrypted store with the key that RAMET_KEY names; one that exists is only opened."""
+    with reported():
+        print(opened(store).keys.wrapped_by)
+
+
+@app.command("show")
+def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
+    """List the keyrings: workspaces, how many keys, and which key opens them. No key is shown."""
+    with reported():
+        rows = [
+            {
+                "workspace": ring.workspace, "state": ring.state, "epochs": ring.epochs, "keys": len(ring.ids),
+                "newest": ring.ids[-1] if ring.ids else "", "opened by": ", ".join(ring.wrapped_by),
+                "from": ", ".join(ring.names), "destroyed": ring.destroyed,
+            }
+            for ring in opened(store).keys.show()
+        ]  # fmt: skip
+        show(rows, ("workspace", "state", "epochs", "keys", "newest", "opened by", "from"), as_json)
+
+
+@app.command("rotate")
+def rotate(
+    to: Annotated[str, typer.Option("--to", help="The new key: file:PATH, env:NAME or kms:ID.")],
+    store: Where = HOME,
+) -> None:
+    """Let another key open the store, and the one in RAMET_KEY nothing any more. No data is written anew."""
+    with reported():
+        if to.partition(":")[0] not in ("file", "env", "kms"):
+            raise RametError(
+                "invalid_argument", "--to names no place of a key", "write file:PATH, env:NAME or kms:ID; never a key"
+            )
+        done = opened(store).keys.rotate(to)
+        print(f"{done} keyrings written")
+
+
+@app.command("shred")
+def shred(
+    name: Annotated[str, typer.Argument(help="Name of a workspace.")],
+    store: Where = HOME,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it: nothing brings it back.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a workspace and destroy its keys: what only they could open is lost for ever."""
+    with reported():
+        if not yes:
+            raise RametError(
+                "invalid_argument", f"shredding {name!r} cannot be undone", "say --yes when that is what you want"
+            )
+        done = opened(store).keys.shred(name)
+        if as_json:
+            plain = {"workspace": name, "destroyed": done.destroyed, "kept_by": done.kept_by, "removed": done.removed}
+            print(json.dumps(plain))
+            return
+        print(f"{done.destroyed} keys destroyed, {done.removed} objects removed")
+        for other, count in sorted(done.kept_by.items()):
+            print(f"{other} still has {count} of its keys: what it began with or merged")
