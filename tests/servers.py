@@ -202,3 +202,133 @@ def ssh_server(folder: Path) -> Iterator[SSHServer]:
 def _open_port(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@dataclass(frozen=True)
+class MailServers:
+    """A running IMAP server whose one user has an empty mailbox, and a server that takes whatever is sent to it."""
+
+    imap_port: int
+    smtp_port: int
+    certificate: str
+    username: str = "ada"
+    password: str = "hunter2-imap"
+
+
+def certificate(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 that signs itself, and its key beside it (`.key`)."""
+    from datetime import UTC, datetime, timedelta
+    from ipaddress import ip_address
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    path = folder / "cert.pem"
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    path.with_suffix(".key").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    )
+    return path
+
+
+@contextmanager
+def dovecot() -> Iterator[MailServers]:
+    """Dovecot with everything it needs in a temporary directory; TLS only. The SMTP port is free, nobody listens."""
+    program = shutil.which("dovecot", path="/usr/sbin:/usr/local/sbin") or shutil.which("dovecot")
+    if program is None:
+        raise RuntimeError("dovecot is missing; `make test` installs it where it can")
+    folder = Path(tempfile.mkdtemp(prefix="ramet-imap-", dir="/tmp"))  # a socket's path must be short
+    port, smtp = free_ports(2)
+    cert = certificate(folder)
+    server = MailServers(port, smtp, str(cert))
+    root = os.geteuid() == 0
+    owner = pwd.getpwnam("nobody") if root else pwd.getpwuid(os.geteuid())
+    login = "" if root else f"default_internal_user = {owner.pw_name}\ndefault_login_user = {owner.pw_name}\n"
+    (folder / "home").mkdir()
+    if root:
+        os.chmod(folder, 0o755)
+        os.chown(folder / "home", owner.pw_uid, owner.pw_gid)
+    (folder / "dovecot.conf").write_text(
+        f"base_dir = {folder}/run\nstate_dir = {folder}/state\nlog_path = {folder}/log\nprotocols = imap\n"
+        f"listen = 127.0.0.1\n{login}ssl = required\nssl_cert = <{cert}\nssl_key = <{cert.with_suffix('.key')}\n"
+        "ssl_min_protocol = TLSv1.2\n"
+        f"mail_location = maildir:~/Maildir:LAYOUT=fs\nmail_home = {folder}/home/%u\nfirst_valid_uid = 1\n"
+        "namespace inbox {\n  inbox = yes\n  separator = /\n}\n"
+        f"passdb {{\n  driver = static\n  args = password={server.password}\n}}\n"
+        f"userdb {{\n  driver = static\n  args = uid={owner.pw_uid} gid={owner.pw_gid}\n}}\n"
+        f"service imap-login {{\n  chroot =\n  inet_listener imap {{\n    port = 0\n  }}\n"
+        f"  inet_listener imaps {{\n    port = {port}\n    ssl = yes\n  }}\n}}\nservice anvil {{\n  chroot =\n}}\n"
+        "mail_max_userip_connections = 100\nauth_failure_delay = 0\n"
+    )
+    process = subprocess.Popen(
+        [program, "-F", "-c", str(folder / "dovecot.conf")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _until(lambda: _open_port(port), process)
+        yield server
+    finally:
+        process.terminate()
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def smtp_sink(server: MailServers) -> Iterator[list[tuple[str, list[str], bytes]]]:
+    """An SMTP server over TLS that asks for the password and keeps what it gets: sender, recipients, message.
+
+    It refuses `refused@...` and hangs up in the middle of a message to `broken@...`.
+    """
+    import ssl
+
+    from aiosmtpd.controller import Controller
+    from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+    taken: list[tuple[str, list[str], bytes]] = []
+
+    class Handler:
+        async def handle_RCPT(  # noqa: N802
+            self, protocol: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+        ) -> str:
+            if not session.authenticated:
+                return "530 log in first"
+            if address.startswith("refused@"):
+                return "550 nobody of that name"
+            envelope.rcpt_tos.append(address)
+            return "250 OK"
+
+        async def handle_DATA(self, protocol: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+            content = envelope.content or b""
+            if any(address.startswith("broken@") for address in envelope.rcpt_tos):
+                assert protocol.transport is not None
+                protocol.transport.abort()  # type: ignore[attr-defined]
+            else:
+                taken.append((envelope.mail_from or "", envelope.rcpt_tos, bytes(content)))  # type: ignore[arg-type]
+            return "250 OK"
+
+    def authenticate(protocol: SMTP, session: Session, envelope: Envelope, how: str, what: object) -> AuthResult:
+        good = isinstance(what, LoginPassword) and what.password == server.password.encode()
+        return AuthResult(success=good)
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(server.certificate, Path(server.certificate).with_suffix(".key"))
+    controller = Controller(
+        Handler(), hostname="127.0.0.1", port=server.smtp_port, ssl_context=context, authenticator=authenticate,
+        auth_require_tls=False,
+    )  # fmt: skip
+    controller.start()
+    try:
+        yield taken
+    finally:
+        controller.stop()

@@ -43,6 +43,7 @@ MODULES: dict[str, str] = {
         "link": "ln link",
         "ls": "ls dir vdir",
         "make": "mkdir mktemp mkfifo",
+        "mail": "mail",
         "manual": "man help less more history clear tput",
         "names": "basename dirname readlink realpath pathchk which",
         "network": "curl wget locate",
