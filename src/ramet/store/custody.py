@@ -29,7 +29,7 @@ class RingReport:
     names: tuple[str, ...]
     """Where those came from when they wrapped it."""
     destroyed: int
-    """Keys that it had and that were destroyed."""
+    """Keys that it had and that nobody has any more."""
 
 
 class Keys:
@@ -47,25 +47,28 @@ class Keys:
         """The keyrings of all workspaces."""
         living = set(self._repository.ls())
         found: list[RingReport] = []
-        for ring in encrypted(self._repository.objects).vault.rings.rings():
+        rings = encrypted(self._repository.objects).vault.rings.rings()
+        held = {identity for ring in rings for identity in ring.ids}
+        for ring in rings:
             state = "exists" if ring.workspace in living else "removed" if ring.batches else "shredded"
             wraps = [wrap for batch in ring.batches for wrap in batch.wraps]
             found.append(
                 RingReport(
                     ring.workspace, state, sum(batch.own for batch in ring.batches),
                     tuple(identity.hex() for identity in ring.ids), tuple(sorted({wrap.key for wrap in wraps})),
-                    tuple(sorted({wrap.name for wrap in wraps})), len(ring.shredded - set(ring.ids)),
+                    tuple(sorted({wrap.name for wrap in wraps})), len(ring.shredded - held),
                 )
             )  # fmt: skip
         return found
 
-    def rotate(self, new: KeySource) -> int:
+    def rotate(self, new: KeySource, old: KeySource | None = None) -> int:
         """Let another key open the store, and the one that did open nothing any more. No data is written anew.
 
-        Both open everything until the end; a rotation that was interrupted goes on when it is begun again, with
-        either key.
+        At every moment one of the two opens everything: the old one until the marker of the store says otherwise, the
+        new one from then on. A rotation that was interrupted goes on when it is begun again; `old` is for one that was
+        interrupted after that moment, while others made workspaces with the old key.
         """
-        return encrypted(self._repository.objects).rotate(new)
+        return encrypted(self._repository.objects).rotate(new, old)
 
     def shred(self, name: str) -> Shredded:
         """Destroy the keys of a workspace: what only they could open is lost for ever."""

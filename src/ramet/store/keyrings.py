@@ -137,6 +137,8 @@ class Keyrings:
 
     def __init__(self, objects: Objects, key: WrappingKey, clock: Callable[[], float] = time.time) -> None:
         self._objects, self.key, self._clock = objects, key, clock
+        self.older: WrappingKey | None = None
+        """While rotating, the key before this one."""
         self._batches: dict[str, Batch] = {}
         """By the key of their object: a batch never changes but for its wraps."""
         self._gone: dict[str, frozenset[bytes]] = {}
@@ -228,7 +230,12 @@ class Keyrings:
             known = self._ring_keys.get(wrap.data)
             if known is not None:
                 return known
-        found = unwrapped(batch.wraps, self.key, "a keyring")
+        try:
+            found = unwrapped(batch.wraps, self.key, "a keyring")
+        except RametError as error:
+            if error.code != "wrong_key" or self.older is None:
+                raise
+            found = unwrapped(batch.wraps, self.older, "a keyring")
         self._ring_keys.update((wrap.data, found) for wrap in batch.wraps)
         return found
 

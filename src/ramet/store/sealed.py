@@ -118,12 +118,14 @@ class SealedObjects(CommonObjects):
 
     # ------------------------------------------------------------------------------------------------- keys
 
-    def rotate(self, new: KeySource) -> int:
+    def rotate(self, new: KeySource, old: KeySource | None = None) -> int:
         """Let another key wrap all keys, and this one none. Data stays as it is. Gives how many objects were written.
 
-        In the middle both keys open everything; whoever begins again goes on where it ended.
+        First everything is wrapped for both, then the marker for the new one alone, then the rest. Whoever begins again
+        goes on where it ended.
         """
         key, rings = open_key(new), self.vault.rings
+        rings.older = None if old is None else open_key(old)
         root = self._root(rings.key)
         marker = _Marker.read(self.raw)
         assert marker is not None
@@ -167,6 +169,8 @@ class SealedObjects(CommonObjects):
                     self.raw.delete(names.sealed(key))
                     if key.endswith(".idx"):
                         self.raw.delete(key.removesuffix(".idx") + ".pack")
+                    for note in list(self.list(f"pushed/{key.rpartition('/')[2]}/")):
+                        self.delete(note)
                     done.removed += 1
         return done
 

@@ -53,14 +53,20 @@ def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
 def rotate(
     to: Annotated[str, typer.Option("--to", help="The new key: file:PATH, env:NAME or kms:ID.")],
     store: Where = HOME,
+    old: Annotated[
+        str | None, typer.Option("--old", help="The key before, to end a rotation that RAMET_KEY alone cannot.")
+    ] = None,
 ) -> None:
     """Let another key open the store, and the one in RAMET_KEY nothing any more. No data is written anew."""
     with reported():
-        if to.partition(":")[0] not in ("file", "env", "kms"):
-            raise RametError(
-                "invalid_argument", "--to names no place of a key", "write file:PATH, env:NAME or kms:ID; never a key"
-            )
-        done = opened(store).keys.rotate(to)
+        for source in (to, old):
+            if source is not None and source.partition(":")[0] not in ("file", "env", "kms"):
+                raise RametError(
+                    "invalid_argument",
+                    "that names no place of a key",
+                    "write file:PATH, env:NAME or kms:ID; never a key",
+                )
+        done = opened(store).keys.rotate(to, old)
         print(f"{done} keyrings written")
 
 
