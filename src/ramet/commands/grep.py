@@ -157,7 +157,8 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     try:
         plan = _plan(proc, o, wanted, o.syntax or default)
     except PatternError as error:
-        proc.complain(_place(found, o, o.syntax or default) + str(error))
+        for message in _wrong(found, o, o.syntax or default) or (str(error),):
+            proc.complain(message)
         return 2
     nothing = wanted == [b""] and not (o.words or o.whole_line) if o.invert else not wanted
     if (o.max_count == 0 or nothing) and o.list_files != "without":
@@ -197,15 +198,15 @@ async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[byt
     return wanted
 
 
-def _place(found: dict[bytes, str], o: GrepOptions, syntax: str) -> str:
-    """Where the first pattern that is wrong comes from, if that is a file."""
-    for pattern, place in found.items():
-        if place and syntax in "EG":
-            try:
-                patterns.compile(pattern, _DIALECTS[syntax], icase=o.icase)
-            except PatternError:
-                return place
-    return ""
+def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
+    """What is wrong with each pattern, and where it comes from if that is a file."""
+    messages: list[str] = []
+    for pattern, place in found.items() if syntax in "EG" else ():
+        try:
+            patterns.compile(pattern, _DIALECTS[syntax], icase=o.icase)
+        except PatternError as error:
+            messages.append(place + str(error))
+    return messages
 
 
 def _plan(proc: Proc, o: GrepOptions, wanted: list[bytes], syntax: str) -> Plan:

@@ -83,8 +83,7 @@ async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[Sourc
             except OSError as error:
                 raise UsageError(f"couldn't open file {stored}: {reason(error)}", 4, hint=False) from None
             text = data.decode("utf-8", "surrogateescape")
-            # A carriage return is accepted only before a newline, which must then stay.
-            sources.append(Source(text if text.endswith("\r\n") else text.removesuffix("\n"), str(stored)))
+            sources.append(Source(text.removesuffix("\n"), str(stored), text.endswith("\n")))
     if not sources:
         if not operands:
             return None

@@ -87,6 +87,8 @@ class Source:
 
     text: str
     name: str | None = None
+    complete: bool = False
+    """Whether a newline, which is no part of the text, followed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,12 @@ class _Parser:
     def __init__(self, sources: list[Source], flavour: Flavour) -> None:
         self.sources, self.flavour = sources, flavour
         self.text = "\n".join(source.text for source in sources)
+        self.ends: dict[int, bool] = {}
+        """Where in the text the sources end, and whether a newline was there anyway."""
+        end = -1
+        for source in sources:
+            end += 1 + len(source.text)
+            self.ends[end] = source.complete
         self.pos = 0
         self.out: list[Instruction] = []
         self.blocks: list[int] = []
@@ -167,6 +175,10 @@ class _Parser:
         """The block that is still open; only files tell where it began."""
         place = re.sub(r"char \d+", "char 0", str(self.error("", self.blocks_at[-1])))
         return ScriptError(f"{place}unmatched `{{'")
+
+    def source_end(self) -> int:
+        """The end of what is read now: no argument but a text to insert goes on behind it."""
+        return next((end for end in self.ends if end >= self.pos), len(self.text))
 
     # ------------------------------------------------------------------ characters
 
@@ -242,7 +254,7 @@ class _Parser:
                 self.pos += 1
                 raise self.error("multiple `!'s")
         name = self.take()
-        if not name or name == "\n":
+        if not name or (name == "\n" and self.pos - 1 in self.ends):
             self.pos -= 1
             raise self.error("missing command")
         if name == "#":
@@ -360,7 +372,7 @@ class _Parser:
         end = len(self.text) if end < 0 else end
         name = self.text[self.pos : end]
         if not name:
-            raise self.error("missing filename in r/R/w/W commands")
+            raise self.error("missing filename in r/R/w/W commands", end if end in self.ends else end + 1)
         self.pos = end + 1
         return name
 
@@ -375,7 +387,7 @@ class _Parser:
                 delimiter = self.take()
             regex = self.delimited(delimiter, regex=True)
             if regex is None:
-                raise self.error("unterminated address regex", len(self.text))
+                raise self.error("unterminated address regex", self.source_end())
             icase = multi = False
             while not self.flavour.posix:
                 self.blanks()
@@ -428,16 +440,16 @@ class _Parser:
 
     def delimited(self, delimiter: str, regex: bool) -> str | None:
         """Text up to the delimiter, which a backslash or (in a regex) brackets protect; None if it never comes."""
-        text, start = self.text, self.pos
+        text, start, last = self.text, self.pos, self.source_end()
         out: list[str] = []
-        while self.pos < len(text):
+        while self.pos < last:
             char = text[self.pos]
             if char == delimiter:
                 self.pos += 1
                 return "".join(out)
             if char == "\\":
                 self.pos += 1
-                if self.pos >= len(text):
+                if self.pos >= last:
                     break
                 escaped = text[self.pos]
                 if escaped == delimiter:
@@ -454,7 +466,6 @@ class _Parser:
             if char == "[" and regex:
                 end = self.bracket_end(self.pos)
                 if end < 0:
-                    self.pos = len(text)
                     break
                 out.append(text[self.pos : end])
                 self.pos = end
@@ -489,8 +500,9 @@ class _Parser:
     def inserted(self) -> bytes:
         """The text of a, i or c, on the same line or on those that follow."""
         self.blanks()
-        if self.pos >= len(self.text) or (self.flavour.posix and self.peek() != "\\"):
-            raise self.error("expected \\ after `a', `c' or `i'", self.pos + 1)
+        nothing = self.ends.get(self.pos) is False
+        if nothing or (self.flavour.posix and self.peek() != "\\"):
+            raise self.error("expected \\ after `a', `c' or `i'", self.pos + (not nothing))
         if self.peek() == "\\":
             self.pos += 1
             at = self.pos
@@ -504,8 +516,6 @@ class _Parser:
             else:
                 # `a\  text` keeps its blanks.
                 self.pos = at
-        elif self.peek() == "\n":
-            raise self.error("expected \\ after `a', `c' or `i'")
         out: list[str] = []
         while self.pos < len(self.text):
             char = self.take()
@@ -562,10 +572,10 @@ class _Parser:
         delimiter = self.delimiter("s")
         regex = self.delimited(delimiter, regex=True)
         if regex is None:
-            raise self.error("unterminated `s' command", len(self.text))
+            raise self.error("unterminated `s' command", self.source_end())
         replacement = self.delimited(delimiter, regex=False)
         if replacement is None:
-            raise self.error("unterminated `s' command", len(self.text))
+            raise self.error("unterminated `s' command", self.source_end())
         every, number, show, icase, multi, file, run = self.flags()
         matcher = self.compiled(regex, icase, multi)
         pieces = self.pieces(replacement)
@@ -615,7 +625,7 @@ class _Parser:
                 if not flag:
                     self.pos -= 1
                 return every, number, show, icase, multi, None, run
-            elif flag in " \t" or (flag == "\r" and self.peek() == "\n"):
+            elif flag in " \t" or (flag == "\r" and (self.peek() == "\n" or self.ends.get(self.pos))):
                 continue
             else:
                 raise self.error("unknown option to `s'")
@@ -667,7 +677,7 @@ class _Parser:
         source = self.delimited(delimiter, regex=False)
         target = self.delimited(delimiter, regex=False) if source is not None else None
         if source is None or target is None:
-            raise self.error("unterminated `y' command", len(self.text))
+            raise self.error("unterminated `y' command", self.source_end())
         left, right = self.characters(source), self.characters(target)
         if len(left) != len(right):
             raise self.error("strings for `y' command are different lengths")
