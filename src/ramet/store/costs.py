@@ -58,7 +58,7 @@ def costs(repository: Repository, progress: Progress = silent) -> Costs:
         for key in ids:
             users[key] = users.get(key, 0) + 1
     found = []
-    for name in sorted({*mine, *repository.ls()}):
+    for name in sorted({*mine, *repository.refs.names()}):
         ids = mine.get(name, set())
         own = sum(sizes.get(key, 0.0) for key in ids if users[key] == 1)
         both = sum(sizes.get(key, 0.0) for key in ids if users[key] > 1)

@@ -76,7 +76,7 @@ class Event:
 def events(repository: Repository, since: str | None = None) -> Iterator[Event]:
     """What happened after a cursor, the oldest first; of one workspace always in the order in which it happened."""
     cursor = Cursor.decode(since)
-    names = repository.refs.all_names()
+    names = [n for n in repository.refs.all_names() if repository.grants.allows(repository.principal, n)]
     feeds = [_of_workspace(repository, name, cursor.seen.get(name, 0)) for name in names]
     feeds.append(_of_collections(repository, cursor.seen.get(COLLECTOR, 0)))
     for _, name, number, envelope in merge(*feeds, key=lambda row: row[:3]):

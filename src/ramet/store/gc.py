@@ -273,7 +273,7 @@ class _Pass:
         """Revisions that could be reached until now, from workspaces that exist."""
         there = set(stored)
         found: set[RevisionId] = set()
-        for name in self.repository.ls():
+        for name in self.repository.refs.names():
             head = self.repository.refs.last(name).head
             if head is not None:
                 top = self.repository.read_revision(head, expired=True)

@@ -24,6 +24,7 @@ from ramet.store.checkout import Receipt, checkout
 from ramet.store.condemned import FRESH, REVISIONS, Decisions, State
 from ramet.store.diff import Difference, compare
 from ramet.store.frames import encrypted, sealed_of, unlocked
+from ramet.store.grants import TRUSTED, Access, Grants
 from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId, TreeId, revision_id
 from ramet.store.lazy import LazyTree
@@ -68,6 +69,8 @@ class Repository:
 
     `key` opens an encrypted store, or makes an empty one encrypted: 32 bytes, their hex or base64, or where they are
     (`file:PATH`, `env:NAME`, `kms:ID`). `plain_cache` lets checkouts by link keep plain files on this machine.
+
+    `principal` is who asks: workspaces that have grants are there only for those who are named in them.
     """
 
     def __init__(
@@ -79,16 +82,20 @@ class Repository:
         refs_name: str | None = None,
         key: KeySource | None = None,
         plain_cache: bool = False,
+        principal: str | None = None,
         **options: Any,
     ) -> None:
         objects = open_objects(where, **options) if isinstance(where, str) else where
         self.objects: Objects = unlocked(objects, key, plain_cache, clock)
         self._scopes: dict[str, object] = {}
+        self._bound: dict[str, Objects] = {}
+        """In an encrypted store, how workspaces write whose content is being written."""
         self.clock = clock
         log = self._logs(where, refs, refs_name)
         self.refs, self.tags = Refs(log("refs"), clock), Tags(log("tags"), clock)
         self.decisions, self.policies = Decisions(log("gc")), Policies(log("policy"), clock)
         self.pins = Pins(self.objects, clock)
+        self.grants, self.principal = Grants(log("grants"), clock), principal
         self.packs = PackReader(self.objects)
         try:
             self.packs.refresh()
@@ -128,9 +135,15 @@ class Repository:
     # ------------------------------------------------------------------------------------------- encryption
 
     def objects_of(self, name: str) -> Objects:
-        """The objects for a writer of this workspace: in an encrypted store what it writes has a key of its ring."""
+        """The objects for a writer of this workspace: in an encrypted store what it writes has a key of its ring.
+
+        The revision gets the key that its content was written with.
+        """
         sealed = sealed_of(self.objects)
-        return self.objects if sealed is None else sealed.under(name)
+        if sealed is None:
+            return self.objects
+        bound = self._bound.pop(name) if name in self._bound else None
+        return sealed.under(name) if bound is None else bound
 
     def scope(self, name: str) -> object:
         """What a memo must name for a writer of this workspace to rely on it.
@@ -143,6 +156,7 @@ class Repository:
         """Let a workspace read a revision of another one and what that came from, whatever becomes of that one."""
         sealed = sealed_of(self.objects)
         if sealed is not None:
+            self._bound.clear()  # what either writes from now on has a new key
             sealed.vault.rings.share(name, new_name, sealed.key_of(f"revisions/{source.hex()}"))
 
     def shred(self, name: str) -> Shredded:
@@ -155,6 +169,7 @@ class Repository:
         done = sealed.shred(name)
         self._revisions.clear()
         self._scopes.pop(name, None)
+        self._bound.clear()
         self.packs = PackReader(self.objects)
         self.packs.refresh()
         return done
@@ -173,17 +188,24 @@ class Repository:
             self.policies.clear(name)
         return entry
 
+    def allow(self, name: str, access: Access = "readonly") -> None:
+        """Refuse whoever asks if the grants of a workspace do."""
+        self.grants.check(self.principal, name, access)
+
     def ls(self) -> list[str]:
-        return self.refs.names()
+        """Workspaces that exist and may be read, sorted."""
+        return [name for name in self.refs.names() if self.grants.allows(self.principal, name)]
 
     def rm(self, name: str) -> None:
         """Forget a workspace. Its revisions stay until they are collected."""
         self.refs.living(name)
+        self.allow(name, "readwrite")
         why = self.policies.said(name).hold
         if why:
             raise RametError("workspace_held", f"workspace {name!r} is held: {why}", "lift the hold first")
         self.refs.delete(name)
         self.tags.clear(name)
+        self.grants.clear(name)
 
     def roots(self) -> Iterator[tuple[str, RevisionId]]:
         """Everything that must be kept: heads and tags of the workspaces that exist, by the name that keeps it."""
@@ -217,11 +239,13 @@ class Repository:
 
     def head(self, name: str) -> Revision | None:
         head = self.refs.living(name).head
-        return None if head is None else self.read_revision(head)
+        self.allow(name)
+        return None if head is None else self.read_revision(head, expired=True)  # a head never is
 
     def log(self, name: str) -> list[Revision]:
         """The revisions of a workspace and what they came from, newest first, children before their parents."""
         head = self.refs.living(name).head
+        self.allow(name)
         return [] if head is None else newest_first(self.ancestors(self.read_revision(head)).values())
 
     def find(self, name: str, spec: str | None = None) -> Revision:
@@ -246,6 +270,7 @@ class Repository:
                 raise RametError("revision_not_committed", f"workspace {name!r} has no revision yet", "commit first")
             return head
         self.refs.living(name)
+        self.allow(name)
         tag = self.tags.find(name, spec)
         if tag is not None:
             return self.read_revision(tag.target)
@@ -279,11 +304,17 @@ class Repository:
         found = parse_address(address)
         return self.find(found.name, found.revision)
 
+    def acquire(self, name: str, holder: str) -> Entry:
+        """Become the writer of a workspace, if that is granted; `workspace_busy` while another one is."""
+        self.refs.living(name)
+        self.allow(name, "readwrite")
+        return self.refs.acquire(name, holder)
+
     @contextmanager
     def writing(self, name: str) -> Iterator[Entry]:
         """Be the writer of a workspace for one change of its head; `workspace_busy` while another one is."""
         self.prove()
-        entry = self.refs.acquire(name, holder_name())
+        entry = self.acquire(name, holder_name())
         try:
             yield entry
         finally:
@@ -294,6 +325,7 @@ class Repository:
     ) -> Tag:
         """Name a revision so that it can be found and is kept."""
         self.prove()
+        self.allow(name, "readwrite")
         before = self.decisions.now()
         target = self.find(name, spec)
         made = self.tags.create(name, tag, target.id, message=message, author=author, force=force)
@@ -367,9 +399,22 @@ class Repository:
             source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
             time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
         )  # fmt: skip
-        self._share(name, source.id, new_name)
+        if not self.refs.exists(new_name):
+            self._share(name, source.id, new_name)
+        self._inherit(name, new_name)
         self.begin(new_name, revision, source, seen)
         return revision
+
+    def _inherit(self, name: str, new_name: str) -> None:
+        """Let those read a fork who may read what it is forked from, and let who forks write it."""
+        granted = dict(self.grants.of(name))
+        if not granted:
+            return
+        if self.refs.exists(new_name):
+            raise RametError("workspace_exists", f"workspace {new_name!r} exists already", "take another name")
+        if self.principal is not None and self.principal != TRUSTED:
+            granted[self.principal] = "readwrite"
+        self.grants.put(new_name, granted, self.principal)
 
     def begin(self, name: str, revision: Revision, source: Revision | None = None, seen: int = 0) -> None:
         """A new workspace whose first revision, with durable trees, is this one.
@@ -433,12 +478,12 @@ class Repository:
             base = self.common_ancestor(ours, theirs)
             if base is not None and base.id == theirs.id:
                 return MergeResult(ours)
-            self._share(parse_address(other).name, theirs.id, name)
             writer = self.writer(name)
             mounts, conflicts = self._merged(writer, base, ours, theirs)
             if conflicts:
                 writer.abandon()
                 return MergeResult(None, tuple(conflicts))
+            self._share(parse_address(other).name, theirs.id, name)
             writer.finish()
             revision = replace(
                 ours, seq=ours.seq + 1, parents=(ours.id, theirs.id), mounts=tuple(mounts),
@@ -539,19 +584,39 @@ class Repository:
         self.prove()
         self.look()
         self.packs.refresh(older=5.0)  # not knowing a pack of somebody else costs space, never correctness
-        return PackWriter(self.objects_of(name), self.packs)
+        self._bound.pop(name, None)
+        objects = self.objects_of(name)
+        if objects is not self.objects:
+            self._bound[name] = objects
+        return PackWriter(objects, self.packs)
+
+    # ----------------------------------------------------------------------------------------------- grants
+
+    def grant(self, name: str, principal: str, access: Access | None) -> None:
+        """Let a principal read or write a workspace; with None, take what it was granted back."""
+        self.refs.living(name)
+        self.allow(name, "readwrite")
+        self.prove()
+        granted = dict(self.grants.of(name))
+        if access is not None:
+            granted[principal] = access
+        elif granted.pop(principal, None) is None:
+            raise RametError("not_found", f"{principal!r} has no grant on {name!r}", "see `grants`")
+        self.grants.put(name, granted, self.principal)
 
     # -------------------------------------------------------------------------------------------- retention
 
     def hold(self, name: str, why: str) -> Retention:
         """Keep everything of a workspace from being removed, until the hold is lifted."""
         self.refs.living(name)
+        self.allow(name, "readwrite")
         if not why:
             raise RametError("invalid_argument", "a hold needs a reason", "say why")
         self.prove()
         return self.policies.set(replace(self.policies.said(name), hold=why), name)
 
     def lift(self, name: str) -> Retention:
+        self.allow(name, "readwrite")
         return self.policies.set(replace(self.policies.said(name), hold=""), name)
 
     def pin(self, name: str, spec: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:

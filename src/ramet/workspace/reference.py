@@ -12,8 +12,10 @@ from ramet.core.resource import Resource
 from ramet.store.blame import Line, blame
 from ramet.store.diff import Difference
 from ramet.store.gitstream import Exported, branch_name, fast_import
+from ramet.store.grants import Access
 from ramet.store.graph import Row, picture
 from ramet.store.repository import MergeResult, Repository
+from ramet.store.retention import Pin
 from ramet.store.revisions import Revision
 from ramet.store.tags import Tag
 from ramet.workspace.snapshot import Target
@@ -65,6 +67,11 @@ class StoredWorkspaceRef:
         found = self.find(revision)
         if against is not None:
             return self._repository.diff(self.find(against), found)
+        if self._repository.expired_parents(found)[:1] == found.parents[:1] and found.parents:
+            raise RametError(
+                "revision_expired", f"what {found.name} changed cannot be told: the revision before it has expired",
+                "compare it with another revision",
+            )  # fmt: skip
         before = self._repository.read_revision(found.parents[0]) if found.parents else None
         return self._repository.diff(before, found)
 
@@ -119,11 +126,31 @@ class StoredWorkspaceRef:
 
     def tags(self) -> list[Tag]:
         self._repository.refs.living(self.name)
+        self._repository.allow(self.name)
         return self._repository.tags.of(self.name)
 
     def untag(self, tag: str) -> None:
         self._repository.refs.living(self.name)
+        self._repository.allow(self.name, "readwrite")
         self._repository.tags.delete(self.name, tag)
+
+    def grants(self) -> Mapping[str, str]:
+        """Who may read (`readonly`) and who may write (`readwrite`); empty when everybody may do both."""
+        self._repository.refs.living(self.name)
+        self._repository.allow(self.name)
+        return self._repository.grants.of(self.name)
+
+    def grant(self, principal: str, access: Access) -> None:
+        """Let a principal read or write this workspace; from the first grant on, nobody else may."""
+        self._repository.grant(self.name, principal, access)
+
+    def revoke(self, principal: str) -> None:
+        """Take back what a principal was granted."""
+        self._repository.grant(self.name, principal, None)
+
+    def pin(self, revision: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
+        """Keep a revision from expiring, for a time or until the pin is removed."""
+        return self._repository.pin(self.name, revision, seconds=seconds, why=why)
 
     # ------------------------------------------------------------------------------------------ interchange
 

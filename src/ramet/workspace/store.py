@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -69,8 +70,9 @@ WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 class Store:
     """Workspaces by name, at a path, in memory (`memory:`) or on an object store (`s3://bucket/prefix`)."""
 
-    def __init__(self, where: str | Objects = "~/.ramet", **options: Any) -> None:
-        self.repository = Repository(where, **options)
+    def __init__(self, where: str | Objects = "~/.ramet", *, principal: str | None = None, **options: Any) -> None:
+        principal = principal or os.environ.get("RAMET_PRINCIPAL") or None
+        self.repository = Repository(where, principal=principal, **options)
 
     def create(self, name: str) -> StoredWorkspaceRef:
         """A new, empty workspace."""
@@ -119,6 +121,7 @@ class Store:
         """How long revisions are kept, of a workspace or of the whole store; with a policy, say it anew."""
         if name is not None:
             self.repository.refs.living(name)
+            self.repository.allow(name, "readonly" if policy is None else "readwrite")
         if policy is None:
             return self.repository.policies.said() if name is None else self.repository.policies.of(name)
         self.repository.prove()
@@ -244,7 +247,7 @@ class Opening:
         holder = holder_name()
         while True:
             try:
-                return await asyncio.to_thread(self._repository.refs.acquire, self._name, holder)
+                return await asyncio.to_thread(self._repository.acquire, self._name, holder)
             except RametError as error:
                 if error.code != "workspace_busy" or loop.time() >= deadline:
                     raise
