@@ -293,15 +293,20 @@ class Sandbox:
             await self._ws.close()
             return None
         ws: StoredWorkspace = self._ws
-        revision = await ws.commit(f"terminate {self.name}", diff=wanted.diff, outputs=wanted.paths)
-        pushes = self._plan(wanted, revision)
+        pushes: list[Push] = []
+
+        def noting(revision: Revision) -> None:
+            pushes[:] = self._plan(wanted, revision)
+
+        message = f"terminate {self.name}"
+        revision = await ws.commit(message, diff=wanted.diff, outputs=wanted.paths, noting=noting)
         await self._opening.__aexit__(None, None, None)
         for push in pushes:
             self.pushed.append(await asyncio.to_thread(perform, self._run.store.repository, push, self._git_secrets))
         return revision
 
     def _plan(self, wanted: Outputs, revision: Revision) -> list[Push]:
-        """The pushes, written down: from here on none is forgotten."""
+        """The pushes, written down before the head moves to their revision: no push of one that holds is forgotten."""
         if wanted.git and not self._git.paths:
             self.warnings.append("a git output has nothing to push: the sandbox was made without git paths")
             return []

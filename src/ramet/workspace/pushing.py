@@ -1,8 +1,8 @@
 """Pushing what a sandbox made to a git remote, one branch per attempt: git is the layer that merges.
 
 Rules that this file keeps:
-- A push is written down in the store before it is tried, and crossed out when it succeeded: a failure is told and tried
-  again, a crash forgets nothing. The revision is durable before.
+- A push is written down in the store just before the head moves to its revision, and crossed out when it succeeded: a
+  failure is told and tried again, a crash forgets nothing. One whose revision never became a head does not count.
 - The token reaches git only through a file that nobody else can read, in a home directory that exists for one push. It
   is never on a command line, and it is struck out of whatever git says.
 - The same content gives the same commit. Its parent is the last push of that branch; for a new branch it is the push
@@ -28,6 +28,7 @@ from ramet.core.paths import parse
 from ramet.core.resource import REDACTED
 from ramet.store.gitstream import Exported, single_commit
 from ramet.store.graph import newest_first
+from ramet.store.ids import RevisionId
 from ramet.store.repository import Repository
 from ramet.store.revisions import Revision
 from ramet.workspace.exporting import feed_git
@@ -105,7 +106,7 @@ def target(output: Mapping[str, Any], settings: GitSettings, name: str) -> tuple
 
 
 def note(repository: Repository, push: Push) -> None:
-    """Write a push down before it is tried."""
+    """Write a push down: before its revision is the head, and so before it is tried."""
     repository.objects.put(push.key, json.dumps(asdict(push), sort_keys=True).encode())
 
 
@@ -115,6 +116,8 @@ def pending(repository: Repository, workspace: str | None = None) -> list[Push]:
     for key in repository.objects.list(f"{SPACE}/" + ("" if workspace is None else f"{workspace}/")):
         plain = json.loads(repository.objects.get(key))
         secret = plain["secret"]
+        if not repository.committed(plain["workspace"], RevisionId(bytes.fromhex(plain["revision"]))):
+            continue
         found.append(Push(**{**plain, "paths": tuple(plain["paths"]), "secret": tuple(secret) if secret else None}))
     return found
 
@@ -125,7 +128,8 @@ def perform(repository: Repository, push: Push, secrets: Secrets) -> Pushed:
     if git is None:
         raise RametError("unsupported", "git is not installed", "install it; the push is kept and can be tried again")
     token = _token(push, secrets)
-    revision = repository.find(push.workspace, push.revision)
+    repository.allow(push.workspace)
+    revision = repository.read_revision(RevisionId(bytes.fromhex(push.revision)), expired=True)
     with tempfile.TemporaryDirectory(prefix="ramet-push-") as home:
         env = {
             "PATH": os.environ.get("PATH", ""), "HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C",
