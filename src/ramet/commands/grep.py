@@ -369,6 +369,9 @@ class _Run:
             reader = await proc.open(word, dash=False)
         except OSError as error:
             self.fail(word, error)
+            if error.errno == errno.EISDIR and self.o.directories == "read":
+                # A directory opens well and has nothing to read: it counts as an empty file.
+                self.report(Search(self.plan, self.shared, encode(word) if self.show_name else None), word)
             return
         try:
             await self.stream(reader, word)
