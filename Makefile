@@ -28,7 +28,7 @@ demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 # Servers that come from the system's packages: installed where that is possible, else their tests are skipped and say so.
-SERVERS := postgresql redis-server openssh-server dovecot-imapd
+SERVERS := postgresql redis-server openssh-server dovecot-imapd nginx-light
 $(VENV)/.servers: $(STAMP)
 	@missing=""; for name in $(SERVERS); do dpkg -s $$name >/dev/null 2>&1 || missing="$$missing $$name"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

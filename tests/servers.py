@@ -332,3 +332,33 @@ def smtp_sink(server: MailServers) -> Iterator[list[tuple[str, list[str], bytes]
         yield taken
     finally:
         controller.stop()
+
+
+@contextmanager
+def nginx(folder: Path, files: Path) -> Iterator[str]:
+    """A web server on loopback that lists and serves `files`. Yields its address."""
+    program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        raise RuntimeError("nginx is missing; `make test` installs it where it can")
+    port = free_ports(1)[0]
+    own = "".join(
+        f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "fastcgi", "proxy", "scgi", "uwsgi")
+    )
+    user = f"user {pwd.getpwuid(os.geteuid()).pw_name};\n" if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user}daemon off;\nerror_log {folder}/error.log;\npid {folder}/nginx.pid;\nworker_processes 1;\n"
+        f"events {{}}\nhttp {{\naccess_log off;\n{own}server {{\nlisten 127.0.0.1:{port};\n"
+        f"location / {{ root {files}; autoindex on; }}\n"
+        f"location = /moved.txt {{ return 302 /a.txt; }}\n"
+        f"location = /elsewhere.txt {{ return 302 http://localhost:{port}/a.txt; }}\n"
+        f"location = /round.txt {{ return 302 /round.txt; }}\nlocation = /busy.txt {{ return 503; }}\n"
+        f"location = /secret.txt {{ if ($http_authorization != 'Bearer hunter2') {{ return 403; }} root {files}; }}\n"
+        "}\n}\n"
+    )
+    process = subprocess.Popen([program, "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")])
+    try:
+        _until(lambda: _open_port(port), process)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.terminate()
+        process.wait()

@@ -34,7 +34,8 @@ async def what_is_listed_is_there(fs: Resource) -> None:
     for path, listed in await _some(fs):
         stat = await fs.stat(path)
         assert stat.kind is listed.kind, path
-        assert stat.version == listed.version and (None in (stat.size, listed.size) or stat.size == listed.size), path
+        assert None in (stat.version, listed.version) or stat.version == listed.version, path
+        assert None in (stat.size, listed.size) or stat.size == listed.size, path
 
 
 async def names_are_names(fs: Resource) -> None:

@@ -63,11 +63,13 @@ def _kind(name: str, hint: Any, secret: bool, path: bool) -> Kind:
         (hint,) = [one for one in typing.get_args(hint) if one is not type(None)]
     if typing.get_origin(hint) is tuple:
         return ListKind(_kind(name, typing.get_args(hint)[0], secret, path))
+    if typing.get_origin(hint) is Mapping:
+        return MapKind(_kind(name, typing.get_args(hint)[1], secret, path))
     if hint is bool:
         return FlagKind()
     if hint in (int, float):
         size = name.endswith("_bytes") or name in ("sort_memory", "quota")
-        time = name in ("ttl", "file_ttl", "wall_time", "regex_seconds", "first", "longest", "deadline")
+        time = name in ("ttl", "file_ttl", "wall_time", "regex_seconds", "first", "longest", "deadline", "timeout")
         return NumberKind("size" if size else "time" if time else "", whole=hint is int)
     if hint is not str:
         raise TypeError(f"{name} has the type {hint}, which no setting has")
@@ -156,6 +158,18 @@ def _ssh(values: Values) -> Resource:
     return SSHResource(SSHConfig(**values))
 
 
+def _http_fields() -> dict[str, Field]:
+    from ramet.backends.http import HTTPConfig
+
+    return fields_of(HTTPConfig, secret=("headers",))
+
+
+def _http(values: Values) -> Resource:
+    from ramet.backends.http import HTTPConfig, HTTPResource
+
+    return HTTPResource(HTTPConfig(**{**values, "headers": values["headers"] or {}}))
+
+
 def _fsspec(values: Values) -> Resource:
     from ramet.backends.fsspec import FsspecResource
 
@@ -189,6 +203,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "azure": Backend("a container of Azure Blob Storage", _azure_fields, _azure),
     "redis": Backend("a tree in Redis", lambda: _REDIS, _redis, "redis"),
     "ssh": Backend("a directory of another machine", _ssh_fields, _ssh, "ssh"),
+    "http": Backend("what a web server offers, to be read", _http_fields, _http, "http"),
     "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
     "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),
     "digitalocean": _s3_row("digitalocean", "a Space of DigitalOcean"),

@@ -1,0 +1,169 @@
+"""`HTTPClient`: what every backend that speaks HTTP asks with. It decides whom it talks to, not the server it asks.
+
+Rules that this file keeps:
+- Only hosts of the allow-list are asked, first and after every redirect; https never becomes http.
+- A name is looked up once, each address is judged, and the connection goes to the address that was judged: a name that
+  answers differently a moment later (DNS rebinding) gains nothing. Private addresses are refused unless allowed.
+- Credentials go to the host that they are for, and neither into an error nor into a `repr`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import ssl
+import time
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from ramet.core.errors import fail, missing_extra, unavailable
+from ramet.core.paths import Path
+
+if TYPE_CHECKING:
+    import httpx2
+
+REDIRECTS: Final = 5
+REMEMBERED: Final = 60.0
+"""Seconds for which the address of a host is used again."""
+MISSING: Final = frozenset((404, 410))
+REFUSED: Final = frozenset((401, 403, 407, 451))
+PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
+"""Answers that may be others when asked again."""
+
+
+def is_public(address: str) -> bool:
+    """Whether an address belongs to the internet at large, also when it is wrapped in an IPv6 one."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour or (found.teredo and found.teredo[1])
+        if inner:
+            return is_public(str(inner))
+        if found in ipaddress.ip_network("64:ff9b::/96"):
+            return is_public(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
+    return found.is_global and not found.is_multicast
+
+
+class HTTPClient:
+    """Asks `hosts`, and nobody else. One pool of connections per event loop."""
+
+    def __init__(
+        self,
+        hosts: Collection[str],
+        *,
+        private: bool = False,
+        headers: Mapping[str, str] | None = None,
+        home: str = "",
+        timeout: float = 30.0,
+    ) -> None:
+        """`headers` go to the host `home` only; `private` allows loopback, link-local and private addresses."""
+        self._hosts = frozenset(host.lower().rstrip(".") for host in hosts)
+        self._private = private
+        self._headers, self._home = dict(headers or {}), home.lower()
+        self._timeout = timeout
+        self._addresses: dict[str, tuple[str, float]] = {}
+        self._pools: dict[tuple[asyncio.AbstractEventLoop, str], httpx2.AsyncClient] = {}
+
+    # ----------------------------------------------------------------------------------------------- asking
+
+    @asynccontextmanager
+    async def ask(
+        self, method: str, url: str, *, path: Path, headers: Mapping[str, str] | None = None, also: Collection[int] = ()
+    ) -> AsyncIterator[httpx2.Response]:
+        """The answer with its body unread, redirects followed; an error unless its status is below 300 or in `also`."""
+        import httpx2
+
+        at = httpx2.URL(url)
+        for _ in range(REDIRECTS + 1):
+            response = await self._send(method, at, path, headers or {})
+            try:
+                if response.is_redirect and response.headers.get("location"):
+                    following = at.join(response.headers["location"])
+                    if at.scheme == "https" and following.scheme != "https":
+                        raise fail(errno.EACCES, path, f"Permission denied: {at.host} redirects away from https")
+                    at = following.copy_with(fragment=None)
+                    continue
+                if response.status_code >= 300 and response.status_code not in also:
+                    raise _refusal(response.status_code, at.host, path)
+                response.extensions["asked"] = str(at)
+                yield response
+                return
+            finally:
+                await response.aclose()
+        raise fail(errno.ELOOP, path, f"{at.host} redirects too often")
+
+    async def _send(self, method: str, url: httpx2.URL, path: Path, headers: Mapping[str, str]) -> httpx2.Response:
+        import httpx2
+
+        host = url.host.lower().rstrip(".")
+        if url.scheme not in ("http", "https") or host not in self._hosts:
+            raise fail(errno.EACCES, path, f"Permission denied: {host or url.scheme} is not among the allowed hosts")
+        address = await self._address(host, url.port or (443 if url.scheme == "https" else 80), path)
+        own = self._headers if host == self._home else {}
+        request = httpx2.Request(
+            method,
+            url.copy_with(host=address),
+            headers={"Host": url.netloc.decode("ascii"), "Accept-Encoding": "identity", **own, **headers},
+            # The connection goes to the address; the certificate must still be the host's.
+            extensions={"sni_hostname": host, "timeout": httpx2.Timeout(self._timeout).as_dict()},
+        )
+        try:
+            return await self._pool(host).send(request, stream=True, follow_redirects=False)
+        except httpx2.HTTPError as error:
+            raise self.failure(error, host, path) from None
+
+    def failure(self, error: Exception, host: str, path: Path, version: str | None = None) -> OSError:
+        """What a broken exchange is to a caller."""
+        if isinstance(error.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return fail(errno.EACCES, path, f"Permission denied: the certificate of {host} cannot be verified")
+        return unavailable(path, f"{host} could not be reached: {type(error).__name__}", version)
+
+    def _pool(self, host: str) -> httpx2.AsyncClient:
+        """Connections of one loop to one host: hosts that share an address share no connection."""
+        try:
+            import httpx2
+        except ImportError:
+            raise missing_extra("http", "a mount over HTTP") from None
+
+        key = asyncio.get_running_loop(), host
+        found = self._pools.get(key)
+        if found is None or found.is_closed:
+            for other in [other for other in self._pools if other[0].is_closed()]:
+                del self._pools[other]
+            found = self._pools[key] = httpx2.AsyncClient(trust_env=False, headers={"User-Agent": "ramet"})
+        return found
+
+    async def _address(self, host: str, port: int, path: Path) -> str:
+        known = self._addresses.get(host)
+        if known is not None and time.monotonic() < known[1]:
+            return known[0]
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)  # SOCK_STREAM
+        except OSError:
+            raise unavailable(path, f"the host {host} was not found") from None
+        addresses = [str(entry[4][0]) for entry in found]
+        chosen = next((address for address in addresses if self._private or is_public(address)), None)
+        if chosen is None:
+            raise fail(errno.EACCES, path, f"Permission denied: {host} has a private address (private=True allows it)")
+        self._addresses[host] = chosen, time.monotonic() + REMEMBERED
+        return chosen
+
+    async def close(self) -> None:
+        here = asyncio.get_running_loop()
+        pools, self._pools = self._pools, {}
+        for (loop, _), pool in pools.items():
+            if loop is here:
+                await pool.aclose()
+
+
+def _refusal(status: int, host: str, path: Path) -> OSError:
+    if status in MISSING:
+        return fail(errno.ENOENT, path)
+    if status in REFUSED:
+        return fail(errno.EACCES, path, f"Permission denied: {host} answers {status}")
+    if status == 412:
+        return fail(errno.ESTALE, path)
+    if status in PASSING:
+        return unavailable(path, f"{host} answers {status}")
+    return fail(errno.EIO, path, f"{host} answers {status}")
