@@ -95,18 +95,20 @@ class Keys:
         try:
             reply = await handler(api, call)
             if reply.blocks is None and len(reply.body) <= LARGEST and reply.status < 400:
-                await self._hosting.blocking(self._write, name, asked, reply)
+                await self._hosting.blocking(self._write, call.parts[0], name, asked, reply)
             return reply
         finally:
             hosted.committer.keys.pop(mark, None)
             hosted.leave()
 
-    def _write(self, name: str, asked: str, reply: Reply) -> None:
+    def _write(self, workspace: str, name: str, asked: str, reply: Reply) -> None:
         plain = {
             "asked": asked, "status": reply.status, "body": reply.body.decode("utf-8", "surrogateescape"),
             "headers": [[key.decode("latin-1"), value.decode("latin-1")] for key, value in reply.headers],
         }  # fmt: skip
-        self._hosting.need_store().repository.objects.put(_place(name, time.time()), json.dumps(plain).encode())
+        # An answer may hold content: in an encrypted store it goes with the keys of its workspace.
+        objects = self._hosting.need_store().repository.objects_of(workspace)
+        objects.put(_place(name, time.time()), json.dumps(plain).encode())
 
     async def _recall(self, call: Call, name: str, asked: str) -> Reply | None:
         if self._hosting.store is None or not call.parts or not _inside(call):
