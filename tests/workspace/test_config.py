@@ -37,7 +37,7 @@ WRONG: list[tuple[str, str]] = [
     ("mounts:\n  data: {resource: ram}", "2:3: mounts: 'data' cannot be a name here; a prefix begins with /"),
     ("mounts:\n  /d: {resource: dsk}", "2:18: mounts./d.resource: unknown resource 'dsk'; did you mean disk?"),
     ("mounts:\n  /d: {mode: read}", "2:3: mounts./d: resource is missing; use one of ram, disk, s3, gcs, azure, redis,"
-     " ssh, fsspec"),
+     " ssh, http"),
     ("mounts:\n  /d: {resource: ram, mode: reed}", "2:29: mounts./d.mode: 'reed' is none of the choices; did you mean"
      " read?"),
     ("mounts:\n  /d: {resource: ram, moode: r}", "2:23: mounts./d: unknown setting of a mount 'moode'; did you mean"
