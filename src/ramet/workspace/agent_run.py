@@ -21,10 +21,10 @@ import sys
 import threading
 import uuid
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ramet.backends.ram import RAMResource
 from ramet.core import ops
@@ -36,6 +36,10 @@ from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pe
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.result import IOResult
 from ramet.workspace.store import Store, StoredWorkspace
+
+if TYPE_CHECKING:
+    from ramet.workspace.store import Opening
+    from ramet.workspace.workspace import Workspace
 
 HOME: Final = "/workspace"
 Output = str | Mapping[str, Any]
@@ -173,7 +177,7 @@ class Sandbox:
             raise RametError("closed", f"{self.name} has ended", "make another sandbox")
         self._thread = LoopThread(self.name)
         try:
-            self._thread.run(self._hydrate())
+            self._thread.run(self.hydrate())
         except BaseException:
             self._thread.close()
             raise
@@ -184,29 +188,38 @@ class Sandbox:
             self._touch()
         return self
 
-    async def _hydrate(self) -> None:
+    async def hydrate(
+        self, opens: Callable[..., Opening] | None = None, unbound: Callable[..., Workspace] | None = None
+    ) -> Workspace:
+        """The live tree, in the loop of the caller: for who has one and calls `dehydrate` at the end, not `start`.
+
+        `opens` opens the workspace in the place of `Store.open`; `unbound` makes the tree of a sandbox without one.
+        """
         from ramet.workspace.workspace import Workspace
 
         options = self._options
         if self.workspace is None:
-            self._ws = Workspace({HOME: RAMResource()}, env=options["env"], secrets=options["secrets"])
+            self._ws = (unbound or Workspace)(env=options["env"], secrets=options["secrets"])
         else:
-            ref = self._run.store[self.workspace]
+            name = self.workspace
+            ref = await asyncio.to_thread(lambda: self._run.store[name])
             if options["from_revision"] is not None:
                 await asyncio.to_thread(ref.revert, options["from_revision"])
-            head = ref.head
-            new = head is None or all(mount.prefix != HOME for mount in head.mounts)
-            self._opening = self._run.store.open(
-                self.workspace, wait=options["wait"], commit="never", secrets=options["secrets"],
-                mounts={HOME: RAMResource()} if new else None,
-            )  # fmt: skip
-            ws: StoredWorkspace = await self._opening.__aenter__()
+            opening = (opens or self._run.store.open)(
+                name, wait=options["wait"], commit="never", secrets=options["secrets"]
+            )
+            ws = await opening.__aenter__()
+            self._opening = opening
             ws.claim = self.name
             self._ws = ws
+        if all(str(mount.prefix) != HOME for mount in self._ws.mounts()):
+            self._ws.mount(HOME, RAMResource())
         session = self._ws.get_session()
         session.state.cwd = parse(HOME)
         for name, value in (options["env"] or {}).items():
             session.state.store.set(name, value)
+        live: Workspace = self._ws
+        return live
 
     def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
         """Run shell text, or words as they are; options as for `Workspace.execute` (`cwd`, `env`, `timeout`, ...)."""
@@ -253,14 +266,7 @@ class Sandbox:
 
     def terminate(self, outputs: Iterable[Output] | None = None, checkpoint: bool = False) -> Revision | None:
         """End the sandbox and make its revision. Doing it again gives the same revision and changes nothing."""
-        if checkpoint:
-            raise RametError(
-                "unsupported", "no process of a sandbox can be checkpointed here",
-                "terminate without checkpoint=True: its files are kept",
-            )  # fmt: skip
-        wanted = parse_outputs(outputs)
-        for output in wanted.git:
-            target(output, self._git, self.name)  # what cannot be is refused before anything ends
+        wanted = self.wanted(outputs, checkpoint)
         with self._ending:
             if self.failure is not None:
                 failure, self.failure = self.failure, None
@@ -271,7 +277,7 @@ class Sandbox:
             if self._timer is not None:
                 self._timer.cancel()
             try:
-                self.revision = self._thread.run(self._dehydrate(wanted))
+                self.revision = self._thread.run(self.dehydrate(wanted))
             except RametError:
                 if not self._ws.closed:
                     raise  # nothing was kept: it goes on
@@ -281,13 +287,25 @@ class Sandbox:
             self._ended()
             return self.revision
 
+    def wanted(self, outputs: Iterable[Output] | None, checkpoint: bool = False) -> Outputs:
+        """What an end is asked for; what cannot be is refused before anything ends."""
+        if checkpoint:
+            raise RametError(
+                "unsupported", "no process of a sandbox can be checkpointed here",
+                "terminate without checkpoint=True: its files are kept",
+            )  # fmt: skip
+        found = parse_outputs(outputs)
+        for output in found.git:
+            target(output, self._git, self.name)
+        return found
+
     def _ended(self) -> None:
         assert self._thread is not None
         self.phase = "Terminated"
         _open.discard(self)
         self._thread.close()
 
-    async def _dehydrate(self, wanted: Outputs) -> Revision | None:
+    async def dehydrate(self, wanted: Outputs) -> Revision | None:
         """The revision is durable before anything is let go; when it cannot be made, the sandbox goes on."""
         if self._opening is None:
             await self._ws.close()

@@ -22,6 +22,7 @@ def revision_info(revision: Revision) -> models.RevisionInfo:
         message=revision.message, lineage=revision.lineage, phase=revision.phase, content=revision.content_manifest,
         parents=[parent.hex() for parent in revision.parents], author=revision.author, agent=revision.agent,
         trace_id=revision.trace_id, diff=dict(revision.diff) if revision.diff is not None else None,
+        outputs=list(revision.outputs), withheld=list(revision.withheld),
     )  # fmt: skip
 
 

@@ -153,7 +153,9 @@ async def commit(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Commit)
     async with api.using(call) as hosted:
         if hosted.committer is None:
-            raise RametError("unsupported", "a workspace in memory has no revisions", "make a stored one")
+            raise RametError(
+                "unsupported", "it has no revisions of its own", "make a stored workspace, or terminate the sandbox"
+            )
         done = await hosted.committer.commit(asked.message, author=asked.author, trace_id=asked.trace_id)
         return answer(revision_info(done))
 

@@ -5,6 +5,8 @@ Rules that this file keeps:
   ends. Verbs that move its head from outside (revert, merge, import) get it alone: committed, closed, nobody inside.
 - All commits of a workspace go through its `Committer`: requests that wait at the same time share one revision.
 - A workspace whose lease was lost is dropped at once: whoever took it over decides what it holds.
+- A sandbox is in the table of open workspaces under its own name, commits nothing while it runs, and its end is one
+  revision; when that cannot be made, it goes on.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, cast
 
 from ramet.apps.server.events import Events
+from ramet.apps.server.models import CreateSandbox
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
 from ramet.store.refs import NAME
 from ramet.store.revisions import Revision
+from ramet.workspace.agent_run import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
 from ramet.workspace.store import Opening, Store, StoredWorkspace
 from ramet.workspace.workspace import Settings, Workspace
@@ -30,6 +34,8 @@ from ramet.workspace.workspace import Settings, Workspace
 T = TypeVar("T")
 LOST: Final = frozenset({"lease_lost", "head_moved", "workspace_not_found"})
 THREADS: Final = 8
+ENDED: Final = 1000
+"""Sandboxes whose end is remembered."""
 
 
 class Hosted:
@@ -48,8 +54,12 @@ class Hosted:
         self.committer = Committer(self, events) if isinstance(ws, StoredWorkspace) and ws.lease else None
 
     @property
-    def kind(self) -> Literal["stored", "memory"]:
+    def kind(self) -> Literal["stored", "memory", "sandbox"]:
         return "memory" if self.opening is None else "stored"
+
+    def late(self, idle: float) -> bool:
+        """Whether nobody has used it for so long that it is to be closed."""
+        return self.kind == "stored" and not self.users and self.used < time.monotonic() - idle
 
     def enter(self) -> None:
         self.users += 1
@@ -60,6 +70,27 @@ class Hosted:
         if not self.users:
             self.used = time.monotonic()
             self.idle.set()
+
+
+class HostedSandbox(Hosted):
+    """A sandbox, while it runs and after its end."""
+
+    def __init__(self, sandbox: Sandbox, ws: Workspace, events: Events, asked: CreateSandbox) -> None:
+        super().__init__(sandbox.name, ws, None, events)
+        self.committer = None  # its end commits, nothing before
+        self.sandbox, self._asked = sandbox, asked
+        self.created_at, self.ended_at = time.time(), cast("float | None", None)
+        self._began = time.monotonic()
+
+    @property
+    def kind(self) -> Literal["stored", "memory", "sandbox"]:
+        return "sandbox"
+
+    def late(self, idle: float) -> bool:
+        lifetime, own = self._asked.lifetime_seconds, self._asked.idle_seconds
+        if lifetime is not None and self._began < time.monotonic() - lifetime:
+            return True
+        return not self.users and self.used < time.monotonic() - (idle if own is None else own)
 
 
 class Committer:
@@ -143,6 +174,8 @@ class Hosting:
         self._threads = ThreadPoolExecutor(THREADS, "ramet-store")
         self._sweeper: asyncio.Task[None] | None = None
         self.stopping = asyncio.Event()
+        self.sandboxes: dict[str, HostedSandbox] = {}
+        """Those that run, and the newest of those that have ended: ending twice is ending once."""
 
     async def blocking(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """Run what blocks (the store) beside the event loop."""
@@ -236,10 +269,15 @@ class Hosting:
                 del self._turns[name]
 
     @contextlib.asynccontextmanager
-    async def alone(self, name: str) -> AsyncIterator[None]:
-        """Nobody inside, committed and closed, the lease given back: for verbs that move the head from outside."""
+    async def alone(self, name: str, *, forget: bool = False) -> AsyncIterator[None]:
+        """Nobody inside, committed and closed, the lease given back: for verbs that move the head from outside.
+
+        What is not of the store has no head, and closing it would lose it: that only happens with `forget`.
+        """
         async with self._alone(name):
             hosted = self._open.get(name)
+            if hosted is not None and hosted.kind != "stored" and not forget:
+                raise RametError("unsupported", f"{name!r} has no revisions of its own", "use a stored workspace")
             if hosted is not None:
                 await self._empty(hosted)
                 await self._drop(hosted)
@@ -252,6 +290,9 @@ class Hosting:
             raise busy(hosted.name) from None
 
     async def _drop(self, hosted: Hosted) -> None:
+        if isinstance(hosted, HostedSandbox):
+            await self._dehydrate(hosted, Outputs())
+            return
         if self._open.get(hosted.name) is hosted:
             del self._open[hosted.name]
         if hosted.committer is not None:
@@ -291,9 +332,74 @@ class Hosting:
     async def remove(self, name: str) -> None:
         """Close and forget a workspace; a stored one leaves the store, its revisions stay until collected."""
         hosted = self._open.get(name)
-        async with self.alone(name):
+        if isinstance(hosted, HostedSandbox):
+            raise RametError("unsupported", f"{name!r} is a sandbox", "terminate it")
+        async with self.alone(name, forget=True):
             if hosted is None or hosted.kind == "stored":
                 await self.blocking(self.need_store().rm, name)
+
+    # ------------------------------------------------------------------------------------------ sandboxes
+
+    async def add_sandbox(self, asked: CreateSandbox) -> HostedSandbox:
+        """A sandbox on the head of its workspace, which this server lets go of first."""
+        bound, store = asked.workspace, self.store
+        if bound is not None and not await self.blocking(self.need_store().__contains__, bound):
+            raise RametError("workspace_not_found", f"no workspace {bound!r}", "create it, or list the names")
+        sandbox = AgentRun(store=cast("Store", store)).sandbox(
+            asked.image or None, workspace=bound, ready=False, name=asked.name, env=asked.env,
+            from_revision=asked.from_revision, wait=asked.wait_seconds, secrets=asked.secrets,
+        )  # fmt: skip
+        name = sandbox.name
+        config = self._config(bound or name)
+        mounts, resources = self._given(bound or name)
+
+        def opens(name: str, **options: Any) -> Opening:
+            options["settings"] = self._workspace_settings(config)
+            if config is None:
+                return self.need_store().open(name, mounts=mounts, resources=resources, **options)
+            return config.open(store, name, **{**options, "secrets": {**config.secrets, **options["secrets"]}})
+
+        def unbound(**options: Any) -> Workspace:
+            if config is None:
+                return Workspace(mounts, settings=self._workspace_settings(), **options)
+            return replace(config, secrets={**config.secrets, **options["secrets"]}).workspace()
+
+        async with self._alone(name):
+            if name in self._open or (store is not None and await self.blocking(store.__contains__, name)):
+                raise RametError("already_exists", f"{name!r} names something already", "take another name, or none")
+            self._check_room()
+            async with self.alone(bound) if bound is not None else contextlib.nullcontext():
+                ws = await sandbox.hydrate(opens, unbound)
+            made = HostedSandbox(sandbox, ws, self.events, asked)
+            self._open[name] = self.sandboxes[name] = made
+        ended = [old for old in self.sandboxes.values() if old.ended_at is not None]
+        for old in ended[: max(0, len(ended) - ENDED)]:
+            del self.sandboxes[old.name]
+        return made
+
+    async def end_sandbox(self, hosted: HostedSandbox, wanted: Outputs) -> None:
+        """Its revision, once; commands that run get the time that any caller gets, detached ones are stopped."""
+        async with self._alone(hosted.name):
+            if hosted.ended_at is None:
+                await _stopped(hosted)
+                await self._empty(hosted)
+                await self._dehydrate(hosted, wanted)
+
+    async def _dehydrate(self, hosted: HostedSandbox, wanted: Outputs) -> None:
+        sandbox = hosted.sandbox
+        try:
+            sandbox.revision = await sandbox.dehydrate(wanted)
+        except RametError as error:
+            if not hosted.ws.closed and error.code not in LOST:
+                raise  # nothing was kept: it goes on
+            self._forget(hosted)
+            raise
+        self._forget(hosted)
+
+    def _forget(self, hosted: HostedSandbox) -> None:
+        hosted.ended_at = time.time()
+        if self._open.get(hosted.name) is hosted:
+            del self._open[hosted.name]
 
     # ------------------------------------------------------------------------------------------ lifecycle
 
@@ -302,20 +408,18 @@ class Hosting:
 
     async def _sweep(self) -> None:
         while True:
-            await asyncio.sleep(min(30.0, max(self.settings.idle / 4, 0.05)))
-            late = time.monotonic() - self.settings.idle
+            await asyncio.sleep(min(1.0, max(self.settings.idle / 4, 0.05)))
             for hosted in list(self._open.values()):
-                if (
-                    hosted.kind == "stored"
-                    and not hosted.users
-                    and hosted.used < late
-                    and hosted.name not in self._turns
-                ):
+                if hosted.late(self.settings.idle) and hosted.name not in self._turns:
                     try:
+                        if isinstance(hosted, HostedSandbox):
+                            await self.end_sandbox(hosted, Outputs())
+                            continue
                         async with self.alone(hosted.name):
                             self.events.add("closed", hosted.name)
                     except (RametError, OSError):
-                        hosted.broken = True  # the next request opens it anew and hears why that cannot be
+                        # The next request opens it anew and hears why that cannot be; a sandbox is tried again.
+                        hosted.broken = not isinstance(hosted, HostedSandbox)
 
     async def close(self) -> list[BaseException]:
         """Stop jobs, commit everything, give all leases back; what went wrong, after everything was tried."""
@@ -325,16 +429,21 @@ class Hosting:
             await asyncio.gather(self._sweeper, return_exceptions=True)
         failed: list[BaseException] = []
         for hosted in list(self._open.values()):
-            tasks = [job.task for job in hosted.jobs.values()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _stopped(hosted)
             try:
                 await self._drop(hosted)
             except (RametError, OSError, ValueError) as error:
                 failed.append(error)
         self._threads.shutdown(wait=True)
         return failed
+
+
+async def _stopped(hosted: Hosted) -> None:
+    """No detached command runs any more."""
+    tasks = [job.task for job in hosted.jobs.values()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def busy(name: str) -> RametError:

@@ -30,6 +30,8 @@ KEY: Final = re.compile(r"[!-~]{1,255}")
 LARGEST: Final = 1 << 20
 """Bytes of an answer that is remembered; a streamed answer is not."""
 REPLAYED: Final = (b"idempotency-replayed", b"true")
+ANSWERS: Final = "server/answers/"
+DAY: Final = 86_400
 LOOK_BACK: Final = 10_000
 """Revisions in which the mark of a request is looked for."""
 
@@ -37,8 +39,10 @@ LOOK_BACK: Final = 10_000
 class Keys:
     """What was answered to which key of which client."""
 
-    def __init__(self, hosting: Hosting, bounds: Bounds) -> None:
-        self._hosting, self._bounds = hosting, bounds
+    def __init__(self, hosting: Hosting, bounds: Bounds, clock: Callable[[], float] = time.time) -> None:
+        self._hosting, self._bounds, self._clock = hosting, bounds, clock
+        self._swept = -1
+        """The day on which answers that are too old to be asked for were last removed from beside the store."""
         self._known: OrderedDict[str, tuple[float, str, Reply]] = OrderedDict()
         self._running: dict[str, tuple[str, asyncio.Future[None]]] = {}
 
@@ -71,9 +75,13 @@ class Keys:
             done.set_result(None)
 
     def _remember(self, name: str, asked: str, reply: Reply) -> None:
-        self._known[name] = time.monotonic() + self._bounds.key_seconds, asked, reply
-        while len(self._known) > self._bounds.keys:
-            self._known.popitem(last=False)
+        now = time.monotonic()
+        self._known.pop(name, None)
+        self._known[name] = now + self._bounds.key_seconds, asked, reply
+        while len(self._known) > self._bounds.keys or next(iter(self._known.values()))[0] <= now:
+            self._known.popitem(last=False)  # the oldest are first, and so are those whose time is over
+            if not self._known:
+                break
 
     # ---------------------------------------------------------------------------------- beside the store
 
@@ -127,8 +135,8 @@ class Keys:
 
     def _read(self, name: str) -> dict[str, Any] | None:
         objects = self._hosting.need_store().repository.objects
-        now = time.time()
-        for moment in (now, now - 86_400):
+        now = self._clock()
+        for moment in (now, now - DAY):
             try:
                 found: dict[str, Any] = json.loads(objects.get(_place(name, moment)))
                 return found
@@ -151,7 +159,7 @@ def _inside(call: Call) -> bool:
 
 
 def _place(name: str, moment: float) -> str:
-    return f"server/answers/{int(moment // 86_400)}/{name}"
+    return f"{ANSWERS}{int(moment // DAY)}/{name}"
 
 
 def _same(before: str, now: str) -> None:

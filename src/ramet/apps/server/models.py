@@ -82,11 +82,15 @@ class RevisionInfo(Answer):
     agent: str = ""
     trace_id: str = ""
     diff: dict[str, Any] | None = None
+    outputs: list[str] = field(default_factory=list)
+    """The paths that it was narrowed to; none means everything."""
+    withheld: list[str] = field(default_factory=list)
+    """Paths that were there and never enter a revision."""
 
 
 class WorkspaceInfo(Answer):
     name: str
-    kind: Literal["stored", "memory"]
+    kind: Literal["stored", "memory", "sandbox"]
     open: bool
     """Whether this server holds it open, and with it the lease."""
     head: RevisionInfo | None = None
@@ -95,6 +99,51 @@ class WorkspaceInfo(Answer):
 
 class WorkspaceNames(Answer):
     workspaces: list[WorkspaceInfo]
+
+
+# --------------------------------------------------------------------------------------------------- sandboxes
+
+Seconds = Annotated[float, Meta(ge=0, le=31_536_000)]
+
+
+class CreateSandbox(Body):
+    workspace: str | None = None
+    """The workspace that it starts with and that its end makes a revision of; without one, what it holds is gone."""
+    name: Name | None = None
+    image: str = ""
+    """What is expected of it: a label, there is one kind of sandbox."""
+    from_revision: Spec | None = None
+    """Make this revision the newest one first."""
+    env: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+    """Variables whose values are struck out of whatever is kept."""
+    wait_seconds: Annotated[float, Meta(ge=0, le=600)] = 0.0
+    """How long to wait for a workspace that others are using."""
+    lifetime_seconds: Seconds | None = None
+    idle_seconds: Seconds | None = None
+    """Seconds without a request after which it ends by itself; what the server says when not given."""
+
+
+class SandboxInfo(Answer):
+    name: str
+    """Its files, commands and sessions are those of `/v1/workspaces/NAME`."""
+    workspace: str | None
+    phase: Literal["Ready", "Terminated"]
+    image: str
+    created_at: float
+    ended_at: float | None = None
+    revision: RevisionInfo | None = None
+    """What its end made."""
+
+
+class Sandboxes(Answer):
+    sandboxes: list[SandboxInfo]
+
+
+class Terminate(Body):
+    outputs: list[str | dict[str, Any]] | None = None
+    """Paths below /workspace (or `{"path": ...}`) that narrow what is kept; `{"diff": true}` records what changed."""
+    checkpoint: bool = False
 
 
 # ---------------------------------------------------------------------------------------------------- sessions

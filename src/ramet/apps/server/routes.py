@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ramet.apps.server import handle_exec, handle_files, handle_history, models
+from ramet.apps.server import handle_exec, handle_files, handle_history, handle_sandboxes, models
 from ramet.apps.server.asking import Call, Reply
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Route:
 
 
 W: Final = "/v1/workspaces/{name}"
-FILE, HISTORY, EXEC = handle_files, handle_history, handle_exec
+FILE, HISTORY, EXEC, SANDBOX = handle_files, handle_history, handle_exec, handle_sandboxes
 
 ROUTES: Final = (
     Route("GET", "/v1/health", HISTORY.health, "Whether the server is up.", models.Health, open=True),
@@ -47,6 +47,12 @@ ROUTES: Final = (
           models.CreateWorkspace),
     Route("GET", W, HISTORY.show, "Show a workspace.", models.WorkspaceInfo),
     Route("DELETE", W, HISTORY.remove, "Remove a workspace; its revisions stay until they are collected."),
+    Route("GET", "/v1/sandboxes", SANDBOX.sandboxes, "List the sandboxes that run.", models.Sandboxes),
+    Route("POST", "/v1/sandboxes", SANDBOX.create, "Start a sandbox; it is then used by its name like a workspace.",
+          models.SandboxInfo, 201, models.CreateSandbox),
+    Route("GET", "/v1/sandboxes/{name}", SANDBOX.sandbox, "Show a sandbox.", models.SandboxInfo),
+    Route("POST", "/v1/sandboxes/{name}/terminate", SANDBOX.terminate, "End a sandbox; doing it again changes nothing.",
+          models.SandboxInfo, body=models.Terminate),
     Route("POST", f"{W}/exec", EXEC.run, "Run a command: buffered, streamed as NDJSON, or detached as a job.",
           models.ExecResult, body=models.Exec),
     Route("GET", f"{W}/jobs", EXEC.jobs, "List detached commands.", models.Jobs),
