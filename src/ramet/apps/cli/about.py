@@ -33,9 +33,9 @@ def demo() -> None:
 
 
 EXTRAS = {
-    "server": "starlette", "client": "httpx2", "mcp": "mcp", "openai-agents": "agents", "fsspec": "fsspec", "http": "httpx2",
+    "server": "starlette", "client": "httpx2", "mcp": "mcp", "openai-agents": "agents", "fsspec": "fsspec",
     "redis": "redis", "ssh": "asyncssh", "postgres": "asyncpg", "mongo": "pymongo", "kms": "boto3", "yaml": "yaml",
-    "watch": "watchfiles", "parquet": "pyarrow", "xlsx": "openpyxl", "pdf": "pypdf",
+    "http": "httpx2", "watch": "watchfiles", "parquet": "pyarrow", "xlsx": "openpyxl", "pdf": "pypdf",
 }  # fmt: skip
 
 
