@@ -86,13 +86,13 @@ def events(repository: Repository, since: str | None = None) -> Iterator[Event]:
 
 def _of_workspace(repository: Repository, name: str, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:
     head, latest = None, 0.0
-    for entry in repository.refs.history(name):
+    for entry in repository.refs.history(name, max(0, after - 1)):  # the one before says what the head was
         moved = entry.head is not None and entry.head != head
         gone = entry.kind == "delete"
         head = None if gone else entry.head
         latest = max(latest, entry.time)  # clocks of writers differ; the order of a log does not
         if (moved or gone) and entry.number > after:
-            yield latest, name, entry.number, _envelope(repository, name, entry, latest)
+            yield latest, name, entry.number, _envelope(repository, name, entry, entry.time)
 
 
 def _of_collections(repository: Repository, after: int) -> Iterator[tuple[float, str, int, dict[str, Any]]]:

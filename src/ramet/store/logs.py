@@ -22,8 +22,8 @@ class Log(Protocol):
         """The last entry, if its number is above `after`."""
         ...
 
-    def entries(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """All entries, in order."""
+    def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        """All entries with numbers above `after`, in order."""
         ...
 
     def append(self, name: str, number: int, data: bytes) -> bool:
@@ -48,8 +48,8 @@ class ObjectLog:
             newest = key
         return None if newest is None else (int(newest.rpartition("/")[2]), self._read(newest))
 
-    def entries(self, name: str) -> Iterator[tuple[int, bytes]]:
-        for key in self._objects.list(f"{self._space}/{name}/"):
+    def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        for key in self._objects.list(f"{self._space}/{name}/", self._key(name, after) if after else ""):
             yield int(key.rpartition("/")[2]), self._read(key)
 
     def _read(self, key: str) -> bytes:

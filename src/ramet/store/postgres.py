@@ -101,8 +101,7 @@ class PostgresLog:
         rows = self._server.run(_NEWEST, (*self._where, name, after)).rows
         return (int(rows[0][0]), bytes(rows[0][1])) if rows else None
 
-    def entries(self, name: str) -> Iterator[tuple[int, bytes]]:
-        after = 0
+    def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
         while found := self._after(name, after):
             yield from found
             after = found[-1][0]

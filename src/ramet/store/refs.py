@@ -141,8 +141,9 @@ class Refs:
                 raise
             return False
 
-    def history(self, name: str) -> Iterator[Entry]:
-        for number, data in self._log.entries(name):
+    def history(self, name: str, after: int = 0) -> Iterator[Entry]:
+        """The entries with numbers above `after`, in order."""
+        for number, data in self._log.entries(name, after):
             yield decode(number, data)
 
     def create(self, name: str, head: RevisionId | None) -> Entry:

@@ -43,6 +43,7 @@ class SealedObjects(CommonObjects):
         plain_cache: bool = False,
     ) -> None:
         super().__init__(raw, vault)
+        self._sealer = vault.sealer
         self.key = key
         self.visible = visible
         """The keys that this workspace has: what is sealed with another one is not there for its writers."""
@@ -305,8 +306,8 @@ class SealedLog:
         found = self._log.newest(self._name(name), after)
         return None if found is None else (found[0], self._opened(name, *found))
 
-    def entries(self, name: str) -> Iterator[tuple[int, bytes]]:
-        for number, data in self._log.entries(self._name(name)):
+    def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        for number, data in self._log.entries(self._name(name), after):
             yield number, self._opened(name, number, data)
 
     def append(self, name: str, number: int, data: bytes) -> bool:

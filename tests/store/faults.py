@@ -1,0 +1,239 @@
+"""Processes that work on a store and die: what the tests of faults start.
+
+A nursery is a process without threads that forks a worker for each line it is told, kills it at a random time or lets
+it kill itself at a given write, and says what became of it. What a worker was told to be durable it writes to a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ramet import AgentRun, RametError, Store
+from ramet.store.objects import DirectoryObjects, Objects, ObstoreObjects
+from ramet.workspace.delivery import JsonLines
+from ramet.workspace.pushing import GitSettings
+
+OPERATIONS = 6
+FORKS = 6
+BUSY = frozenset({"workspace_busy", "head_moved", "lease_lost", "workspace_exists", "workspace_not_found",
+                  "content_collected", "revision_expired", "revision_not_committed"})  # fmt: skip
+"""What may happen to one who works beside others."""
+
+
+class Countdown:
+    """Ends the process, as `kill -9` does, when it was asked often enough."""
+
+    def __init__(self, left: int | None) -> None:
+        self.left = left
+
+    def step(self) -> None:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+class MortalDirectory(DirectoryObjects):
+    """A directory whose writer may die before, inside and after each write."""
+
+    def __init__(self, root: str, countdown: Countdown) -> None:
+        super().__init__(root, sync=False)
+        self._countdown = countdown
+
+    def _written(self, key: str, data: bytes) -> str:
+        self._countdown.step()
+        temporary = super()._written(key, data)
+        self._countdown.step()
+        return temporary
+
+    def _settle(self, key: str) -> None:
+        self._countdown.step()
+
+    def delete(self, key: str) -> None:
+        self._countdown.step()
+        super().delete(key)
+
+
+class MortalBucket(ObstoreObjects):
+    """A bucket whose writer may die before and after each write."""
+
+    countdown = Countdown(None)
+
+    def put(self, key: str, data: bytes) -> None:
+        self.countdown.step()
+        super().put(key, data)
+        self.countdown.step()
+
+    def create(self, key: str, data: bytes) -> bool:
+        self.countdown.step()
+        done = super().create(key, data)
+        self.countdown.step()
+        return done
+
+    def delete(self, key: str) -> None:
+        self.countdown.step()
+        super().delete(key)
+
+
+def objects_of(place: dict[str, Any], countdown: Countdown) -> Objects:
+    if "root" in place:
+        return MortalDirectory(place["root"], countdown)
+    from obstore.store import S3Store
+
+    store = S3Store(
+        place["bucket"], endpoint=place["endpoint"], access_key_id=place["key"], secret_access_key=place["secret"],
+        region=place["region"], virtual_hosted_style_request=False, client_options={"allow_http": True},
+    )  # fmt: skip
+    made = MortalBucket(store, place["prefix"])
+    made.countdown = countdown
+    return made
+
+
+class Worker:
+    """Does a few things that one seed chooses, and writes down what it was told to be done."""
+
+    def __init__(self, place: dict[str, Any], seed: int, left: int | None) -> None:
+        self.rng, self.seed, self.number = random.Random(seed), seed, 0
+        self.folder = place["folder"]
+        self.store = Store(objects_of(place, Countdown(left)))
+        self.git = place.get("git", "")
+
+    def told(self, **what: Any) -> None:
+        line = json.dumps(what).encode() + b"\n"
+        fd = os.open(f"{self.folder}/told", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(fd, line)
+        os.close(fd)
+
+    def run(self) -> None:
+        acts: list[tuple[int, Callable[[], None]]] = [
+            (5, self.commit), (2, self.fork), (1, self.remove), (2, self.collect), (2, self.deliver), (1, self.tag),
+            (1 if self.git else 0, self.push),
+        ]  # fmt: skip
+        for _ in range(OPERATIONS):
+            self.number += 1
+            (act,) = self.rng.choices([act for _, act in acts], [weight for weight, _ in acts])
+            try:
+                act()
+            except RametError as error:
+                if error.code not in BUSY:
+                    raise
+
+    def commit(self) -> None:
+        name = self.rng.choice(["kept", "limited", *(n for n in self.store.ls() if n.startswith("f-"))])
+        text = self.rng.randbytes(self.rng.choice([10, 2000, 30_000])).hex()
+
+        async def act() -> None:
+            async with self.store.open(name, wait=2, commit="never") as ws:
+                await ws.execute(f"printf %s {text} > /f{self.rng.randrange(4)}")
+                made = await ws.commit(f"{self.seed}.{self.number}")
+                self.told(what="commit", workspace=name, revision=made.id.hex())
+
+        asyncio.run(act())
+
+    def fork(self) -> None:
+        if sum(name.startswith("f-") for name in self.store.ls()) >= FORKS:
+            return
+        name = f"f-{self.seed}-{self.number}"
+        made = self.store[self.rng.choice(["kept", "limited"])].fork(None, name)
+        self.told(what="fork", workspace=name, revision=made.id.hex())
+
+    def remove(self) -> None:
+        forks = [name for name in self.store.ls() if name.startswith("f-")]
+        if forks:
+            name = self.rng.choice(forks)
+            self.told(what="remove", workspace=name)  # from here on it may be gone
+            self.store.rm(name)
+
+    def tag(self) -> None:
+        made = self.store["limited"].tag("t", force=True)
+        self.told(what="tag", workspace="limited", revision=made.target.hex())
+
+    def collect(self) -> None:
+        self.store.gc(grace=0)
+
+    def deliver(self) -> None:
+        asyncio.run(self.store.deliver(JsonLines(f"{self.folder}/events"), "sink"))
+
+    def push(self) -> None:
+        run = AgentRun(store=self.store)
+        settings = GitSettings(paths=("/workspace",), remotes={"there": self.git})
+        sandbox = run.sandbox(workspace="pushed", name=f"a{self.seed}-{self.number}", git=settings)
+        sandbox.files.write("data", self.rng.randbytes(100).hex())
+        revision = sandbox.terminate(outputs=[{"git": {"remote": "there"}}])
+        assert revision is not None
+        self.told(what="push", workspace="pushed", revision=revision.id.hex(), branch=f"attempt/{sandbox.name}")
+
+
+def nursery() -> None:
+    """Fork a worker for each order; an order may name several that work at the same time."""
+    for line in sys.stdin:
+        order = json.loads(line)
+        children = []
+        for worker in order["workers"]:
+            pid = os.fork()
+            if not pid:
+                status = 1
+                try:
+                    Worker(order["place"], worker["seed"], worker.get("left")).run()
+                    status = 0
+                except BaseException:
+                    import traceback
+
+                    traceback.print_exc()
+                finally:
+                    os._exit(status)
+            children.append((time.monotonic() + worker.get("delay", 60.0), pid))
+        ends = []
+        for until, pid in sorted(children):
+            ends.append(_end(pid, until))
+        print(json.dumps({"ends": ends}), flush=True)
+
+
+def _end(pid: int, until: float) -> int:
+    """Wait for a worker, and kill it when its time is over."""
+    while time.monotonic() < until:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+class Nursery:
+    """The other end: a process that is told whom to start."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.store.faults"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "XDG_CACHE_HOME": "/nonexistent"},
+        )  # fmt: skip
+
+    def __enter__(self) -> Nursery:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._process.stdout.close()
+
+    def run(self, place: dict[str, Any], workers: list[dict[str, Any]]) -> list[int]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"place": place, "workers": workers}) + "\n")
+        self._process.stdin.flush()
+        ends: list[int] = json.loads(self._process.stdout.readline())["ends"]
+        return ends
+
+
+if __name__ == "__main__":
+    nursery()

@@ -1,0 +1,152 @@
+"""Processes that are killed at any point of any verb lose nothing that was acknowledged, and leave no hole.
+
+`RAMET_FAULTS=1000` kills a thousand on each kind of store; without it a few dozen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.servers import S3Server
+from tests.store.faults import Countdown, Nursery, objects_of
+
+from ramet import Store
+from ramet.store.ids import RevisionId
+from ramet.store.retention import Retention
+from ramet.workspace.delivery import JsonLines
+from ramet.workspace.pushing import pending, perform
+
+KILLS = int(os.environ.get("RAMET_FAULTS", "0"))
+PER_STORE = 40
+SEED = int(os.environ.get("RAMET_FAULTS_SEED", "1"))
+
+
+class Scene:
+    """One store on which workers die, and what must be true of it afterwards."""
+
+    def __init__(self, place: dict[str, Any], folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        bare = folder / "there.git"
+        subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
+        self.place = {**place, "folder": str(folder), "git": str(bare)}
+        self.git = bare
+        store = self.store()
+        for name in ("kept", "limited", "pushed"):
+            store.create(name)
+        store.retention(Retention(keep_last=2), "limited")
+        asyncio.run(_begin(store))
+        asyncio.run(store.deliver(JsonLines(f"{folder}/events"), "sink"))
+
+    def store(self) -> Store:
+        return Store(objects_of(self.place, Countdown(None)))
+
+    def told(self) -> list[dict[str, Any]]:
+        path = self.folder / "told"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def check(self) -> None:
+        """Everything that was acknowledged holds, and everything that holds can be read."""
+        store = self.store()
+        report = store.verify()
+        assert report.ok, [str(damage) for damage in report.damages]
+        repository = store.repository
+        removed = {told["workspace"] for told in self.told() if told["what"] == "remove"}
+        for told in self.told():
+            name = told["workspace"]
+            if told["what"] == "remove" or name in removed:
+                continue
+            identity = RevisionId(bytes.fromhex(told["revision"]))
+            if told["what"] != "tag":
+                assert repository.committed(name, identity), told
+            if name == "kept" or (told["what"] == "fork" and name not in removed):
+                assert identity in {revision.id for revision in store[name].log()}, told
+        for name in store.ls():
+            head = store[name].head
+            assert head is None or repository.is_whole(head), name
+            for tag in store[name].tags():
+                assert repository.is_whole(repository.read_revision(tag.target)), tag
+
+    def end(self) -> None:
+        """What was written down to be told and pushed is, after one more try."""
+        self.check()
+        store = self.store()
+        store.gc(grace=0)
+        self.check()
+        asyncio.run(store.deliver(JsonLines(f"{self.folder}/events"), "sink"))
+        lines = [json.loads(line) for line in (self.folder / "events").read_text().splitlines()]
+        envelopes: dict[str, dict[str, Any]] = {}
+        for line in lines:
+            assert envelopes.setdefault(line["id"], line) == line, "an id stands for one event, however often it comes"
+        happened = {event.id for event in asyncio.run(_events(store))}
+        assert happened == set(envelopes), happened ^ set(envelopes)
+        for push in pending(store.repository):
+            perform(store.repository, push, {})
+        assert not pending(store.repository)
+        refs = subprocess.run(["git", "-C", str(self.git), "for-each-ref"], check=True, capture_output=True, text=True)
+        for told in self.told():
+            if told["what"] == "push":
+                assert f"refs/heads/{told['branch']}" in refs.stdout
+        assert not list(store.repository.objects.list("pushes/")) or store.gc(grace=0)
+        secret = [key for key in store.repository.objects.list("") if key.startswith(("packs/.tmp", "refs/.tmp"))]
+        assert not secret
+
+
+async def _begin(store: Store) -> None:
+    for name in ("kept", "limited"):
+        async with store.open(name) as ws:
+            await ws.execute("echo begin > /f0")
+
+
+async def _events(store: Store) -> list[Any]:
+    return [event async for event in store.events()]
+
+
+def kills(scene: Scene, nursery: Nursery, number: int, rng: random.Random, every: int) -> Counter[str]:
+    """Kill so many workers; some work in pairs, half die at a write and half at any time."""
+    counted: Counter[str] = Counter()
+    while counted["killed"] < number:
+        workers: list[dict[str, Any]] = []
+        for _ in range(rng.choice([1, 1, 2])):
+            worker: dict[str, Any] = {"seed": rng.randrange(1 << 30)}
+            worker.update({"left": rng.randrange(90)} if rng.random() < 0.5 else {"delay": rng.random() * 0.4})
+            workers.append(worker)
+        for status in nursery.run(scene.place, workers):
+            assert status in (0, -9), "a worker fails by being killed, or not at all"
+            counted["killed" if status else "finished"] += 1
+        counted["rounds"] += 1
+        if counted["rounds"] % every == 0:
+            scene.check()
+    scene.end()
+    return counted
+
+
+@pytest.mark.parametrize("kind", ["directory", "s3"])
+def test_no_kill_loses_anything(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    rng = random.Random(f"{kind}-{SEED}")
+    wanted = KILLS or {"directory": 24, "s3": 10}[kind]
+    done = 0
+    with Nursery() as nursery:
+        while done < wanted:
+            number = min(PER_STORE, wanted - done)
+            folder = tmp_path / str(done)
+            if kind == "s3":
+                server: S3Server = request.getfixturevalue("s3")
+                place = {
+                    "bucket": server.bucket, "endpoint": server.endpoint, "key": server.key, "secret": server.secret,
+                    "region": server.region, "prefix": f"faults/{tmp_path.name}-{done}",
+                }  # fmt: skip
+            else:
+                place = {"root": str(tmp_path / f"store-{done}")}
+            counted = kills(Scene(place, folder), nursery, number, rng, 5)
+            done += counted["killed"]
+            if KILLS:
+                print(f"{kind}: {done} killed", dict(counted), flush=True)
