@@ -19,6 +19,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.condemned import PACKS, REVISIONS, Sentence, State
+from ramet.store.frames import sealed_of
 from ramet.store.ids import SIZE, RevisionId, tree_id
 from ramet.store.packs import RECORD, Index, PackReader, PackWriter
 from ramet.store.refs import SKEW
@@ -130,10 +131,11 @@ class Use:
         return 1.0 - self.living / max(self.size, 1)
 
 
-def uses(packs: PackReader, live: set[bytes], late: frozenset[str]) -> list[Use]:
+def uses(packs: PackReader, live: set[bytes], late: frozenset[str], keys: frozenset[bytes] | None = None) -> list[Use]:
     """Give each live id one home. Packs in `late` are the last choice, else the more of a pack lives the earlier.
 
-    In an encrypted store it has one for each key: those who have one copy's key may not have the other's.
+    In an encrypted store it has one for each key: those who have one copy's key may not have the other's. `keys` are
+    those that somebody has who keeps something; what has another one is of no use to anybody.
     """
     found: list[tuple[bool, float, Use, Index]] = []
     for name in packs.packs():
@@ -143,7 +145,8 @@ def uses(packs: PackReader, live: set[bytes], late: frozenset[str]) -> list[Use]
         found.append((name in late, use.dead, use, index))
     left: dict[bytes, set[bytes]] = {}
     for _, _, use, index in sorted(found, key=lambda row: (row[0], row[1], row[2].name)):
-        mine = left.setdefault(packs.key_of(use.name), set(live))
+        key = packs.key_of(use.name)
+        mine = left.setdefault(key, set(live) if keys is None or key in keys else set())
         use.home = mine.intersection(index.ids())
         mine -= use.home
         use.living = sum(shares(index, use.home).values())
@@ -215,7 +218,7 @@ class _Pass:
             for identity in self._reached(state, stored)
             if identity not in keep.revisions
         )
-        found = uses(repository.packs, live, state.condemned_packs | self._swept(state))
+        found = uses(repository.packs, live, state.condemned_packs | self._swept(state), self._keys(keep))
         listed = {key[len(PACKS) :].rpartition(".")[0] for key in keys}
         readable = {use.name for use in found}
         idle = {PACKS + use.name for use in found if not use.home and use.name in listed}
@@ -345,7 +348,7 @@ class _Pass:
         repository.packs.refresh()
         keep = kept(repository, self.now)
         live = mark(repository, keep, self.progress)
-        needed = self._needed(live, due)
+        needed = self._needed(live, due, self._keys(keep))
         removed = sorted(key for key in due if key not in needed and not self._kept_revision(key, keep))
         counts = self._remove(removed)
         after = replace(
@@ -359,10 +362,20 @@ class _Pass:
         repository.forget({RevisionId(bytes.fromhex(k[len(REVISIONS) :])) for k in removed if k.startswith(REVISIONS)})
         return True
 
-    def _needed(self, live: set[bytes], due: set[str]) -> set[str]:
+    def _needed(self, live: set[bytes], due: set[str], keys: frozenset[bytes] | None) -> set[str]:
         """Packs among those that are due without which something would be missing."""
         names = frozenset(key[len(PACKS) :] for key in due if key.startswith(PACKS))
-        return {PACKS + use.name for use in uses(self.repository.packs, live, names) if use.home and use.name in names}
+        found = uses(self.repository.packs, live, names, keys)
+        return {PACKS + use.name for use in found if use.home and use.name in names}
+
+    def _keys(self, keep: Kept) -> frozenset[bytes] | None:
+        """In an encrypted store, the keys of all workspaces that exist or keep something."""
+        sealed = sealed_of(self.repository.objects)
+        if sealed is None:
+            return None
+        names = {*self.repository.refs.names(), *(name for owners in keep.owners.values() for name in owners)}
+        names.update(revision.workspace for revision in keep.revisions.values())
+        return frozenset(key for ring in sealed.vault.rings.rings() if ring.workspace in names for key in ring.ids)
 
     def _kept_revision(self, key: str, keep: Kept) -> bool:
         return key.startswith(REVISIONS) and RevisionId(bytes.fromhex(key[len(REVISIONS) :])) in keep.revisions

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from ramet.core.errors import RametError
 from ramet.store.keys import WrappingKey
 from ramet.store.objects import Objects
-from ramet.store.sealing import KEY_ID, NONCE, SECRET, DataKey, Names, Sealer, derive, padded_size
+from ramet.store.sealing import KEY_ID, NONCE, SECRET, DataKey, Names, Sealer, damaged, derive, padded_size
 
 SCHEME: Final = "aes-256-gcm-1"
 COMMON: Final = bytes(KEY_ID)
@@ -157,15 +157,16 @@ class Keyrings:
 
     def ring(self, workspace: str) -> Ring:
         """The ring of a workspace as it is now."""
-        return self._read(workspace, self._objects.list(f"keys/{workspace}/"))
+        return self._read(workspace, self._objects.list(f"keys/{workspace}/"), False)
 
-    def rings(self) -> list[Ring]:
+    def rings(self, *, skip_damaged: bool = False) -> list[Ring]:
+        """All rings. With `skip_damaged` what cannot be read is left out: others must not suffer from it."""
         found: dict[str, list[str]] = {}
         for key in self._objects.list("keys/"):
             found.setdefault(key.split("/")[1], []).append(key)
-        return [self._read(workspace, iter(keys)) for workspace, keys in sorted(found.items())]
+        return [self._read(workspace, iter(keys), skip_damaged) for workspace, keys in sorted(found.items())]
 
-    def _read(self, workspace: str, keys: Iterator[str]) -> Ring:
+    def _read(self, workspace: str, keys: Iterator[str], skip_damaged: bool) -> Ring:
         ring = Ring(workspace)
         for key in keys:
             name = key.rpartition("/")[2]
@@ -179,6 +180,9 @@ class Keyrings:
                     ring.batches.append(self._batch(key, name))
             except KeyError:
                 continue  # shredded meanwhile
+            except RametError:
+                if not skip_damaged:
+                    raise
         return ring
 
     def _batch(self, key: str, name: str) -> Batch:
@@ -202,7 +206,7 @@ class Keyrings:
         with self._lock:
             if identity not in self._secrets:
                 if identity not in self._homes:
-                    self.rings()
+                    self.rings(skip_damaged=True)
                 home = self._homes.get(identity)
                 if home is None and identity in self._shredded:
                     raise RametError(
@@ -350,7 +354,9 @@ class Vault:
     def __init__(self, raw: Objects, root: bytes, key: WrappingKey, clock: Callable[[], float] = time.time) -> None:
         self.names = Names(root)
         self.common = DataKey(COMMON, derive(root, b"ramet common 1"))
-        self.sealer = Sealer(derive(root, b"ramet mask 1"), self.find)
+        mask = derive(root, b"ramet mask 1")
+        self.sealer = Sealer(mask, self.find)
+        self.common_sealer = Sealer(mask, self._only_common)
         self._known: dict[bytes, DataKey] = {COMMON: self.common}
         self.rings = Keyrings(CommonObjects(raw, self), key, clock)
 
@@ -362,6 +368,11 @@ class Vault:
         if found is None:
             found = self._known[identity] = DataKey(identity, self.rings.secret(identity))
         return found
+
+    def _only_common(self, identity: bytes) -> DataKey:
+        if identity != COMMON:
+            raise damaged()
+        return self.common
 
     def forget(self) -> None:
         self._known = {COMMON: self.common}
@@ -378,6 +389,7 @@ class CommonObjects:
 
     def __init__(self, raw: Objects, vault: Vault) -> None:
         self.raw, self.vault = raw, vault
+        self._sealer = vault.common_sealer
         self.local: str | None = getattr(raw, "local", None)
         self.remote: bool = getattr(raw, "remote", False)
 
@@ -391,7 +403,7 @@ class CommonObjects:
         return self.opened(key, self.raw.get(self.vault.names.sealed(key)))
 
     def opened(self, key: str, sealed: bytes) -> bytes:
-        return self.vault.sealer.open(label_of(key), sealed)
+        return self._sealer.open(label_of(key), sealed)
 
     def get_range(self, key: str, start: int, size: int) -> bytes:
         return self.get(key)[start : start + size]

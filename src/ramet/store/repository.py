@@ -32,7 +32,7 @@ from ramet.store.logs import Log, ObjectLog
 from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
 from ramet.store.objects import DirectoryObjects, Objects, open_objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
-from ramet.store.refs import Entry, Refs, holder_name
+from ramet.store.refs import Entry, Refs, holder_name, not_found
 from ramet.store.reliance import collected, new_ids, settle
 from ramet.store.repair import Repaired, repair
 from ramet.store.retention import Pin, Pins, Policies, Retention
@@ -164,6 +164,8 @@ class Repository:
         sealed = encrypted(self.objects)
         if self.refs.exists(name):
             self.rm(name)
+        elif name not in sealed.vault.rings.names():
+            raise not_found(name)
         for key in [*self.objects.list(f"tags/{name}/"), *self.objects.list(f"pushes/{name}/")]:
             self.objects.delete(key)
         done = sealed.shred(name)
