@@ -39,19 +39,16 @@ def blocks(language: str) -> list[tuple[str, str]]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """`ramet serve` for the blocks that talk to one: they find it in `RAMET_URL` and `RAMET_TOKEN`."""
     folder = tmp_path_factory.mktemp("server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(folder), "--port", str(port)]
-    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    place, token = folder / "s", folder / "token"
+    words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(folder / "store")]
+    process = subprocess.Popen([*words, "--socket", str(place), "--token-file", str(token)], stderr=subprocess.DEVNULL)
     try:
         for _ in range(400):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
+            with socket.socket(socket.AF_UNIX) as probe:
+                if probe.connect_ex(str(place)) == 0:
                     break
             time.sleep(0.05)
-        token = (folder / "server-token").read_text().strip()
-        yield {"RAMET_URL": f"http://127.0.0.1:{port}", "RAMET_TOKEN": token}
+        yield {"RAMET_URL": f"unix:{place}", "RAMET_TOKEN": token.read_text().strip()}
     finally:
         process.kill()
         process.wait()

@@ -56,3 +56,59 @@ def test_the_local_api_over_http(tmp_path: Path) -> None:
     finally:
         server.process.kill()
         server.process.wait()
+
+
+def test_jobs_snapshots_events_keys_and_revisions(tmp_path: Path) -> None:
+    server = Process(tmp_path)
+
+    async def work(store: RemoteStore) -> int:
+        async with store.open("p") as ws:
+            once = await ws.execute("echo x >> /n; wc -l < /n", idempotency_key="k1")
+            again = await ws.execute("echo x >> /n; wc -l < /n", idempotency_key="k1")
+            assert once.text == again.text == "1\n"
+            await ws.write("/f", b"one", idempotency_key="k2")
+            past = (await ws.commit("with one"))["seq"]
+            await ws.write("/f", b" two", append=True)
+            await ws.copy("/f", "/g")
+            await ws.symlink("/l", "g")
+            await ws.chmod("/g", 0o600)
+            assert await ws.size("/g") == 7 and await ws.exists("/l") and not await ws.exists("/none")
+            assert b"".join([block async for block in ws.stream("/l")]) == b"one two"
+            job = await ws.detach("sleep 0.05; echo later")
+            assert (await ws.wait(job["id"]))["result"]["stdout"] == "later\n"
+            long = await ws.detach("sleep 100")
+            assert (await ws.kill(long["id"]))["state"] == "killed" and len(await ws.jobs()) == 2
+            assert (await ws.job(job["id"]))["state"] == "completed"
+            assert [session["id"] for session in await ws.list_sessions()] == ["default"]
+        async with store.open(f"p@{past}") as ws:
+            assert await ws.read("/f") == b"one" and await ws.size("/f") == 3 and await ws.exists("/f")
+            with pytest.raises(RametError, match="can only be read"):
+                await ws.execute("true")
+            with pytest.raises(RametError, match="can only be read"):
+                await ws.write("/f", b"")
+        with pytest.raises(RametError, match="no revision"):
+            async with store.open("p@none"):
+                pass
+        kinds = [event["event"] async for event in store.events(follow=False)]
+        assert kinds[0] == "created" and "exec" in kinds and "job" in kinds
+        return int(past)
+
+    try:
+        with ramet.connect(f"unix:{server.socket}") as store:
+            store.create("p")
+            asked = asyncio.run(work(store))
+            store["p"].export(tmp_path / "p.tar")
+            made = store.import_archive("q", tmp_path / "p.tar", message="from a tar")
+            assert made["revision"]["name"] == "q-1" and store["q"].find()["message"] == "from a tar"
+            with open(tmp_path / "plain.tar", "wb") as file:
+                store["p"].export(file, str(asked), kind="tar")
+            store.import_archive("r", str(tmp_path / "plain.tar"))
+            assert b"".join(store["r"].show("/f")) == b"one"
+            with pytest.raises(RametError):
+                store["p"].export(tmp_path / "none.tar", "none")
+            assert not list(tmp_path.glob("none*"))
+            with pytest.raises(RametError, match="names a path"):
+                store.open("p:/f")
+    finally:
+        server.process.kill()
+        server.process.wait()

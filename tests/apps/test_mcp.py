@@ -22,7 +22,9 @@ async def _exercise(client: Any) -> None:
     assert tools["read"].annotations.read_only_hint and tools["bash"].annotations.destructive_hint
 
     async def call(name: str, **given: Any) -> Any:
-        return (await client.call_tool(name, given)).structured_content
+        answer = await client.call_tool(name, given)
+        assert not answer.is_error, answer
+        return answer.structured_content
 
     await call("write", path="/d/a.txt", content="one\ntwo\n")
     done = await call("bash", command="cd /d; cat a.txt; exit 3")
@@ -74,19 +76,30 @@ def test_stdio(tmp_path: Path) -> None:
 
 def test_streamable_http(tmp_path: Path) -> None:
     async def test() -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        stop = asyncio.Event()
-        serving = asyncio.ensure_future(run_http(Store(str(tmp_path)), "p", port=port, stop=stop))
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            await asyncio.sleep(0.02)
-        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
-            await _exercise(client)
-        stop.set()
-        await serving
+        # The socket is ours from the first moment: a port that is only remembered may be somebody else's by then.
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port, stop = listening.getsockname()[1], asyncio.Event()
+            serving = asyncio.ensure_future(run_http(Store(str(tmp_path)), "p", stop=stop, listening=listening))
+            async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+                await _exercise(client)
+            stop.set()
+            await serving
+
+    asyncio.run(asyncio.wait_for(test(), 50))
+
+
+def test_a_long_command_tells_that_it_runs(tmp_path: Path) -> None:
+    async def test() -> None:
+        told: list[tuple[float, str | None]] = []
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            told.append((progress, message))
+
+        store = Store(str(tmp_path))
+        store.create("p")
+        async with store.open("p") as ws, Client(mcp_server(ws)) as client:
+            done = await client.call_tool("bash", {"command": "sleep 2.5; echo done"}, progress_callback=tell)
+            assert done.structured_content["stdout"]["text"] == "done\n"
+        assert told == [(1.0, "running for 1 s"), (2.0, "running for 2 s")]
 
     asyncio.run(asyncio.wait_for(test(), 50))

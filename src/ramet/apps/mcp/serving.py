@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Iterable
 from typing import Any
 
@@ -120,8 +121,12 @@ async def run_http(
     token: str = "",
     stop: asyncio.Event | None = None,
     config: Config | None = None,
+    listening: socket.socket | None = None,
 ) -> None:
-    """Serve a workspace on `http://127.0.0.1:PORT/mcp`, behind a token when there is one."""
+    """Serve a workspace on `http://127.0.0.1:PORT/mcp`, behind a token when there is one.
+
+    `listening` is a socket that listens already, in the place of a port.
+    """
     import uvicorn
 
     from ramet.apps.server.gate import Gate
@@ -131,7 +136,7 @@ async def run_http(
         app: Any = mcp_server(ws, tools).streamable_http_app()
         http = uvicorn.Config(Gate(app, ServerSettings(token=token)), port=port, log_level="warning", ws="none")
         server = uvicorn.Server(http)
-        serving = asyncio.ensure_future(server.serve())
+        serving = asyncio.ensure_future(server.serve(None if listening is None else [listening]))
         if stop is not None:
             await asyncio.wait({serving, asyncio.ensure_future(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
             server.should_exit = True

@@ -115,8 +115,14 @@ class Keys:
             "headers": [[key.decode("latin-1"), value.decode("latin-1")] for key, value in reply.headers],
         }  # fmt: skip
         # An answer may hold content: in an encrypted store it goes with the keys of its workspace.
-        objects = self._hosting.need_store().repository.objects_of(workspace)
-        objects.put(_place(name, time.time()), json.dumps(plain).encode())
+        now, repository = self._clock(), self._hosting.need_store().repository
+        repository.objects_of(workspace).put(_place(name, now), json.dumps(plain).encode())
+        if self._swept != (today := int(now // DAY)):
+            self._swept = today
+            for key in list(repository.objects.list(ANSWERS)):
+                day = key.removeprefix(ANSWERS).partition("/")[0]
+                if day.isdigit() and int(day) < today - 1:
+                    repository.objects.delete(key)
 
     async def _recall(self, call: Call, name: str, asked: str) -> Reply | None:
         if self._hosting.store is None or not call.parts or not _inside(call):
