@@ -23,7 +23,8 @@ if postgres_programs() is None:
 import asyncpg
 
 from ramet import Workspace
-from ramet.backends.postgres import PostgresConfig, PostgresResource, key_name, without_password
+from ramet.backends.addresses import without_password
+from ramet.backends.postgres import PostgresConfig, PostgresResource, key_name
 from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import parse
@@ -335,6 +336,7 @@ def test_a_snapshot_has_the_address_without_the_password(reader: str, tmp_path: 
         ("postgresql://u@h/d?password=pw&sslmode=require", "postgresql://u@h/d?password=<REDACTED>&sslmode=require"),
         ("host=h password='a b' user=u", "host=h password=<REDACTED> user=u"),
         ("postgresql://u@h/d", "postgresql://u@h/d"),
+        ("mongodb://u:p/s?s@w@h1:1,h2/d?tls=true", "mongodb://u:<REDACTED>@h1:1,h2/d?tls=true"),
     ],
 )
 def test_addresses_are_shown_without_passwords(dsn: str, shown: str) -> None:

@@ -20,22 +20,21 @@ import errno
 import hashlib
 import json
 import os
-import re
 import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ramet.backends import postgres_catalog as catalog
+from ramet.backends.addresses import without_password
 from ramet.backends.fixed import Fixed
 from ramet.backends.naming import as_name, fits, from_name
 from ramet.backends.postgres_catalog import Table
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import REDACTED, Cap, Description
+from ramet.core.resource import Cap, Description
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
@@ -510,20 +509,3 @@ def _errors() -> tuple[tuple[Any, int], ...]:
         (asyncpg.ReadOnlySQLTransactionError, errno.EROFS),
         (asyncpg.QueryCanceledError, errno.ETIMEDOUT),
     )
-
-
-def without_password(dsn: str) -> str:
-    """An address as it may be shown."""
-    if "://" not in dsn:
-        return re.sub(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)", rf"\1{REDACTED}", dsn)
-    parts = urlsplit(dsn)
-    user, at, host = parts.netloc.rpartition("@")
-    if at and ":" in user:
-        parts = parts._replace(netloc=f"{user.split(':', 1)[0]}:{REDACTED}@{host}")
-    if "password" in parts.query:
-        pairs = [
-            (name, REDACTED if "password" in name else value)
-            for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        ]
-        parts = parts._replace(query=urlencode(pairs, safe="/<>"))
-    return urlunsplit(parts)

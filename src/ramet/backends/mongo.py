@@ -1,0 +1,392 @@
+"""`MongoResource`: the databases of a MongoDB server as a tree, to be read; `query` finds what files do not answer.
+
+    /<database>/database.json                    its collections
+    /<database>/<collection>/schema.json         fields of a sample, indexes, rules
+    /<database>/<collection>/documents.jsonl     all documents, one a line, in the order of `_id`
+    /<database>/<collection>/documents/<id>.json one document, by its `_id`
+
+Rules that this file keeps:
+- A read is one cursor. It is never continued by another, which would mix two states: a cursor that breaks is an error.
+- A reader that stops closes the cursor: what was not asked for is not sent.
+- Nothing but `find` and `aggregate` is asked, and a pipeline that writes only where the configuration and the mount
+  allow it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ramet.backends.addresses import without_password
+from ramet.backends.fixed import Fixed
+from ramet.backends.naming import as_name, from_name
+from ramet.core.errors import fail, missing_extra, unavailable
+from ramet.core.paths import Path
+from ramet.core.resource import Cap, Description
+from ramet.core.stat import Kind, Stat
+from ramet.core.streams import closing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+T = TypeVar("T")
+BLOCK: Final = 256 * 1024
+FIRST: Final = 16
+"""Documents that are given on without waiting for more. Of how many a batch is made, the server knows best: about a
+hundred at first, then megabytes.
+"""
+SAMPLE: Final = 100
+OWN: Final = frozenset({"admin", "config", "local"})
+"""Databases that are the server's own."""
+FILES: Final = ("schema.json", "documents.jsonl")
+WRITES: Final = frozenset({"$out", "$merge"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MongoConfig:
+    """Which server. The password may stand in the address; better, an environment variable is named that has it."""
+
+    url: str = "mongodb://localhost:27017"
+    username: str | None = None
+    password_env: str | None = None
+    databases: tuple[str, ...] = ()
+    """The databases to show; all but the server's own when not given."""
+    writable: bool = False
+    """Let a pipeline of `query` write where the mount is writable too. Files stay read-only."""
+    seconds: float = 60.0
+    """How long the server may work on one request; 0 is forever."""
+    ttl: float = 5.0
+
+    def __repr__(self) -> str:
+        return f"MongoConfig(url={without_password(self.url)!r})"
+
+
+class MongoResource(Fixed):
+    """`MongoResource(MongoConfig(url="mongodb://reader@db.example", password_env="MONGO_PASSWORD"))`."""
+
+    caps = Cap.READ
+
+    def __init__(self, config: MongoConfig | None = None, *, url: str | None = None) -> None:
+        self.config = config or (MongoConfig() if url is None else MongoConfig(url=url))
+        self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
+        self._names: dict[str, tuple[list[dict[str, Any]], float]] = {}
+
+    def __repr__(self) -> str:
+        return f"MongoResource({without_password(self.config.url)!r})"
+
+    def describe(self) -> Description:
+        plain = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
+        plain["url"] = shown = without_password(self.config.url)
+        plain["databases"] = list(self.config.databases)
+        return Description("mongo", plain, ("url",) if shown != self.config.url else (), needs_override=True)
+
+    # ------------------------------------------------------------------------------------------------ asking
+
+    def _client(self) -> Any:
+        loop = asyncio.get_running_loop()
+        found = self._clients.get(loop)
+        if found is None:
+            try:
+                from pymongo import AsyncMongoClient
+            except ModuleNotFoundError:
+                raise missing_extra("mongo", "a mount of a MongoDB server") from None
+            options: dict[str, Any] = {
+                "appname": "ramet", "serverSelectionTimeoutMS": 5000, "connectTimeoutMS": 10_000,
+                "uuidRepresentation": "standard", "datetime_conversion": "DATETIME_AUTO", "tz_aware": True,
+            }  # fmt: skip
+            given = self.config.url.lower()
+            options = {name: value for name, value in options.items() if f"{name.lower()}=" not in given}
+            if self.config.username is not None:
+                options["username"] = self.config.username
+            if self.config.password_env is not None:
+                options["password"] = os.environ.get(self.config.password_env, "")
+            found = self._clients[loop] = AsyncMongoClient(self.config.url, **options)
+        return found
+
+    @contextmanager
+    def _translated(self, path: Path) -> Iterator[None]:
+        """Errors of the client become ours here, and nowhere else."""
+        from bson.errors import BSONError
+        from pymongo import errors
+
+        where = without_password(self.config.url)
+        try:
+            yield
+        except errors.ExecutionTimeout as error:
+            raise fail(errno.ETIMEDOUT, path, str((error.details or {}).get("errmsg") or error)) from None
+        except errors.OperationFailure as error:
+            said = str((error.details or {}).get("errmsg") or error)
+            if error.code == 18:
+                raise fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials") from None
+            if error.code == 13:
+                raise fail(errno.EACCES, path, f"Permission denied: {said}") from None
+            raise fail(errno.ENOENT if error.code == 26 else errno.EINVAL, path, said) from None
+        except errors.ConnectionFailure as error:
+            raise unavailable(path, f"{where} could not be reached: {type(error).__name__}") from None
+        except (errors.InvalidName, errors.ConfigurationError, errors.InvalidOperation) as error:
+            raise fail(errno.EINVAL, path, str(error)) from None
+        except (errors.PyMongoError, BSONError) as error:
+            raise fail(errno.EIO, path, str(error)) from None
+
+    async def _ask(self, path: Path, request: Awaitable[T]) -> T:
+        with self._translated(path):
+            return await request
+
+    async def _cursor(self, path: Path, cursor: Any) -> AsyncIterator[Any]:
+        """What a cursor gives; an error behind the first document ends the reading for good."""
+        begun = False
+        try:
+            with self._translated(path):
+                async for document in cursor:
+                    begun = True
+                    yield document
+        except OSError as error:
+            raise fail(errno.EIO, path, f"the documents ended early: {error.strerror}") if begun else error from None
+        finally:
+            with self._translated(path):
+                await cursor.close()
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        return {"max_time_ms": int(self.config.seconds * 1000)} if self.config.seconds else {}
+
+    # ----------------------------------------------------------------------------------------------- looking
+
+    async def _databases(self, path: Path) -> list[str]:
+        if self.config.databases:
+            return list(self.config.databases)
+        found = await self._ask(path, self._client().list_database_names())
+        return sorted(name for name in found if name not in OWN)
+
+    async def _collections(self, path: Path, database: str) -> list[dict[str, Any]]:
+        known = self._names.get(database)
+        if known is None or known[1] < time.monotonic():
+            with self._translated(path):
+                cursor = await self._client()[database].list_collections()
+                found = [info async for info in cursor if not info["name"].startswith("system.")]
+            known = (sorted(found, key=lambda info: info["name"]), time.monotonic() + self.config.ttl)
+            self._names[database] = known
+        return known[0]
+
+    async def _place(self, path: Path) -> tuple[str, dict[str, Any], str, str]:
+        """Database, collection, file and document that a path names; empty where it names none."""
+        parts = path.parts
+        if not parts:
+            return "", {}, "", ""
+        database = from_name(parts[0])
+        if not database or database not in await self._databases(path):
+            raise fail(errno.ENOENT, path)
+        if len(parts) == 1:
+            return database, {}, "", ""
+        if parts[1] == "database.json":
+            if len(parts) > 2:
+                raise fail(errno.ENOTDIR, path)
+            return database, {}, parts[1], ""
+        found = [info for info in await self._collections(path, database) if _segment(info["name"]) == parts[1]]
+        if not found or (len(parts) > 2 and parts[2] not in (*FILES, "documents")):
+            raise fail(errno.ENOENT, path)
+        if (len(parts) > 3 and parts[2] in FILES) or len(parts) > 4:
+            raise fail(errno.ENOTDIR, path)
+        return database, found[0], parts[2] if len(parts) > 2 else "", parts[3] if len(parts) > 3 else ""
+
+    @property
+    def _file(self) -> Stat:
+        return Stat(Kind.FILE, ttl=self.config.ttl, mode=0o444)
+
+    @property
+    def _directory(self) -> Stat:
+        return Stat(Kind.DIR, ttl=self.config.ttl, mode=0o555)
+
+    async def stat(self, path: Path) -> Stat:
+        database, info, file, document = await self._place(path)
+        if document:
+            return self._file._replace(size=len(await self._document(path, database, info, document)))
+        return self._directory if file in ("", "documents") else self._file
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        database, info, file, document = await self._place(path)
+        if document:
+            await self._document(path, database, info, document)
+        if document or file not in ("", "documents"):
+            raise fail(errno.ENOTDIR, path)
+        if not database:
+            for name in await self._databases(path):
+                yield as_name(name), self._directory
+        elif not info:
+            yield "database.json", self._file
+            for one in await self._collections(path, database):
+                yield _segment(one["name"]), self._directory
+        elif not file:
+            for name in FILES:
+                yield name, self._file
+            yield "documents", self._directory
+        else:
+            from ramet.backends.mongo_names import file_name
+
+            cursor = self._client()[database][info["name"]].find({}, {"_id": 1}, **self._limits).sort("_id", 1)
+            async with closing(self._cursor(path, cursor)) as found:
+                async for entry in found:
+                    yield file_name(entry.get("_id")), self._file
+
+    # ----------------------------------------------------------------------------------------------- reading
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        """The whole content; a layer cuts ranges out of it, and closes it behind what it needs."""
+        database, info, file, document = await self._place(path)
+        if file in ("", "documents") and not document:
+            raise fail(errno.EISDIR, path)
+        if document:
+            yield await self._document(path, database, info, document)
+        elif file == "database.json":
+            yield await self._database(path, database)
+        elif file == "schema.json":
+            yield await self._schema(path, database, info)
+        else:
+            cursor = self._client()[database][info["name"]].find({}, **self._limits).sort("_id", 1)
+            async with closing(self._lines(path, cursor)) as blocks:
+                async for block in blocks:
+                    yield block
+
+    async def _lines(self, path: Path, cursor: Any) -> AsyncIterator[bytes]:
+        """Documents as lines: the first few at once, then in blocks."""
+        from ramet.backends.mongo_names import line
+
+        lines: list[bytes] = []
+        size = count = 0
+        async with closing(self._cursor(path, cursor)) as documents:
+            async for document in documents:
+                lines.append(line(document))
+                size += len(lines[-1])
+                count += 1
+                if size >= BLOCK or count == FIRST:
+                    yield b"".join(lines)
+                    lines, size = [], 0
+        if lines:
+            yield b"".join(lines)
+
+    async def _document(self, path: Path, database: str, info: dict[str, Any], name: str) -> bytes:
+        from ramet.backends.mongo_names import LONG, file_name, line, value_of
+
+        collection = self._client()[database][info["name"]]
+        value: tuple[Any] | None = value_of(name)
+        if name.startswith(LONG):
+            async with closing(self._cursor(path, collection.find({}, {"_id": 1}, **self._limits))) as found:
+                async for entry in found:
+                    if file_name(entry["_id"]) == name:
+                        value = (entry["_id"],)
+                        break
+        # `$eq`, since an `_id` that is an object could otherwise be taken for an operator.
+        document: dict[str, Any] | None = None
+        if value is not None:
+            document = await self._ask(path, collection.find_one({"_id": {"$eq": value[0]}}, **self._limits))
+        if document is None or file_name(document["_id"]) != name:
+            raise fail(errno.ENOENT, path)
+        return line(document)
+
+    async def _database(self, path: Path, database: str) -> bytes:
+        from ramet.backends.mongo_names import pretty
+
+        rows = []
+        for info in await self._collections(path, database):
+            row: dict[str, object] = {"name": info["name"], "type": info.get("type", "collection")}
+            if row["type"] != "view":
+                collection = self._client()[database][info["name"]]
+                row["estimated_documents"] = await self._ask(path, collection.estimated_document_count())
+            rows.append(row)
+        return pretty({"name": database, "collections": rows})
+
+    async def _schema(self, path: Path, database: str, info: dict[str, Any]) -> bytes:
+        from ramet.backends.mongo_names import fields, pretty
+
+        collection = self._client()[database][info["name"]]
+        cursor = collection.find({}, **self._limits).sort("_id", 1).limit(SAMPLE)
+        sample = [document async for document in self._cursor(path, cursor)]
+        indexes: dict[str, object] = {}
+        if info.get("type") != "view":
+            indexes = dict(await self._ask(path, collection.index_information()))
+        return pretty({
+            "database": database, "name": info["name"], "type": info.get("type", "collection"),
+            "options": info.get("options", {}), "indexes": indexes, "sampled_documents": len(sample),
+            "fields": fields(sample),
+        })  # fmt: skip
+
+    # --------------------------------------------------------------------------------------------- searching
+
+    async def search(self, path: Path, text: str) -> AsyncIterator[Path]:
+        """The documents that hold `text`, from one cursor over each collection and not one request for each file."""
+        database, info, file, document = await self._place(path)
+        if document or (file and file != "documents"):
+            yield path
+        elif info:
+            from ramet.backends.mongo_names import file_name, line
+
+            top = Path(f"/{as_name(database)}/{_segment(info['name'])}")
+            for name in () if file else FILES:
+                yield top / name
+            wanted = text.encode()
+            cursor = self._client()[database][info["name"]].find({}, **self._limits)
+            async with closing(self._cursor(path, cursor)) as documents:
+                async for found in documents:
+                    if wanted in line(found):
+                        yield top / "documents" / file_name(found["_id"])
+        else:
+            async for name, stat in self.scan(path):
+                if stat.kind is Kind.FILE:
+                    yield path / name
+                    continue
+                async for below in self.search(path / name, text):
+                    yield below
+
+    async def query(
+        self, path: Path, text: str, values: Sequence[str] = (), *, limit: int | None = None, write: bool = False
+    ) -> AsyncIterator[bytes]:
+        """A filter (an object) or a pipeline (an array) in extended JSON, asked of the collection at `path`."""
+        from bson.errors import BSONError
+
+        from ramet.backends.mongo_names import parsed
+
+        database, info, _, _ = await self._place(path)
+        if not info:
+            raise fail(errno.EINVAL, path, "a query is asked of a collection: /<database>/<collection>")
+        if values:
+            raise fail(errno.EINVAL, path, "a query of MongoDB takes no values")
+        if write and not self.config.writable:
+            raise fail(errno.EROFS, path, "this mount was not configured to be writable")
+        try:
+            wanted = parsed(text)
+        except (ValueError, TypeError, BSONError) as error:
+            raise fail(errno.EINVAL, path, f"not extended JSON: {error}") from None
+        collection = self._client()[database][info["name"]]
+        if isinstance(wanted, dict):
+            cursor = collection.find(wanted, limit=limit or 0, **self._limits)
+        elif isinstance(wanted, list) and all(isinstance(stage, dict) for stage in wanted):
+            writes = any(WRITES & stage.keys() for stage in wanted)
+            if writes and not write:
+                raise fail(errno.EROFS, path, "this pipeline writes; that takes -w")
+            if limit and not writes:
+                wanted.append({"$limit": limit})
+            options = {"maxTimeMS": int(self.config.seconds * 1000)} if self.config.seconds else {}
+            cursor = await self._ask(path, collection.aggregate(wanted, **options))
+        else:
+            raise fail(errno.EINVAL, path, "a query is a filter {...} or a pipeline [{...}, ...]")
+        if limit != 0:
+            async with closing(self._lines(path, cursor)) as blocks:
+                async for block in blocks:
+                    yield block
+
+    async def close(self) -> None:
+        for loop, client in tuple(self._clients.items()):
+            if loop is asyncio.get_running_loop():
+                await client.close()
+            del self._clients[loop]
+
+
+def _segment(name: str) -> str:
+    """A collection as a directory; one that is called like our file does not get into its way."""
+    return "%64atabase.json" if name == "database.json" else as_name(name)
