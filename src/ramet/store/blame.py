@@ -90,10 +90,9 @@ class _Blame:
         """Give lines that a parent has to that parent; what is left was written here."""
         node = find_node(self._read, revision, where)
         assert node is not None
-        for identity in revision.parents:
+        for parent in self._repository.parents_of(revision):
             if not wanted:
                 break
-            parent = self._repository.read_revision(identity)
             source = self._source(parent, revision, where, node)
             if source is None:
                 continue
@@ -105,7 +104,7 @@ class _Blame:
                 given = [(same[there], here) for there, here in wanted if there in same]
                 kept = [(there, here) for there, here in wanted if there not in same]
             if given:
-                open_.setdefault(identity, {}).setdefault(old_path, []).extend(given)
+                open_.setdefault(parent.id, {}).setdefault(old_path, []).extend(given)
             wanted = kept
         return wanted
 

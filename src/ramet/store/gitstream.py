@@ -113,7 +113,7 @@ class _Stream:
         self._progress("revisions", len(history), len(history))
 
     def _commit(self, branch: bytes, revision: Revision) -> Iterator[bytes]:
-        parents = [self._repository.read_revision(parent) for parent in dict.fromkeys(revision.parents)]
+        parents = list({parent.id: parent for parent in self._repository.parents_of(revision)}.values())
         removed, changed = self._changes(parents[0] if parents else None, revision)
         for _, node in changed:
             yield from self._blob(node)

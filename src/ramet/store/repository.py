@@ -293,6 +293,8 @@ class Repository:
                     "revision_workspace_mismatch", f"revision {spec!r} is not in the history of {name!r}",
                     "name the workspace that it belongs to",
                 )  # fmt: skip
+            if not matches and len(spec) >= 6 and state.number and self._was_head(name, spec):
+                raise _expired(f"revision {spec!r}")
         number = spec.removeprefix(f"{name}-")
         if not matches and state.shallow and number.isdecimal() and history and 0 < int(number) <= history[0].seq:
             raise _expired(f"revision {number} of {name!r}")
@@ -386,6 +388,10 @@ class Repository:
     def committed(self, name: str, identity: RevisionId) -> bool:
         """Whether a revision was ever the head of a workspace."""
         return any(entry.head == identity for entry in self.refs.history(name))
+
+    def _was_head(self, name: str, start: str) -> bool:
+        heads = (entry.head for entry in self.refs.history(name))
+        return any(head is not None and head.hex().startswith(start) for head in heads)
 
     def forget(self, revisions: set[RevisionId]) -> None:
         """Do not remember revisions that were removed."""
@@ -527,12 +533,18 @@ class Repository:
             revision = pending.pop()
             if revision.id not in found:
                 found[revision.id] = revision
-                for parent in revision.parents:
-                    try:
-                        pending.append(self.read_revision(parent))
-                    except RametError as error:
-                        if error.code != "revision_expired":
-                            raise
+                pending.extend(self.parents_of(revision))
+        return found
+
+    def parents_of(self, revision: Revision) -> list[Revision]:
+        """The parents of a revision that have not expired."""
+        found: list[Revision] = []
+        for parent in revision.parents:
+            try:
+                found.append(self.read_revision(parent))
+            except RametError as error:
+                if error.code != "revision_expired":
+                    raise
         return found
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:

@@ -23,7 +23,6 @@ from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId
 from ramet.store.logs import Log
 from ramet.store.objects import Objects
-from ramet.store.refs import decode as decode_entry
 from ramet.store.revisions import Revision
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Retention:
     def keeps(self, revision: Revision, number: int, now: float) -> bool:
         """Whether the revision with this place in its history (0 is the head) is kept."""
         age = now - revision.time
-        if number == 0 or not self.is_limited or age < (self.min_age or 0.0):
+        if number == 0 or not self.is_limited or (self.min_age is not None and age < self.min_age):
             return True
         return (self.keep_last is not None and number < self.keep_last) or (
             self.keep_within is not None and age <= self.keep_within
@@ -268,9 +267,11 @@ def _to_tell(repository: Repository) -> Iterator[tuple[str, RevisionId]]:
         return
     for name in repository.refs.all_names():
         after = min(cursor.get(name, 0) for cursor in cursors)
-        for number, data in repository.refs.raw(name):
-            if number > after and (head := decode_entry(number, data).head) is not None:
-                yield name, head
+        head = None
+        for entry in repository.refs.history(name, max(0, after - 1)):
+            if entry.number > after and entry.head is not None and entry.head != head:
+                yield name, entry.head
+            head = entry.head
 
 
 def _young(repository: Repository, now: float, found: Kept) -> None:
