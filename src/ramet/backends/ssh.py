@@ -55,8 +55,8 @@ class SSHResource:
     """`SSHResource(SSHConfig(host="build.example", username="ci", root="/srv/data"))`."""
 
     caps = (
-        Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.MODES | Cap.TRUNCATE
-        | Cap.DIRS
+        Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.MODES | Cap.MTIMES
+        | Cap.TRUNCATE | Cap.DIRS
     )  # fmt: skip
 
     def __init__(self, config: SSHConfig) -> None:

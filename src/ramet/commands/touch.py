@@ -64,9 +64,12 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
             if only_access or (o.no_deref and there is not None and there.kind is Kind.LINK):
                 continue  # a link has no time of its own here
             target = path if o.no_deref else await proc.fs.resolve(path)
-            await quiet_setattr(proc, target, Attrs(mtime_ns=when))
+            if o.date or o.reference or o.stamp:
+                await proc.fs.setattr(target, Attrs(mtime_ns=when))
+            else:  # a mount that keeps no times is asked for nothing that it could tell apart later
+                await quiet_setattr(proc, target, Attrs(mtime_ns=when))
         except OSError as error:
-            what = "cannot touch" if error.errno != errno.EPERM else "setting times of"
+            what = "setting times of" if error.errno in (errno.EPERM, errno.ENOTSUP) else "cannot touch"
             proc.complain(f"{what} {quote(word)}: {reason(error)}")
             status = 1
     return status
