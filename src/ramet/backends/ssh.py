@@ -181,7 +181,10 @@ class SSHResource:
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         sftp, name = await self._at(path)
-        self._need_file(await self._stat(sftp, name, path), path)
+        stat = await self._stat(sftp, name, path)
+        self._need_file(stat, path)
+        if stat.size:  # files that the system makes up say 0; of others nothing is asked beyond the end
+            stop = stat.size if stop is None else min(stop, stat.size)
         file = await self._ask(path, sftp.open(name, "rb"))
         try:
             while stop is None or start < stop:
