@@ -224,3 +224,89 @@ class Screen:
             assert select.select([self._terminal], [], [], 20)[0], self._seen
             self._seen += os.read(self._terminal, 4096)
         self._seen = self._seen.partition(wanted)[2]
+
+
+def test_what_is_kept_and_for_whom(ramet, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    ramet("create", "w")
+    for number in range(4):
+        ramet("exec", "w", f"echo {number} > /x", stdin="")
+    (row,) = json.loads(ramet("retention", "--keep-last", "2", "--keep-within", "1s", "--grace", "1d"))
+    assert (row["keep_last"], row["keep_within"], row["grace"]) == (2, 1.0, 86400.0)
+    (row,) = json.loads(ramet("retention", "w", "--keep-within", "none"))
+    assert row["keep_last"] == 2, "what a workspace does not say, the store says"
+    ramet("retention", "--keep-within", "none")
+    ramet("pin", "w@1", "--for", "1h", "--why", "review")
+    (pin,) = json.loads(ramet("pin"))
+    assert pin["why"] == "review"
+    ramet("hold", "w", "case 42")
+    assert ramet("hold", "w") == "case 42\n" and json.loads(ramet("gc", "--dry-run"))[0]["expired"] == []
+    ramet("rm", "w", status=4)
+    ramet("hold", "w", "--lift")
+    assert json.loads(ramet("gc", "--dry-run"))[0]["expired"] == ["w-2"]
+    done = json.loads(ramet("gc", "--grace", "0"))[0]
+    assert done["expired"] == ["w-2"] and done["revisions"] == 1
+    rows = json.loads(ramet("log", "w"))
+    assert [row["revision"] for row in rows] == ["w-4", "w-3"] and len(rows[1]["expired"]) == 1
+    ramet("show", "w@2:/x", status=3)
+    ramet("pin", "--delete", pin["pin"])
+    assert json.loads(ramet("cost"))[0]["workspace"] == "w"
+    ramet("grant", "w", "ada", "readwrite")
+    ramet("log", "w", status=1)
+    monkeypatch.setenv("RAMET_PRINCIPAL", "ada")
+    ramet("grant", "w", "bob", "readonly")
+    assert json.loads(ramet("grants", "w")) == [
+        {"principal": "ada", "access": "readwrite"}, {"principal": "bob", "access": "readonly"},
+    ]  # fmt: skip
+    monkeypatch.setenv("RAMET_PRINCIPAL", "bob")
+    assert ramet("show", "w:/x") == "3\n"
+    ramet("exec", "w", "true", status=1, stdin="")
+    ramet("grant", "w", "bob", "readwrite", status=1)
+
+
+def test_what_people_try(tmp_path: Path) -> None:
+    """Other spellings, typos and the wrong place lead somewhere."""
+    assert command("create", "demo", home=tmp_path).returncode == 0
+    assert command("run", "demo", "echo $((6 * 7)) > /f; cd /tmp", home=tmp_path).returncode == 0
+    assert json.loads(command("ws", "log", "demo", home=tmp_path).stdout)[0]["revision"] == "demo-1"
+    assert "did you mean demo?" in command("exec", "dmeo", "true", home=tmp_path).stderr
+    assert "Usage: ramet fork" in command("help", "fork", home=tmp_path).stdout
+    assert "ramet fork demo@1" in command("fork", "--help", home=tmp_path).stdout
+    broken = command("ls", "--store", "s3://", home=tmp_path)
+    assert broken.returncode == 1 and "Traceback" not in broken.stderr and "RAMET_DEBUG" in broken.stderr
+    assert command("exec", "demo", "--nonsense", home=tmp_path).returncode == 2
+    assert command("exec", "demo", "exit 3", "-q", "--timeout=9", home=tmp_path).returncode == 3
+
+
+def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
+    ramet("create", "demo")
+    ramet("exec", "demo", "true & wait; cd /tmp", stdin="")
+    ramet("exec", "demo", "false; (exit 3)", status=3, stdin="")
+    rows = json.loads(ramet("history", "demo"))
+    assert [(row["number"], row["status"], row["cwd"]) for row in rows] == [(1, 0, "/tmp"), (2, 3, "/tmp")]
+    assert [row["number"] for row in json.loads(ramet("history", "demo@1"))] == [1]
+    assert json.loads(ramet("history", "demo", "--session", "nobody")) == []
+    assert json.loads(ramet("sessions", "demo"))[0] == {"session": "default", "cwd": "/tmp", "last status": 3}
+    assert json.loads(ramet("jobs", "demo"))[0]["command"] == "true"
+    assert json.loads(ramet("mounts", "demo"))[0]["prefix"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["demo", "ls"], ("demo", "ls", None, False)),
+        (["-q", "demo", "--timeout", "2.5", "ls -l"], ("demo", "ls -l", 2.5, True)),
+        (["demo", "--", "-x"], ("demo", "-x", None, False)),
+        (["demo"], None),
+        (["demo", "a", "b"], None),
+        (["demo", "ls", "--help"], None),
+        (["demo", "ls", "--timeout", "soon"], None),
+        (["demo", "ls", "-m"], None),
+        (["demo", "ls", "-mx=1"], None),
+    ],
+)
+def test_an_ordinary_line_needs_no_command_line(words: list[str], found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ramet.apps.cli.running import understood
+
+    monkeypatch.delenv("RAMET_CONFIG", raising=False)
+    line = understood(words)
+    assert (None if line is None else (line.name, line.command, line.timeout, line.quiet)) == found

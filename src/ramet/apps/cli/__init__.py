@@ -53,6 +53,10 @@ def __getattr__(name: str) -> Any:
 def main() -> None:
     """The entry point of the `ramet` command."""
     words = sys.argv[1:]
+    if words[:1] == ["ws"] and len(words) > 1:
+        words = sys.argv[1:] = words[1:]  # `ramet ws log x` is `ramet log x`
+    if words[:1] == ["help"] and len(words) > 1:
+        words = sys.argv[1:] = [*words[1:], "--help"]
     first = words[0] if words else ""
     if first in ("", "--help", "-h", "help") and len(words) < 2 and "_RAMET_COMPLETE" not in os.environ:
         sys.stdout.write(help_text(bold=sys.stdout.isatty() and "NO_COLOR" not in os.environ, width=_width()))
@@ -60,13 +64,15 @@ def main() -> None:
     if first == "--version":
         words = sys.argv[1:] = ["version"]
         first = "version"
-    if first == "exec" and "_RAMET_COMPLETE" not in os.environ:
+    if first in ("exec", "run") and "_RAMET_COMPLETE" not in os.environ:
         from ramet.apps.cli.running import run, understood
 
         line = understood(words[1:])
         if line is not None:
             sys.exit(run(line))
     verb = find(first)
+    if verb is not None and verb.name != first:
+        words[0] = sys.argv[1] = verb.name
     if verb is not None and "_RAMET_COMPLETE" not in os.environ:
         build(verb)(prog_name="ramet")
         return

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from ramet.core.errors import RametError
 
 STATUS: Final = {
-    "workspace_not_found": 3, "revision_not_found": 3, "not_found": 3, "session_not_found": 3,
-    "workspace_busy": 4, "lease_lost": 4, "head_moved": 4, "merge_conflict": 4, "workspace_exists": 4,
+    "workspace_not_found": 3, "revision_not_found": 3, "revision_expired": 3, "not_found": 3, "session_not_found": 3,
+    "workspace_busy": 4, "workspace_held": 4, "lease_lost": 4, "head_moved": 4, "merge_conflict": 4, "workspace_exists": 4,
     "already_exists": 4,
 }  # fmt: skip
 
@@ -28,8 +30,8 @@ def reported() -> Iterator[None]:
             print(json.dumps({"error": error.as_dict()}, default=str))
         else:
             print(f"ramet: {error.cause}", file=sys.stderr)
-            if error.remediation:
-                print(f"       {error.remediation}", file=sys.stderr)
+            for line in filter(None, (_meant(error), error.remediation)):
+                print(f"       {line}", file=sys.stderr)
         sys.exit(STATUS.get(error.code, 1))
     except BrokenPipeError:
         _nobody_reads()
@@ -39,11 +41,37 @@ def reported() -> Iterator[None]:
     except KeyboardInterrupt:
         print("ramet: interrupted", file=sys.stderr)
         sys.exit(130)
+    except Exception as error:  # the edge: what nobody foresaw is told in a line, too, and whole to who asks for it
+        if "RAMET_DEBUG" in os.environ or type(error).__name__ in ("Exit", "Abort", "UsageError", "BadParameter"):
+            raise
+        told = str(error).strip().partition("\n")[0] or type(error).__name__
+        print(f"ramet: {told}", file=sys.stderr)
+        print("       this was not foreseen; RAMET_DEBUG=1 shows where it comes from", file=sys.stderr)
+        sys.exit(1)
+
+
+_names: list[Callable[[], list[str]]] = []
+
+
+def suggest(names: Callable[[], list[str]]) -> None:
+    """How to find the names that exist, for who mistypes one."""
+    _names[:] = [names]
+
+
+def _meant(error: RametError) -> str:
+    found = re.search(r"no workspace '([^']+)'", error.cause) if error.code == "workspace_not_found" else None
+    if found is None or not _names:
+        return ""
+    from difflib import get_close_matches
+
+    try:
+        near = get_close_matches(found[1], _names[0](), 2, 0.6)
+    except (OSError, RametError):
+        return ""
+    return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def _nobody_reads() -> None:
     """As a program ends that SIGPIPE kills, without Python's complaint about the stream."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(141)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.apps.cli.bars import watched
-from ramet.apps.cli.reporting import reported
+from ramet.apps.cli.reporting import reported, suggest
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ def opened(where: str) -> Store:
     from ramet.workspace.store import Store
 
     key = "env:RAMET_KEY" if os.environ.get("RAMET_KEY") else None
-    return Store(where, refs=os.environ.get("RAMET_REFS") or None, key=key)
+    store = Store(where, refs=os.environ.get("RAMET_REFS") or None, key=key)
+    suggest(store.ls)
+    return store
 
 
 def configured(file: str | None) -> Config | None:

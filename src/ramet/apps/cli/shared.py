@@ -25,7 +25,9 @@ Where = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (also when the output is piped).")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Name = Annotated[str, typer.Argument(help="Name of a workspace; NAME@REVISION where a revision makes sense.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of a workspace; NAME@REVISION where a revision makes sense.")
+]
 
 ConfigFile = Annotated[
     str | None, typer.Option("--config", envvar="RAMET_CONFIG", help="File that describes the workspace.")

@@ -42,6 +42,10 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("diff", "history.diff", "Show what a revision changed."),
         Verb("show", "history.show_file", "Print a file of a revision."),
         Verb("blame", "history.blame", "Show for each line of a file the revision, session and command that wrote it."),
+        Verb("history", "inside.history", "Show the commands that ran in a workspace, the newest last."),
+        Verb("sessions", "inside.sessions", "Show the sessions of a workspace."),
+        Verb("jobs", "inside.jobs", "Show the background jobs of a workspace that have ended"),
+        Verb("mounts", "inside.mounts", "Show what a revision has mounted where."),
         Verb("bisect", "history.bisect", "Find the first revision in which a command fails."),
     ),
     "In and out": (
@@ -86,6 +90,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "diff": ("ramet diff demo", "ramet diff demo@3"),
     "show": ("ramet show demo@1:/greeting",),
     "blame": ("ramet blame demo:/greeting",),
+    "history": ("ramet history demo", "ramet history demo --session worker -n 5 --json"),
     "bisect": ("ramet bisect demo good head -- test -e /file",),
     "checkout": ("ramet checkout demo@2 ./out",),
     "snapshot": ("ramet snapshot demo demo.tar --compress gz",),
@@ -102,7 +107,12 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
 """Lines to learn from: the help of a verb and the reference page show them."""
 
 
+ALSO: Final = {"load": "import", "list": "ls", "run": "exec", "remove": "rm", "delete": "rm", "cat": "show"}
+"""Other names that people try."""
+
+
 def find(name: str) -> Verb | None:
+    name = ALSO.get(name, name)
     return next((verb for verbs in VERBS.values() for verb in verbs if verb.name == name), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -38,6 +39,9 @@ def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
         for name in found.ls():
             head = found[name].head
             rows.append({"workspace": name, **({} if head is None else described(head))})
+        if not rows and not as_json and sys.stdout.isatty():
+            print(f"no workspace in {store} yet; `ramet create NAME` makes one")
+            return
         show(rows, ("workspace", "revision", "time", "message"), as_json)
 
 
@@ -48,8 +52,10 @@ def rm(name: Name, store: Where = HOME) -> None:
 
 
 def execute(
-    name: Annotated[str, typer.Argument(help="Name of a workspace; left out with --config, whose name is taken.")],
-    command: Annotated[str | None, typer.Argument(help="Shell text, as after `bash -c`.")] = None,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of a workspace; may be left out when --config gives one.")
+    ],
+    command: Annotated[str | None, typer.Argument(metavar="COMMAND", help="Shell text, as after `bash -c`.")] = None,
     store: Where = HOME,
     timeout: Annotated[float | None, typer.Option(help="Seconds until it is ended with status 124.")] = None,
     cwd: Annotated[str | None, typer.Option(help="Working directory for this command only.")] = None,
