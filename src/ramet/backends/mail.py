@@ -60,10 +60,15 @@ class MailConfig:
     """Which mailbox, and how to send. The password, or the OAuth token, is in the environment variable named here."""
 
     host: str
+    """The IMAP server."""
     username: str
+    """Who logs in, at both servers."""
     password_env: str | None = None
+    """The environment variable that holds the password."""
     token_env: str | None = None
+    """The environment variable that holds an OAuth token, instead of a password."""
     port: int | None = None
+    """That of the protocol when not given."""
     tls: str = "implicit"
     """`implicit` (port 993), `starttls` (port 143) or `off`."""
     ca_file: str | None = None
@@ -71,9 +76,11 @@ class MailConfig:
     smtp_host: str | None = None
     """Where to send; without it nothing can be sent."""
     smtp_port: int | None = None
+    """That of the protocol when not given."""
     smtp_tls: str = "implicit"
     """`implicit` (port 465), `starttls` (port 587) or `off`."""
     smtp_login: bool = True
+    """Log in before sending."""
     sender: str | None = None
     """The address that letters come from; the username when not given."""
     sent_folder: str | None = None
@@ -81,6 +88,7 @@ class MailConfig:
     search: bool = True
     """Let the server look for the text of a recursive grep."""
     ttl: float = 5.0
+    """Seconds for which what was seen may be trusted."""
 
 
 class _Message(NamedTuple):

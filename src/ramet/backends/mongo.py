@@ -53,8 +53,11 @@ class MongoConfig:
     """Which server. The password may stand in the address; better, an environment variable is named that has it."""
 
     url: str = "mongodb://localhost:27017"
+    """The address, as MongoDB's own tools take it."""
     username: str | None = None
+    """Who logs in; as the address says when not given."""
     password_env: str | None = None
+    """The environment variable that holds the password."""
     databases: tuple[str, ...] = ()
     """The databases to show; all but the server's own when not given."""
     writable: bool = False
@@ -62,6 +65,7 @@ class MongoConfig:
     seconds: float = 60.0
     """How long the server may work on one request; 0 is forever."""
     ttl: float = 5.0
+    """Seconds for which what was seen may be trusted."""
 
     def __repr__(self) -> str:
         return f"MongoConfig(url={without_password(self.url)!r})"

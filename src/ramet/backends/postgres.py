@@ -55,7 +55,9 @@ class PostgresConfig:
     """Which database. The password may stand in the address; better, an environment variable is named that has it."""
 
     dsn: str = "postgresql://localhost/postgres"
+    """The address, as PostgreSQL's own tools take it."""
     password_env: str | None = None
+    """The environment variable that holds the password."""
     schemas: tuple[str, ...] = ()
     """The schemas to show; all that the role may use when not given."""
     writable: bool = False
@@ -63,6 +65,7 @@ class PostgresConfig:
     statement_seconds: float = 60.0
     """How long the server may work on one statement before it gives up; 0 is forever."""
     ttl: float = 5.0
+    """Seconds for which what was seen may be trusted."""
 
     def __repr__(self) -> str:
         return f"PostgresConfig(dsn={without_password(self.dsn)!r})"

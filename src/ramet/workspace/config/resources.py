@@ -170,6 +170,42 @@ def _http(values: Values) -> Resource:
     return HTTPResource(HTTPConfig(**{**values, "headers": values["headers"] or {}}))
 
 
+def _postgres_fields() -> dict[str, Field]:
+    from ramet.backends.postgres import PostgresConfig
+
+    return fields_of(PostgresConfig, secret=("dsn",))
+
+
+def _postgres(values: Values) -> Resource:
+    from ramet.backends.postgres import PostgresConfig, PostgresResource
+
+    return PostgresResource(PostgresConfig(**values))
+
+
+def _mongo_fields() -> dict[str, Field]:
+    from ramet.backends.mongo import MongoConfig
+
+    return fields_of(MongoConfig, secret=("url",))
+
+
+def _mongo(values: Values) -> Resource:
+    from ramet.backends.mongo import MongoConfig, MongoResource
+
+    return MongoResource(MongoConfig(**values))
+
+
+def _mail_fields() -> dict[str, Field]:
+    from ramet.backends.mail import MailConfig
+
+    return fields_of(MailConfig, paths=("ca_file",))
+
+
+def _mail(values: Values) -> Resource:
+    from ramet.backends.mail import MailConfig, MailResource
+
+    return MailResource(MailConfig(**values))
+
+
 def _fsspec(values: Values) -> Resource:
     from ramet.backends.fsspec import FsspecResource
 
@@ -204,6 +240,9 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "redis": Backend("a tree in Redis", lambda: _REDIS, _redis, "redis"),
     "ssh": Backend("a directory of another machine", _ssh_fields, _ssh, "ssh"),
     "http": Backend("what a web server offers, to be read", _http_fields, _http, "http"),
+    "postgres": Backend("a PostgreSQL database, to be read", _postgres_fields, _postgres, "postgres"),
+    "mongo": Backend("the databases of a MongoDB server, to be read", _mongo_fields, _mongo, "mongo"),
+    "mail": Backend("a mailbox by IMAP, to be read; letters leave by SMTP", _mail_fields, _mail),
     "fsspec": Backend("any fsspec filesystem", lambda: _FSSPEC, _fsspec, "fsspec"),
     "backblaze": _s3_row("backblaze", "a bucket of Backblaze B2"),
     "digitalocean": _s3_row("digitalocean", "a Space of DigitalOcean"),
