@@ -14,6 +14,7 @@ from ramet.store.diff import Difference
 from ramet.store.gitstream import Exported, branch_name, fast_import
 from ramet.store.grants import Access
 from ramet.store.graph import Row, picture
+from ramet.store.ids import RevisionId
 from ramet.store.repository import MergeResult, Repository
 from ramet.store.retention import Pin
 from ramet.store.revisions import Revision
@@ -53,6 +54,10 @@ class StoredWorkspaceRef:
         from ramet.store.graph import newest_first
 
         return newest_first(self._repository.ancestors(self.find(revision)).values())
+
+    def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
+        """Parents of a revision that retention removed: there the history ends."""
+        return self._repository.expired_parents(revision)
 
     def graph(self, revision: str | None = None) -> list[Row]:
         """The history as a picture: a row per revision, and rows for lines that part and join."""

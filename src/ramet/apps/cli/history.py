@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,10 @@ from ramet.apps.cli.shared import (
     watched,
 )
 
+if TYPE_CHECKING:
+    from ramet.store.revisions import Revision
+    from ramet.workspace.reference import StoredWorkspaceRef
+
 
 def log(
     name: Name,
@@ -37,7 +41,9 @@ def log(
         for found in handle.tags():
             names.setdefault(found.target, []).append(found.name)
         if not graph:
-            rows = [{**described(r), "tags": names.get(r.id, [])} for r in handle.log(revision)]
+            rows = [{**described(r), "tags": names.get(r.id, []), **_ends(handle, r)} for r in handle.log(revision)]
+            if any("expired" in row for row in rows) and sys.stdout.isatty():
+                print("what came before some of these revisions has expired", file=sys.stderr)
             show(rows, ("revision", "id", "time", "message", "lineage", "tags"), as_json)
             return
         for row in handle.graph(revision):
@@ -47,6 +53,12 @@ def log(
             tags = "".join(f" ({tag})" for tag in names.get(row.revision.id, []))
             subject = row.revision.message.partition("\n")[0]
             print(f"{row.lines} {row.revision.id.hex()[:12]} {row.revision.name}{tags} {subject}".rstrip())
+
+
+def _ends(handle: StoredWorkspaceRef, revision: Revision) -> dict[str, list[str]]:
+    """The parents of a revision that have expired, if any has."""
+    gone = [parent.hex()[:12] for parent in handle.expired_parents(revision)]
+    return {"expired": gone} if gone else {}
 
 
 def diff(

@@ -13,8 +13,8 @@ from ramet.core.errors import RametError
 
 STATUS: Final = {
     "workspace_not_found": 3, "revision_not_found": 3, "revision_expired": 3, "not_found": 3, "session_not_found": 3,
-    "workspace_busy": 4, "workspace_held": 4, "lease_lost": 4, "head_moved": 4, "merge_conflict": 4, "workspace_exists": 4,
-    "already_exists": 4,
+    "workspace_busy": 4, "workspace_held": 4, "lease_lost": 4, "head_moved": 4, "merge_conflict": 4,
+    "workspace_exists": 4, "already_exists": 4,
 }  # fmt: skip
 
 

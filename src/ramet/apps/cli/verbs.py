@@ -63,6 +63,13 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     "Care": (
         Verb("verify", "carrying.verify", "Read everything in the store, check every digest and reference"),
         Verb("repair", "carrying.repair", "Bring back what can be had from other copies and report what is lost."),
+        Verb("gc", "keeping.gc", "Collect what has expired and what nobody refers to."),
+        Verb("cost", "keeping.cost", "Show what each workspace costs"),
+        Verb("retention", "keeping.retention", "Show or say how long revisions are kept"),
+        Verb("hold", "keeping.hold", "Keep everything of a workspace from being removed until the hold is lifted"),
+        Verb("pin", "keeping.pin", "Keep a revision from expiring"),
+        Verb("grant", "keeping.grant", "Let a principal read or write a workspace."),
+        Verb("grants", "keeping.grants", "Show who may read and who may write a workspace"),
         Verb("keys", "keys.app", "Make, show, rotate and destroy the keys of an encrypted store."),
         Verb("config", "config.app", "Check, show and begin files that describe workspaces."),
         Verb("doctor", "about.doctor", "Look whether everything that Ramet needs is here and works."),
@@ -102,6 +109,12 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "rendezvous": ("ramet rendezvous ./repositories",),
     "config": ("ramet config init", "ramet config check", "ramet config show --resolved"),
     "verify": ("ramet verify",),
+    "gc": ("ramet gc --dry-run", "ramet gc --grace 7d"),
+    "cost": ("ramet cost",),
+    "retention": ("ramet retention --keep-last 50 --keep-within 30d", "ramet retention demo --keep-last none"),
+    "hold": ("ramet hold demo 'case 42'", "ramet hold demo --lift"),
+    "pin": ("ramet pin demo@3 --for 7d --why review",),
+    "grant": ("ramet grant demo ada readwrite", "ramet grant demo bob --revoke"),
     "doctor": ("ramet doctor --full",),
 }
 """Lines to learn from: the help of a verb and the reference page show them."""

@@ -15,6 +15,7 @@ STATUS: Final[Mapping[str, int]] = {
     "unauthenticated": 401, "permission_denied": 403, "principal_mismatch": 403, "wrong_key": 403,
     "not_found": 404, "session_not_found": 404, "workspace_not_found": 404, "revision_not_found": 404,
     "already_exists": 409, "workspace_exists": 409, "workspace_busy": 409, "lease_lost": 409, "head_moved": 409,
+    "workspace_held": 409, "content_collected": 409, "revision_expired": 410,
     "merge_conflict": 409, "revision_not_committed": 409, "revision_workspace_mismatch": 409, "no_diff": 409,
     "closed": 409, "outcome_unknown": 409, "precondition_failed": 412, "limit_exceeded": 413, "too_many_requests": 429,
     "unavailable": 503, "store_corrupt": 500, "store_unsafe_refs": 500, "internal": 500,
@@ -23,7 +24,7 @@ STATUS: Final[Mapping[str, int]] = {
 
 TITLES: Final[Mapping[int, str]] = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
-    409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 416: "Range Not Satisfiable",
+    409: "Conflict", 410: "Gone", 412: "Precondition Failed", 413: "Content Too Large", 416: "Range Not Satisfiable",
     421: "Misdirected Request", 429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
     507: "Insufficient Storage",
 }  # fmt: skip
