@@ -173,6 +173,52 @@ class Worker:
         self.told(what="push", workspace="pushed", revision=revision.id.hex(), branch=f"attempt/{sandbox.name}")
 
 
+def pause(seconds: float) -> None:
+    """Stand still with everything, as a machine that is suspended does."""
+    time.sleep(seconds)
+
+
+class Racer:
+    """Counts in one file together with others, and now and then takes a lease for dead that lives."""
+
+    def __init__(self, place: dict[str, Any], seed: int, left: int | None) -> None:
+        self.rng, self.seed, self.rounds = random.Random(seed), seed, place["rounds"]
+        self.folder, self.ahead = place["folder"], 0.0
+        self.store = Store(objects_of(place, Countdown(None)), clock=lambda: time.time() + self.ahead)
+
+    def run(self) -> None:
+        done = 0
+        until = time.monotonic() + 120
+        while done < self.rounds and time.monotonic() < until:
+            self.ahead = self.rng.choice([0.0, 0.0, 0.0, 200.0])
+            try:
+                asyncio.run(self.once(f"{self.seed}.{done}"))
+                done += 1
+            except RametError as error:
+                if error.code not in ("workspace_busy", "lease_lost", "head_moved"):
+                    raise
+                if error.code != "workspace_busy":
+                    self.note("late")
+            time.sleep(self.rng.random() * 0.02)
+        assert done == self.rounds, "never its turn"
+
+    async def once(self, token: str) -> None:
+        async with self.store.open("w", commit="never") as ws:
+            await ws.execute(f"n=$(cat /n 2>/dev/null || echo 0); echo $((n + 1)) > /n; echo {token} >> /log")
+            if self.rng.random() < 0.3:
+                pause(self.rng.random() * 0.15)  # the whole process sleeps, and may wake up late
+            await ws.commit(token)
+            self.note(token)
+
+    def note(self, text: str) -> None:
+        fd = os.open(f"{self.folder}/told", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(fd, f"{text}\n".encode())
+        os.close(fd)
+
+
+KINDS: dict[str, Callable[[dict[str, Any], int, int | None], Worker | Racer]] = {"worker": Worker, "racer": Racer}
+
+
 def nursery() -> None:
     """Fork a worker for each order; an order may name several that work at the same time."""
     for line in sys.stdin:
@@ -183,7 +229,7 @@ def nursery() -> None:
             if not pid:
                 status = 1
                 try:
-                    Worker(order["place"], worker["seed"], worker.get("left")).run()
+                    KINDS[order["kind"]](order["place"], worker["seed"], worker.get("left")).run()
                     status = 0
                 except BaseException:
                     import traceback
@@ -191,7 +237,7 @@ def nursery() -> None:
                     traceback.print_exc()
                 finally:
                     os._exit(status)
-            children.append((time.monotonic() + worker.get("delay", 60.0), pid))
+            children.append((time.monotonic() + worker.get("delay", 180.0), pid))
         ends = []
         for until, pid in sorted(children):
             ends.append(_end(pid, until))
@@ -227,9 +273,9 @@ class Nursery:
         self._process.wait(60)
         self._process.stdout.close()
 
-    def run(self, place: dict[str, Any], workers: list[dict[str, Any]]) -> list[int]:
+    def run(self, place: dict[str, Any], workers: list[dict[str, Any]], kind: str = "worker") -> list[int]:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"place": place, "workers": workers}) + "\n")
+        self._process.stdin.write(json.dumps({"place": place, "workers": workers, "kind": kind}) + "\n")
         self._process.stdin.flush()
         ends: list[int] = json.loads(self._process.stdout.readline())["ends"]
         return ends

@@ -132,7 +132,7 @@ def kills(scene: Scene, nursery: Nursery, number: int, rng: random.Random, every
 @pytest.mark.parametrize("kind", ["directory", "s3"])
 def test_no_kill_loses_anything(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     rng = random.Random(f"{kind}-{SEED}")
-    wanted = KILLS or {"directory": 24, "s3": 10}[kind]
+    wanted = KILLS or {"directory": 16, "s3": 6}[kind]
     done = 0
     with Nursery() as nursery:
         while done < wanted:
