@@ -279,9 +279,12 @@ def test_writing_takes_the_configuration_the_mount_and_the_role(owner: str, read
         for script, words in (
             (f"query -w /m {insert}", "Read-only file system"),
             (f"query -w /r {insert}", "permission denied for table t"),
-            (f"query /w {insert}", "cannot execute INSERT in a read-only transaction"),
+            (f"query /w {insert}", "what changes something takes -w"),
+            ("query /w 'insert into t values (9) returning a'", "cannot execute INSERT in a read-only transaction"),
+            ("query /w \"copy (select 1) to program 'false'\"", "what changes something takes -w"),
+            ("query /w 'do $$begin delete from t; end$$'", "what changes something takes -w"),
             ("query /w 'with x as (insert into t values (9) returning a) select * from x'", "read-only transaction"),
-            ("query /w 'set transaction read write'", "read-only transaction"),
+            ("query /w 'set transaction read write'", "what changes something takes -w"),
         ):
             result = await ws.execute(script)
             assert result.exit_code == 1 and words in result.stderr.decode(), (script, result.stderr)
@@ -302,10 +305,21 @@ def test_a_role_that_could_write_is_told(owner: str) -> None:
 
 def test_policies_see_queries(reader: str) -> None:
     async def act() -> None:
-        ws = Workspace({"/db": PostgresResource(dsn=reader)}, policy={"deny": [{"path": "/db/**"}]})
-        result = await ws.execute("query /db 'select 1'")
-        assert result.exit_code == 1 and "Permission denied" in result.stderr.decode()
-        await ws.close()
+        for policy, refused in (
+            ({"deny": [{"path": "/db/**"}]}, True),
+            ({"deny": [{"command": "query"}]}, True),
+            ({"hide": [{"path": "/db/shop/people/**"}]}, True),
+            ({"deny": [{"path": "**/secret"}]}, True),
+            ({"ask": [{"path": "/db/shop/*/rows.csv", "access": "read"}]}, True),
+            ({"default": "deny", "allow": [{"command": "*"}, {"path": "/db"}, {"path": "/db/shop/**"}]}, True),
+            ({"default": "deny", "allow": [{"command": "*"}, {"path": "/db/**"}]}, False),
+            ({"deny": [{"path": "/etc/**"}, {"path": "/db/**", "access": "write"}]}, False),
+            ({"deny": [{"path": "/db/**", "session": "another"}]}, False),
+        ):
+            ws = Workspace({"/db": PostgresResource(dsn=reader)}, policy=policy)
+            result = await ws.execute("query /db 'select 1 as one'")
+            assert ("Permission denied" in result.stderr.decode(), result.text == "") == (refused, refused), policy
+            await ws.close()
 
     asyncio.run(act())
 

@@ -377,6 +377,9 @@ class PostgresResource(Fixed):
             # A snapshot is taken before the statement runs: from here on nothing makes the transaction writable.
             await connection.fetchval("select 1")
             statement, is_json = await _prepared(connection, text)
+            if not write and not statement.get_attributes():
+                # Not all that has effects is stopped by a read-only transaction: COPY writes files of the server.
+                raise fail(errno.EINVAL, path, "the statement gives no rows; what changes something takes -w")
             cursor = await statement.cursor(*_arguments(path, statement, values))
             left, count = limit, FIRST_ROWS
             while left is None or left > 0:

@@ -12,7 +12,7 @@ import enum
 import errno
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -152,6 +152,21 @@ class Policy:
         if verdict is Verdict.ASK and await self._asked(request):
             return
         raise fail(errno.EACCES, request.subject, f"Permission denied: {why}")
+
+    def narrows(self, request: Request, top: str) -> bool:
+        """Whether a rule may treat something below `top` worse than the request for all of it, or nothing allows that.
+
+        Asked where one request reaches everything below `top` at once, as a query of a database does.
+        """
+        below = top.rstrip("/") + "/"
+        for rule in self.rules:
+            if rule.path is not None and rule.verdict is not Verdict.ALLOW:
+                head = re.split(r"[*?]", rule.path, maxsplit=1)[0]
+                near = head.startswith(below) or below.startswith(head)
+                if near and replace(rule, path="**").matches(request):
+                    return True
+        anything = replace(request, subject=below + "\ue000/\ue000/\ue000")  # a path that only a rule for all matches
+        return self.default is not Verdict.ALLOW and self.verdict(anything)[0] is not Verdict.ALLOW
 
     def hidden(self, request: Request) -> bool:
         return self.verdict(request)[0] is Verdict.HIDE

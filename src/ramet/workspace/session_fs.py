@@ -10,7 +10,7 @@ from typing import Any
 from ramet.core.errors import fail, strerror
 from ramet.core.fs import Lending, Open, Power
 from ramet.core.paths import Path
-from ramet.core.resource import Cap, Data, How, Whole
+from ramet.core.resource import Cap, Data, How, Queryable, Whole
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import FileStream, closing
 from ramet.vfs.streams import CountedStream
@@ -227,6 +227,11 @@ class SessionFS(Whole, Lending):
         await self._ask("write" if write else "read", path)
         await self._may.reach(path)
         found = await self._vfs.power(path, kind, write=write)
+        if found is not None and self._asks and self._policy is not None and isinstance(found[0], Queryable):
+            request = Request("file", "write" if write else "read", path, self.session_id, self.agent_id)
+            if self._policy.narrows(request, self._vfs.mount_of(path)):
+                why = "Permission denied: the policy narrows paths of this mount, and a query would pass it by"
+                raise fail(errno.EACCES, path, why)
         if found is not None:
             self._note("change" if write else "query", path)
         return found
