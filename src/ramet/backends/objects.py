@@ -17,7 +17,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final, TypeVar
 
 from ramet.core.errors import Unavailable, fail, unavailable
@@ -66,7 +66,7 @@ class StoreConfig:
         plain = (self.endpoint_url or "").startswith("http://")
         return {
             "client_options": {"allow_http": plain, "timeout": "60s", "connect_timeout": "5s"},
-            "retry_config": {"max_retries": 2},
+            "retry_config": {"max_retries": 2, "backoff": {"init_backoff": timedelta(milliseconds=50)}},
         }
 
 
@@ -430,7 +430,7 @@ class ObjectResource:
             attempt += 1
             if not again or not isinstance(failure, Unavailable) or attempt >= ATTEMPTS:
                 raise failure from None
-            await asyncio.sleep(0.05 * 4**attempt)
+            await asyncio.sleep(0.02 * 4**attempt)
 
     def _translated(self, error: Exception, path: Path) -> OSError:
         from obstore import exceptions as raised
