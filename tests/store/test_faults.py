@@ -10,6 +10,7 @@ import json
 import os
 import random
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,16 @@ from typing import Any
 import pytest
 from tests.servers import S3Server
 from tests.store.faults import Countdown, Nursery, objects_of
+from tests.store.test_gc import big, write
+from tests.store.test_refs import Dying, Killed
 
 from ramet import Store
 from ramet.store.ids import RevisionId
+from ramet.store.objects import MemoryObjects
 from ramet.store.retention import Retention
+from ramet.store.revisions import Revision
 from ramet.workspace.delivery import JsonLines
-from ramet.workspace.pushing import pending, perform
+from ramet.workspace.pushing import Push, note, pending, perform
 
 KILLS = int(os.environ.get("RAMET_FAULTS", "0"))
 PER_STORE = 40
@@ -95,9 +100,6 @@ class Scene:
         for told in self.told():
             if told["what"] == "push":
                 assert f"refs/heads/{told['branch']}" in refs.stdout
-        assert not list(store.repository.objects.list("pushes/")) or store.gc(grace=0)
-        secret = [key for key in store.repository.objects.list("") if key.startswith(("packs/.tmp", "refs/.tmp"))]
-        assert not secret
 
 
 async def _begin(store: Store) -> None:
@@ -150,3 +152,57 @@ def test_no_kill_loses_anything(kind: str, tmp_path: Path, request: pytest.Fixtu
             done += counted["killed"]
             if KILLS:
                 print(f"{kind}: {done} killed", dict(counted), flush=True)
+
+
+def test_death_at_every_write_of_a_collection_and_of_a_commit_with_a_push() -> None:
+    """As above, at each write one after the other, in memory: after every one of them the store is whole."""
+    objects = MemoryObjects()
+    store = Store(objects)
+    for name in ("w", "gone"):
+        write(store, name, big("/a", 1, 20_000), f"{big('/b', 2, 4_000)}; rm /a", "echo 3 > /c")
+    store["w"].tag("t", "2")
+    store.rm("gone")
+    store.retention(Retention(keep_last=1))
+    noted: list[str] = []
+
+    async def terminate(store: Store) -> None:
+        async with store.open("w", commit="never") as ws:
+            await ws.execute("echo 4 > /d")
+
+            def noting(revision: Revision) -> None:
+                noted.append(revision.id.hex())
+                note(store.repository, Push("w", revision.id.hex(), "https://there/x", "b", ("/",), "u", None))
+
+            await ws.commit("four", noting=noting)
+
+    for number in range(500):
+        dying = Dying(dict(objects._objects), number)
+        noted.clear()
+        died = True
+        try:
+            mortal = Store(dying)
+            mortal.gc(grace=0)
+            asyncio.run(terminate(mortal))
+            mortal.gc(grace=0)
+            died = False
+        except Killed:
+            pass
+        left = MemoryObjects()
+        left._objects.update(dying._objects)
+        later = Store(left, clock=lambda: time.time() + 3600)
+        report = later.verify()
+        assert report.ok, (number, [str(damage) for damage in report.damages])
+        head = later.find("w")
+        assert head.seq in (3, 4) and b"".join(later["w"].show("/c")) == b"3\n"
+        pushes = [push.revision for push in pending(later.repository)]
+        assert pushes == (noted if head.seq == 4 else []), "a push holds if and only if its revision does"
+        later.gc(grace=0)
+        assert later.verify().ok and b"".join(later["w"].show("/b", "t")) != b""
+        assert [push.revision for push in pending(later.repository)] == pushes
+        for hours in (2, 3, 4):  # a pack without an index waits: its writer may be at work
+            last = Store(left, clock=lambda hours=hours: time.time() + 3600 * hours)
+            last.gc(grace=0)
+        assert not last.repository.decisions.now().doomed, number
+        if not died:
+            break
+    assert number > 40
