@@ -310,3 +310,20 @@ def test_an_ordinary_line_needs_no_command_line(words: list[str], found: Any, mo
     monkeypatch.delenv("RAMET_CONFIG", raising=False)
     line = understood(words)
     assert (None if line is None else (line.name, line.command, line.timeout, line.quiet)) == found
+
+
+@pytest.mark.parametrize(
+    ("shell", "env"),
+    [
+        ("bash", {"COMP_WORDS": "ramet log al", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "ramet log al"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "ramet log al", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_shells_complete_the_names_of_workspaces(tmp_path: Path, shell: str, env: dict[str, str]) -> None:
+    assert command("create", "alpha", home=tmp_path).returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-c", "from ramet.apps.cli import main; main()"], capture_output=True, text=True,
+        env={**os.environ, "RAMET_HOME": str(tmp_path), "_RAMET_COMPLETE": f"complete_{shell}", **env}, check=False,
+    )  # fmt: skip
+    assert "alpha" in done.stdout

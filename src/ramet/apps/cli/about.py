@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import importlib.util
 import shutil
@@ -12,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Where, reported, show
+from ramet.apps.cli.config import reached
+from ramet.apps.cli.shared import HOME, AsJson, ConfigFile, Where, chosen, configured, reported, show
 from ramet.core.errors import RametError
 
 
@@ -25,28 +27,49 @@ def version() -> None:
 
 def demo() -> None:
     """Show the whole idea in a few seconds, in a temporary directory."""
-    import asyncio
-
     from ramet.apps.cli.demo import main
 
     asyncio.run(main())
 
 
 EXTRAS = {
-    "server": "starlette", "client": "httpx2", "mcp": "mcp", "openai-agents": "agents", "fsspec": "fsspec",
-    "redis": "redis", "ssh": "asyncssh", "postgres": "asyncpg", "mongo": "pymongo", "kms": "boto3", "yaml": "yaml",
-    "http": "httpx2", "watch": "watchfiles", "parquet": "pyarrow", "xlsx": "openpyxl", "pdf": "pypdf",
-}  # fmt: skip
+    "server": ("starlette", "no `ramet serve`"),
+    "client": ("httpx2", "no `ramet.connect`"),
+    "mcp": ("mcp", "no `ramet mcp`"),
+    "yaml": ("yaml", "configuration files in JSON and TOML only, no `yq`"),
+    "watch": ("watchfiles", "a commit of a mounted directory looks at all of it"),
+    "fsspec": ("fsspec", "no fsspec mounts, no ramet:// for pandas and others"),
+    "http": ("httpx2", "no mounts of web servers"),
+    "redis": ("redis", "no Redis mounts"),
+    "ssh": ("asyncssh", "no SSH mounts"),
+    "postgres": ("asyncpg", "no PostgreSQL mounts, no refs in PostgreSQL"),
+    "mongo": ("pymongo", "no MongoDB mounts"),
+    "kms": ("boto3", "no keys in AWS KMS"),
+    "parquet": ("pyarrow", "Parquet files cannot be read as text"),
+    "xlsx": ("openpyxl", "XLSX files cannot be read as text"),
+    "pdf": ("pypdf", "PDF files cannot be read as text"),
+    "openai-agents": ("agents", "no sandbox for the OpenAI Agents SDK"),
+}
+"""Optional parts: the module that shows that one is installed, and what is missing without it."""
+PROGRAMS = {"git": "no `export --git`, no pushes, no rendezvous"}
 
 
 def doctor(
     store: Where = HOME,
     as_json: AsJson = False,
     full: Annotated[bool, typer.Option("--full", help="Read and check everything in the store as well.")] = False,
+    config: ConfigFile = None,
 ) -> None:
     """Look whether everything that Ramet needs is here and works. Status 1 when something does not."""
     with reported():
-        rows = [{"check": name, "state": state, "detail": detail} for name, state, detail in _checks(store, full)]
+        described = configured(config)
+        place = store if described is None else chosen(store, described)
+        rows = [{"check": name, "state": state, "detail": detail} for name, state, detail in _checks(place, full)]
+        if described is not None:
+            rows += [
+                {"check": f"mount {row['mount']}", "state": row["state"], "detail": row["detail"]}
+                for row in asyncio.run(reached(described))
+            ]
         show(rows, ("check", "state", "detail"), as_json)
         if any(row["state"] == "bad" for row in rows):
             raise typer.Exit(1)
@@ -59,11 +82,12 @@ def _checks(where: str, full: bool) -> Iterator[tuple[str, str, str]]:
         yield _tried(package, lambda package=package: importlib.metadata.version(package))  # type: ignore[misc]
     yield _tried("shell", _shell_works)
     yield _tried(f"store {where}", lambda: _store_works(where, full))
-    for name, module in EXTRAS.items():
+    for name, (module, cost) in EXTRAS.items():
         there = importlib.util.find_spec(module) is not None
-        yield f"extra {name}", "ok" if there else "absent", "" if there else f"pip install 'ramet[{name}]'"
-    git = shutil.which("git")
-    yield "git", "ok" if git else "absent", git or "needed by `export --git`"
+        yield f"extra {name}", "ok" if there else "absent", "" if there else f"{cost}; pip install 'ramet[{name}]'"
+    for name, cost in PROGRAMS.items():
+        found_at = shutil.which(name)
+        yield name, "ok" if found_at else "absent", found_at or cost
 
 
 def _tried(name: str, act: Callable[[], str]) -> tuple[str, str, str]:
@@ -76,8 +100,6 @@ def _tried(name: str, act: Callable[[], str]) -> tuple[str, str, str]:
 
 
 def _shell_works() -> str:
-    import asyncio
-
     from ramet import Workspace
 
     async def act() -> str:

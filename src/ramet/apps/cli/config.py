@@ -68,7 +68,7 @@ def check(
 
     with reported():
         config = load_config(found(file))
-        rows = asyncio.run(_reached(config)) if connect else []
+        rows = asyncio.run(reached(config)) if connect else []
         if as_json or rows:
             show(rows, ("mount", "resource", "state", "detail"), as_json)
         if not rows and not as_json:
@@ -147,7 +147,7 @@ def found(file: str | None) -> str:
     raise RametError("not_found", "there is no ramet.yaml, .toml or .json here", "give a file, or `ramet config init`")
 
 
-async def _reached(config: Config) -> list[dict[str, Any]]:
+async def reached(config: Config) -> list[dict[str, Any]]:
     """Each mount, made and looked into."""
     from ramet.core.paths import ROOT
 

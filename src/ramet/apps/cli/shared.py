@@ -25,8 +25,26 @@ Where = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (also when the output is piped).")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+def known_names(incomplete: str) -> list[str]:
+    """Workspaces whose names begin so, for the shell's completion."""
+    import os
+
+    try:
+        names = opened(os.environ.get("RAMET_HOME") or HOME).ls()
+    except (OSError, RametError):
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of a workspace; NAME@REVISION where a revision makes sense.")
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name of a workspace; NAME@REVISION where a revision makes sense.",
+        autocompletion=known_names,
+    ),
 ]
 
 ConfigFile = Annotated[

@@ -16,6 +16,7 @@ from ramet.apps.cli.shared import (
     Quiet,
     Where,
     described,
+    known_names,
     opened,
     reported,
     show,
@@ -53,7 +54,12 @@ def rm(name: Name, store: Where = HOME) -> None:
 
 def execute(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of a workspace; may be left out when --config gives one.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of a workspace; may be left out when --config gives one.",
+            autocompletion=known_names,
+        ),
     ],
     command: Annotated[str | None, typer.Argument(metavar="COMMAND", help="Shell text, as after `bash -c`.")] = None,
     store: Where = HOME,
