@@ -23,6 +23,8 @@ FILES = {
 CASES = [
     ("rg foo", b"a.py:foo = 1\nb.txt:foo bar\nb.txt:baz foo foo\nkeep.log:foo kept\nsrc/c.py:def foo():\n", 0),
     ("rg -n foo a.py", b"2:foo = 1\n", 0),
+    ("rg -n --color never -- foo a.py", b"2:foo = 1\n", 0),
+    ("rg --color=never foo a.py", b"foo = 1\n", 0),
     ("rg -i foo a.py", b"foo = 1\nFoo = 2\n", 0),
     ("rg -S Foo a.py", b"Foo = 2\n", 0),
     ("rg -c foo b.txt", b"2\n", 0),

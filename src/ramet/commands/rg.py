@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from ramet import patterns
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, several, value
 from ramet.commands.declare import count as repeated
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.ignore_files import Rule, glob_regex, ignored, parse
@@ -118,10 +118,9 @@ class RgOptions:
         {"--heading": True, "--no-heading": False}, default=False, help="file names on their own line"
     )
     pretty: bool = flag("-p", "--pretty", help="colours, headings and line numbers")
-    colour: str = optional(
+    colour: str = value(
         "--color",
         metavar="WHEN",
-        const="auto",
         default="auto",
         choices=("always", "never", "auto", "ansi"),
         help="when to colour the output",
