@@ -1,0 +1,30 @@
+/** Workspaces of a Ramet server: files, a shell, sandboxes, revisions. Without dependencies. */
+
+export { ConnectionError, RametError } from "./errors.js";
+export { Files } from "./files.js";
+export { AgentRun, Sandbox, connect } from "./run.js";
+export { ExecResult, Job, Running } from "./running.js";
+export { Session, Workspace } from "./workspace.js";
+/**
+ * @typedef {import("./types.js").Abortable} Abortable
+ * @typedef {import("./types.js").BlameLine} BlameLine
+ * @typedef {import("./types.js").Bytes} Bytes
+ * @typedef {import("./types.js").Change} Change
+ * @typedef {import("./types.js").Changing} Changing
+ * @typedef {import("./types.js").ConnectOptions} ConnectOptions
+ * @typedef {import("./types.js").Content} Content
+ * @typedef {import("./types.js").ExecOptions} ExecOptions
+ * @typedef {import("./types.js").FileStat} FileStat
+ * @typedef {import("./types.js").Merged} Merged
+ * @typedef {import("./types.js").Output} Output
+ * @typedef {import("./types.js").Piece} Piece
+ * @typedef {import("./types.js").ReadOptions} ReadOptions
+ * @typedef {import("./types.js").Revision} Revision
+ * @typedef {import("./types.js").SandboxOptions} SandboxOptions
+ * @typedef {import("./types.js").ServerEvent} ServerEvent
+ * @typedef {import("./types.js").SessionInfo} SessionInfo
+ * @typedef {import("./types.js").Tag} Tag
+ * @typedef {import("./types.js").TerminateOptions} TerminateOptions
+ * @typedef {import("./types.js").WorkspaceInfo} WorkspaceInfo
+ * @typedef {import("./types.js").WriteOptions} WriteOptions
+ */

@@ -1,0 +1,131 @@
+/** Between what travels and what the client gives: names in the server's spelling end here. */
+
+/** @import { Bytes, Change, FileStat, Revision, SessionInfo, Tag, WorkspaceInfo } from "./types.js" */
+/** @typedef {Record<string, any>} Plain a decoded JSON object of the server */
+
+const encoder = new TextEncoder();
+const PLAIN = /^[A-Za-z0-9/._~-]*$/;
+
+/**
+ * A query. Names that are not UTF-8 come from the server with lone surrogates for their bytes, and go back as those.
+ * @param {Record<string, string | number | boolean | null | undefined>} values
+ * @returns {string}
+ */
+export function query(values) {
+  const pairs = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== false);
+  return pairs.length === 0 ? "" : `?${pairs.map(([name, value]) => `${name}=${escaped(String(value))}`).join("&")}`;
+}
+
+/**
+ * Percent-encoded.
+ * @param {string} text
+ * @returns {string}
+ */
+export function escaped(text) {
+  if (PLAIN.test(text)) return text;
+  let found = "";
+  for (const character of text) {
+    const point = /** @type {number} */ (character.codePointAt(0));
+    const bytes = point >= 0xdc80 && point <= 0xdcff ? [point - 0xdc00] : encoder.encode(character);
+    if (PLAIN.test(character)) found += character;
+    else for (const byte of bytes) found += `%${byte.toString(16).padStart(2, "0")}`;
+  }
+  return found;
+}
+
+/**
+ * @param {string} text
+ * @returns {Bytes}
+ */
+export function fromBase64(text) {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @returns {string}
+ */
+export function toBase64(bytes) {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(text);
+}
+
+/**
+ * @param {{ data: string, encoding: string }} piece
+ * @returns {Bytes}
+ */
+export function bytesOf({ data, encoding }) {
+  return encoding === "base64" ? fromBase64(data) : encoder.encode(data);
+}
+
+/**
+ * Only what was given: the server refuses names that it does not know, and null is not the same as absent.
+ * @param {Record<string, unknown>} values
+ * @returns {Record<string, unknown>}
+ */
+export function given(values) {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** @param {number} seconds */
+const date = (seconds) => new Date(seconds * 1000);
+
+/**
+ * @param {Plain} found
+ * @returns {Revision}
+ */
+export function revision({ time, trace_id: traceId, outputs = [], withheld = [], ...rest }) {
+  return /** @type {Revision} */ ({ ...rest, time: date(time), traceId, outputs, withheld });
+}
+
+/**
+ * @param {Plain | null | undefined} found
+ * @returns {Revision | null}
+ */
+export function maybeRevision(found) {
+  return found == null ? null : revision(found);
+}
+
+/**
+ * @param {Plain} found
+ * @returns {WorkspaceInfo}
+ */
+export function workspaceInfo({ name, kind, open, head, mounts = [] }) {
+  return { name, kind, open, head: maybeRevision(head), mounts };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {SessionInfo}
+ */
+export function sessionInfo({ id, cwd, env, last_exit_code: lastExitCode }) {
+  return { id, cwd, env, lastExitCode };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {FileStat}
+ */
+export function fileStat({ path, kind, size = null, mtime_ns: ns = null, mode = null, etag = null, ...rest }) {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  // A number holds such a time to a quarter of a microsecond: what was a whole millisecond must not fall below it.
+  const mtime = ns === null ? null : new Date(Math.floor((ns + 500) / 1e6));
+  return { path, name, kind, size, mtime, mode, etag, target: rest["target"] ?? null, nlink: rest["nlink"] ?? null };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {Change}
+ */
+export function change({ path, what, old = null }) {
+  return { path, what, old };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {Tag}
+ */
+export function tag({ name, revision, message, author, time }) {
+  return { name, revision, message, author, time: date(time) };
+}

@@ -1,0 +1,309 @@
+/** Workspaces and their sessions: a shell, files, and every state that was committed. */
+
+import { refusal } from "./errors.js";
+import { Files } from "./files.js";
+import { Job, Shell } from "./running.js";
+import { change, escaped, maybeRevision, query, revision, sessionInfo, tag, workspaceInfo } from "./wire.js";
+
+/**
+ * @import {
+ *   Abortable, BlameLine, Bytes, Change, Changing, Content, Merged, Revision, SessionInfo, Tag, WorkspaceInfo
+ * } from "./types.js"
+ */
+/** @import { Http } from "./http.js" */
+
+/** A session: a shell of its own, with its own working directory and variables, on the files of all. */
+export class Session extends Shell {
+  #http;
+  #url;
+
+  /**
+   * @param {Http} http
+   * @param {string} place
+   * @param {string} id
+   */
+  constructor(http, place, id) {
+    super(http, place, id);
+    this.#http = http;
+    this.#url = `${place}/sessions/${escaped(id)}`;
+    this.id = id;
+    /** Relative paths begin at the session's working directory. */
+    this.files = new Files(http, place, { session: id });
+  }
+
+  /**
+   * @param {Abortable} [options]
+   * @returns {Promise<SessionInfo>}
+   */
+  async info(options = {}) {
+    return sessionInfo(await this.#http.get(this.#url, options));
+  }
+
+  /**
+   * Forget it, with what runs in it.
+   * @param {Changing} [options]
+   * @returns {Promise<void>}
+   */
+  async close(options = {}) {
+    await this.#http.json("DELETE", this.#url, {}, options);
+  }
+}
+
+/** What a workspace and a sandbox have in common: files, commands, sessions, jobs. */
+export class Place extends Shell {
+  /** @type {Http} */
+  #http;
+  /** @type {string} */
+  #url;
+
+  /**
+   * @param {Http} http
+   * @param {string} name
+   * @param {string} [home] where relative paths of files begin
+   */
+  constructor(http, name, home) {
+    const url = `/v1/workspaces/${escaped(name)}`;
+    super(http, url);
+    this.#http = http;
+    this.#url = url;
+    this.name = name;
+    this.files = new Files(http, url, home === undefined ? {} : { home });
+  }
+
+  /**
+   * A session that is there.
+   * @param {string} id
+   * @returns {Session}
+   */
+  session(id) {
+    return new Session(this.#http, this.#url, id);
+  }
+
+  /**
+   * @param {string} id
+   * @param {Changing & { cwd?: string, env?: Record<string, string> }} [options]
+   * @returns {Promise<Session>}
+   */
+  async createSession(id, options = {}) {
+    await this.#http.post(`${this.#url}/sessions`, { id, cwd: options.cwd, env: options.env }, options);
+    return this.session(id);
+  }
+
+  /**
+   * @param {Abortable} [options]
+   * @returns {Promise<SessionInfo[]>}
+   */
+  async sessions(options = {}) {
+    return (await this.#http.get(`${this.#url}/sessions`, options))["sessions"].map(sessionInfo);
+  }
+
+  /**
+   * Commands that were started without waiting, also those that have ended.
+   * @param {Abortable} [options]
+   * @returns {Promise<Job[]>}
+   */
+  async jobs(options = {}) {
+    const found = (await this.#http.get(`${this.#url}/jobs`, options))["jobs"];
+    return found.map((/** @type {Record<string, any>} */ plain) => new Job(this.#http, this.#url, plain));
+  }
+
+  /**
+   * @param {string} id
+   * @param {Abortable} [options]
+   * @returns {Promise<Job>}
+   */
+  async job(id, options = {}) {
+    return new Job(this.#http, this.#url, await this.#http.get(`${this.#url}/jobs/${escaped(id)}`, options));
+  }
+}
+
+/** A workspace on the server. Revisions are named by `head`, `head~2`, a tag, a name (`proj-x-3`), a number or an id. */
+export class Workspace extends Place {
+  #http;
+  #url;
+
+  /**
+   * @param {Http} http
+   * @param {string} name
+   */
+  constructor(http, name) {
+    super(http, name);
+    this.#http = http;
+    this.#url = `/v1/workspaces/${escaped(name)}`;
+  }
+
+  /**
+   * @param {Abortable} [options]
+   * @returns {Promise<WorkspaceInfo>}
+   */
+  async info(options = {}) {
+    return workspaceInfo(await this.#http.get(this.#url, options));
+  }
+
+  /**
+   * The newest revision; null before the first.
+   * @param {Abortable} [options]
+   * @returns {Promise<Revision | null>}
+   */
+  async head(options = {}) {
+    return (await this.info(options)).head;
+  }
+
+  /**
+   * Revisions, newest first, from a revision on (the head when not given).
+   * @param {Abortable & { revision?: string, limit?: number }} [options]
+   * @returns {Promise<Revision[]>}
+   */
+  async log(options = {}) {
+    const { revision: from, limit } = options;
+    return (await this.#http.get(`${this.#url}/log${query({ revision: from, limit })}`, options))["revisions"].map(revision);
+  }
+
+  /**
+   * What a revision (the head when not given) changed, against its parent or another revision. All of it: when the
+   * server lists less than there is, that is asked for.
+   * @param {string} [of]
+   * @param {string} [against]
+   * @param {Abortable} [options]
+   * @returns {Promise<Change[]>}
+   */
+  async diff(of, against, options = {}) {
+    const limit = 100_000;
+    const found = await this.#http.get(`${this.#url}/diff${query({ revision: of, against, limit })}`, options);
+    if (found["total"] > limit) throw new RangeError(`${found["total"]} paths changed, more than can be listed`);
+    return found["changes"].map(change);
+  }
+
+  /**
+   * Who wrote each line of a file.
+   * @param {string} path
+   * @param {Abortable & { revision?: string }} [options]
+   * @returns {Promise<BlameLine[]>}
+   */
+  async blame(path, options = {}) {
+    const found = await this.#http.get(`${this.#url}/blame${query({ path, revision: options.revision })}`, options);
+    return found["lines"];
+  }
+
+  /**
+   * A file as it was in a revision.
+   * @param {string} path
+   * @param {string} [of]
+   * @param {Abortable} [options]
+   * @returns {Promise<Bytes>}
+   */
+  async show(path, of = "head", options = {}) {
+    return this.files.read(path, { ...options, revision: of });
+  }
+
+  /**
+   * Everything into one revision, durable when this resolves.
+   * @param {Changing & { message?: string, author?: string, traceId?: string }} [options]
+   * @returns {Promise<Revision>}
+   */
+  async commit(options = {}) {
+    const body = { message: options.message, author: options.author, trace_id: options.traceId };
+    return revision(await this.#http.post(`${this.#url}/commit`, body, options));
+  }
+
+  /**
+   * A new workspace that begins with a revision of this one (what it holds now when null); its head is given back.
+   * A workspace in memory has no revisions: its fork is a copy, and null is given back.
+   * @param {string | null} of
+   * @param {string} newName
+   * @param {Changing} [options]
+   * @returns {Promise<Revision | null>}
+   */
+  async fork(of, newName, options = {}) {
+    const body = { name: newName, revision: of ?? undefined };
+    return maybeRevision((await this.#http.post(`${this.#url}/fork`, body, options))["head"]);
+  }
+
+  /**
+   * Make a past content the newest, all of it or some paths.
+   * @param {string} to
+   * @param {Changing & { message?: string, paths?: string[] }} [options]
+   * @returns {Promise<Revision>}
+   */
+  async revert(to, options = {}) {
+    const body = { revision: to, message: options.message, paths: options.paths };
+    return revision(await this.#http.post(`${this.#url}/revert`, body, options));
+  }
+
+  /**
+   * Bring another workspace (`OTHER` or `OTHER@REVISION`) in. Conflicts change nothing.
+   * @param {string} other
+   * @param {Changing & { message?: string }} [options]
+   * @returns {Promise<Merged>}
+   */
+  async merge(other, options = {}) {
+    const answer = await this.#http.send(
+      "POST", `${this.#url}/merge`, { json: { other, message: options.message ?? "" }, fine: [409] }, options,
+    );
+    const bytes = await answer.bytes();
+    const found = JSON.parse(new TextDecoder().decode(bytes));
+    if (found.conflicts === undefined) throw refusal(answer.status, bytes);
+    return { revision: maybeRevision(found.revision), conflicts: found.conflicts };
+  }
+
+  /**
+   * @param {Abortable} [options]
+   * @returns {Promise<Tag[]>}
+   */
+  async tags(options = {}) {
+    return (await this.#http.get(`${this.#url}/tags`, options))["tags"].map(tag);
+  }
+
+  /**
+   * Name a revision (the head when not given).
+   * @param {string} name
+   * @param {Changing & { revision?: string, message?: string, author?: string, force?: boolean }} [options]
+   * @returns {Promise<Tag>}
+   */
+  async tag(name, { signal, idempotencyKey, ...body } = {}) {
+    const url = `${this.#url}/tags/${escaped(name)}`;
+    return tag(await this.#http.json("PUT", url, { json: body }, { signal, idempotencyKey }));
+  }
+
+  /**
+   * @param {string} name
+   * @param {Changing} [options]
+   * @returns {Promise<void>}
+   */
+  async untag(name, options = {}) {
+    await this.#http.json("DELETE", `${this.#url}/tags/${escaped(name)}`, {}, options);
+  }
+
+  /**
+   * A revision (what it holds now when not given) as a tar, as it is written.
+   * @param {Abortable & { revision?: string, kind?: "snapshot" | "tar", compress?: "gz" | "bz2" | "xz" }} [options]
+   * @returns {AsyncGenerator<Bytes, void, void>}
+   */
+  async *snapshot(options = {}) {
+    const { revision: of, kind, compress } = options;
+    const url = `${this.#url}/snapshot${query({ revision: of, kind, compress })}`;
+    yield* (await this.#http.send("GET", url, {}, options)).blocks();
+  }
+
+  /**
+   * Make a tar the next revision; the workspace is made when it is not there.
+   * @param {Content} tar
+   * @param {Changing & { prefix?: string, kind?: "snapshot" | "tar", message?: string, author?: string }} [options]
+   * @returns {Promise<{ revision: Revision | null, leftOut: string[] }>}
+   */
+  async load(tar, options = {}) {
+    const { prefix, kind, message, author } = options;
+    const url = `${this.#url}/snapshot${query({ prefix, kind, message, author })}`;
+    const found = await this.#http.json("PUT", url, { body: tar }, options);
+    return { revision: maybeRevision(found["revision"]), leftOut: found["left_out"] };
+  }
+
+  /**
+   * Remove it; its revisions stay until they are collected.
+   * @param {Changing} [options]
+   * @returns {Promise<void>}
+   */
+  async remove(options = {}) {
+    await this.#http.json("DELETE", this.#url, {}, options);
+  }
+}
