@@ -53,7 +53,7 @@ class MongoConfig:
     """Which server. The password may stand in the address; better, an environment variable is named that has it."""
 
     url: str = "mongodb://localhost:27017"
-    """The address, as MongoDB's own tools take it."""
+    """The address, as MongoDB's own tools take it; better without a password."""
     username: str | None = None
     """Who logs in; as the address says when not given."""
     password_env: str | None = None

@@ -55,7 +55,7 @@ class PostgresConfig:
     """Which database. The password may stand in the address; better, an environment variable is named that has it."""
 
     dsn: str = "postgresql://localhost/postgres"
-    """The address, as PostgreSQL's own tools take it."""
+    """The address, as PostgreSQL's own tools take it; better without a password."""
     password_env: str | None = None
     """The environment variable that holds the password."""
     schemas: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
@@ -56,8 +57,21 @@ class FileStore:
     entries: OrderedDict[Path, Entry] = field(default_factory=OrderedDict)
     size: int = 0
 
+    remote: ClassVar[bool] = False
+    """Whether contents are also kept where `fetch` and `share` reach them."""
+
     def claim(self, prefix: Path, resource: Resource) -> None:
         """A mount begins to keep its contents here, below `prefix`."""
+
+    async def fetch(self, path: Path, version: str) -> bytes | None:
+        """The content of that version, from where others have put it."""
+        return None
+
+    async def share(self, path: Path, version: str, data: bytes) -> None:
+        """Put a content where others find it; what fails there is nobody's loss."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
 
     def get(self, path: Path) -> Entry | None:
         found = self.entries.get(path)
@@ -113,6 +127,7 @@ class Cache(Forward):
         self._index: OrderedDict[Path, tuple[Stat | None, float]] = OrderedDict()
         self._listings: OrderedDict[Path, tuple[list[tuple[str, Stat]], float]] = OrderedDict()
         self._drains: set[asyncio.Task[None]] = set()
+        self._shares: set[asyncio.Task[None]] = set()
         self._epoch = 0  # moves with every change, so that an answer asked for before it is not remembered after it
 
     @property
@@ -223,6 +238,16 @@ class Cache(Forward):
         # The version is taken before the bytes: if the file changes while it is read, the next check will see that.
         epoch = self._epoch
         stat = await self.stat(path)
+        if self.files.remote and stat.version is not None:
+            shared = await self.files.fetch(path.onto(self._prefix), stat.version)
+            if shared is not None:
+                self.stats.revalidated += 1
+                self.stats.bytes_from_cache += len(shared)
+                served_from_cache(len(shared))
+                self._keep(path, [shared], stat, epoch, share=False)
+                if shared:
+                    yield shared
+                return
         keep = (stat.kind is Kind.FILE and stat.ttl != 0) or stat.version is not None
         source = self.inner.read(path)
         parts: list[bytes] = []
@@ -245,10 +270,15 @@ class Cache(Forward):
             else:
                 self._stopped_early(path, source, parts if keep else None, stat, epoch)
 
-    def _keep(self, path: Path, parts: list[bytes], stat: Stat, epoch: int) -> None:
+    def _keep(self, path: Path, parts: list[bytes], stat: Stat, epoch: int, *, share: bool = True) -> None:
         data = b"".join(parts)
         if epoch == self._epoch and (stat.size is None or stat.size == len(data)):
-            self.files.put(path.onto(self._prefix), Entry(data, stat.version, stat.ttl, self._clock()))
+            place = path.onto(self._prefix)
+            self.files.put(place, Entry(data, stat.version, stat.ttl, self._clock()))
+            if share and self.files.remote and stat.version is not None:
+                task = asyncio.ensure_future(self.files.share(place, stat.version, data))
+                self._shares.add(task)
+                task.add_done_callback(self._shares.discard)
 
     def _stopped_early(
         self, path: Path, source: AsyncIterator[bytes], parts: list[bytes] | None, stat: Stat, epoch: int
@@ -341,13 +371,13 @@ class Cache(Forward):
 
     async def settle(self) -> None:
         """Wait for the background reads that are under way."""
-        while self._drains:
-            await asyncio.gather(*self._drains, return_exceptions=True)
+        while self._drains or self._shares:
+            await asyncio.gather(*self._drains, *self._shares, return_exceptions=True)
 
     async def close(self) -> None:
         for task in tuple(self._drains):
             task.cancel()
-        await asyncio.gather(*self._drains, return_exceptions=True)
+        await asyncio.gather(*self._drains, *self._shares, return_exceptions=True)
         await self.inner.close()
 
 

@@ -63,6 +63,8 @@ class Settings:
     cache_bytes: int = 256 * MIB
     cache_dir: str | None = None
     """A directory where processes share what they have read from remote mounts; None keeps it in memory."""
+    cache_url: str | None = field(default=None, repr=False)
+    """A Redis where machines share it (`redis://...`); at most one of the two is given."""
     max_drain_bytes: int = 8 * MIB
     clock: Callable[[], float] = time.time
 
@@ -381,6 +383,7 @@ class Workspace:
         for session in self.sessions:
             await session.state.jobs.end()
         await self._vfs.close()
+        await self.cached_files.close()
 
 
 # --------------------------------------------------------------------------------------------------- helpers
@@ -399,6 +402,13 @@ def _with_scratch(mounts: dict[Path, Mount], user: User) -> list[Mount]:
 
 
 def _cache(settings: Settings) -> FileStore:
+    if settings.cache_dir is not None and settings.cache_url is not None:
+        remedy = "give cache_dir for one machine, or cache_url for many"
+        raise RametError("invalid_config", "a workspace has one shared cache", remedy)
+    if settings.cache_url is not None:
+        from ramet.layers.redis_cache import RedisFileStore
+
+        return RedisFileStore(max_bytes=settings.cache_bytes, url=settings.cache_url)
     if settings.cache_dir is None:
         return FileStore(max_bytes=settings.cache_bytes)
     from ramet.layers.shared_cache import SharedFileStore

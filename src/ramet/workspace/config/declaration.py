@@ -190,6 +190,7 @@ def declaration() -> TableKind:
         "cache": Field(TableKind({
             "bytes": Field(NumberKind("size", whole=True), "What is kept of remote mounts.", 256 << 20),
             "directory": Field(TextKind(path=True), "Where processes share it; memory when not given."),
+            "url": Field(TextKind(), "A Redis where machines share it, instead of a directory."),
             "drain_bytes": Field(NumberKind("size", whole=True), "Read on after a reader stopped early.", 8 << 20),
         }), "What is kept of what was read from remote mounts."),
         "user": Field(TableKind(fields_of(User)), "Who the commands run as."),

@@ -165,6 +165,7 @@ def config_of(top: Node, reading: Reading) -> Config | None:
         limits=Limits(**found["limits"]) if found["limits"] else plain.limits,
         cache_bytes=cache.get("bytes", plain.cache_bytes),
         cache_dir=cache.get("directory"),
+        cache_url=cache.get("url"),
         max_drain_bytes=cache.get("drain_bytes", plain.max_drain_bytes),
     )
     commit = found["commit"] or {}

@@ -173,7 +173,7 @@ def _http(values: Values) -> Resource:
 def _postgres_fields() -> dict[str, Field]:
     from ramet.backends.postgres import PostgresConfig
 
-    return fields_of(PostgresConfig, secret=("dsn",))
+    return fields_of(PostgresConfig)
 
 
 def _postgres(values: Values) -> Resource:
@@ -185,7 +185,7 @@ def _postgres(values: Values) -> Resource:
 def _mongo_fields() -> dict[str, Field]:
     from ramet.backends.mongo import MongoConfig
 
-    return fields_of(MongoConfig, secret=("url",))
+    return fields_of(MongoConfig)
 
 
 def _mongo(values: Values) -> Resource:
