@@ -45,8 +45,8 @@ def decompressed(frame: bytes) -> bytes:
 class Frames(Protocol):
     magic: bytes
 
-    def pack(self, block: bytes | memoryview) -> bytes:
-        """A block as it lies in a pack."""
+    def frame(self, packed: bytes) -> bytes:
+        """A compressed block as it lies in a pack."""
         ...
 
     def unpack(self, frame: bytes) -> bytes:
@@ -69,8 +69,8 @@ class Frames(Protocol):
 class PlainFrames:
     magic = PACK_MAGIC
 
-    def pack(self, block: bytes | memoryview) -> bytes:
-        return compressed(block)
+    def frame(self, packed: bytes) -> bytes:
+        return packed
 
     def unpack(self, frame: bytes) -> bytes:
         return decompressed(frame)

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.frames import Damaged, frames_of, sealed_of
+from ramet.store.frames import Damaged, compressed, frames_of, sealed_of
 from ramet.store.ids import SIZE, chunk_id
 from ramet.store.objects import Objects
 from ramet.store.shelf import Catalog, Shelf
@@ -464,12 +464,12 @@ class PackWriter:
         if last and self._pool is None:
             # A commit this small is done sooner than a thread is there.
             done: Future[bytes] = Future()
-            done.set_result(self._codec.pack(data))
+            done.set_result(compressed(data))
             self._pending.append((done, block.ids))
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
-        self._pending.append((self._pool.submit(self._codec.pack, data), block.ids))
+        self._pending.append((self._pool.submit(compressed, data), block.ids))
         block.ids, block.parts, block.size = [], [], 0
         if len(self._pending) > PENDING:
             self._collect(PENDING // 2)
@@ -477,7 +477,8 @@ class PackWriter:
     def _collect(self, leave: int = 0) -> None:
         while len(self._pending) > leave:
             future, ids = self._pending.pop(0)
-            frame = future.result()
+            # Sealed here and not beside the compressing: a thread that asks for the interpreter again waits for it.
+            frame = self._codec.frame(future.result())
             if not self._frames:
                 self._salt()
             for key, offset, size in ids:
@@ -490,7 +491,7 @@ class PackWriter:
     def _salt(self) -> None:
         """Begin a pack with what no other pack has."""
         salt = os.urandom(SALT)
-        frame = self._codec.pack(salt)
+        frame = self._codec.frame(compressed(salt))
         self._records.append((chunk_id(salt), self._size, len(frame), 0, SALT))
         self._frames.append(frame)
         self._size += len(frame)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.frames import MARKER, SEALED_MAGIC, Damaged, compressed, decompressed
+from ramet.store.frames import MARKER, SEALED_MAGIC, Damaged, decompressed
 from ramet.store.keyrings import SCHEME, CommonObjects, Vault, Wrap, unwrapped, wraps_of
 from ramet.store.keys import KeySource, WrappingKey, open_key
 from ramet.store.logs import Log
@@ -185,8 +185,8 @@ class SealedFrames:
         self._sealer = objects.vault.sealer
         self._objects = objects
 
-    def pack(self, block: bytes | memoryview) -> bytes:
-        return self._sealer.seal(self._objects.key_for("packs/"), _FRAME, compressed(block))
+    def frame(self, packed: bytes) -> bytes:
+        return self._sealer.seal(self._objects.key_for("packs/"), _FRAME, packed)
 
     def unpack(self, frame: bytes) -> bytes:
         try:
