@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
-
-from pyfastcdc import FastCDC
+from functools import cache
+from typing import Any, Final
 
 WHOLE: Final = 1024 * 1024
 """Files up to this size are one chunk."""
 MINIMUM, AVERAGE, MAXIMUM = 64 * 1024, 256 * 1024, 1024 * 1024
 
-_cutter: Final = FastCDC(avg_size=AVERAGE, min_size=MINIMUM, max_size=MAXIMUM)
 _WINDOW: Final = 16 * 1024 * 1024
+
+
+@cache
+def _cutter() -> Any:
+    """Imported when a large file is cut: most commits have none."""
+    from pyfastcdc import FastCDC
+
+    return FastCDC(avg_size=AVERAGE, min_size=MINIMUM, max_size=MAXIMUM)
 
 
 def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
@@ -32,7 +38,7 @@ def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
             window = b"".join(pending)
             view, done = memoryview(window), 0
             # The last maximum's worth may still be cut differently when more bytes follow.
-            for chunk in _cutter.cut_buf(window):
+            for chunk in _cutter().cut_buf(window):
                 if chunk.offset + chunk.length > len(window) - MAXIMUM:
                     break
                 yield view[chunk.offset : chunk.offset + chunk.length]
@@ -41,5 +47,5 @@ def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
             held = len(pending[0])
     rest = b"".join(pending)
     view = memoryview(rest)
-    for chunk in _cutter.cut_buf(rest):
+    for chunk in _cutter().cut_buf(rest):
         yield view[chunk.offset : chunk.offset + chunk.length]

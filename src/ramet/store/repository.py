@@ -19,8 +19,6 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.address import parse_address, split_steps
-from ramet.store.checking import Report, verify
-from ramet.store.checkout import Receipt, checkout
 from ramet.store.condemned import FRESH, REVISIONS, Decisions, State
 from ramet.store.diff import Difference, compare
 from ramet.store.frames import encrypted, sealed_of, unlocked
@@ -29,12 +27,10 @@ from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId, TreeId, revision_id
 from ramet.store.lazy import LazyTree
 from ramet.store.logs import Log, ObjectLog
-from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
 from ramet.store.objects import DirectoryObjects, Objects, open_objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Entry, Refs, holder_name, not_found
 from ramet.store.reliance import collected, new_ids, settle
-from ramet.store.repair import Repaired, repair
 from ramet.store.retention import Pin, Pins, Policies, Retention
 from ramet.store.revisions import MountState, Revision, decode
 from ramet.store.statcache import StatCache
@@ -42,8 +38,12 @@ from ramet.store.tags import Tag, Tags
 from ramet.store.walking import content, find_node, no_such_path
 
 if TYPE_CHECKING:
+    from ramet.store.checking import Report
+    from ramet.store.checkout import Receipt
     from ramet.store.gc import Collected
     from ramet.store.keys import KeySource
+    from ramet.store.merge import MergeConflict
+    from ramet.store.repair import Repaired
     from ramet.store.sealed import Shredded
 
 HEX: Final = re.compile(r"[0-9a-f]{4,64}")
@@ -454,11 +454,13 @@ class Repository:
 
     def revert_paths(self, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
         """A new tip in which these paths are what they were in a past revision; everything else stays."""
+        from ramet.store import merge as merging
+
         target = self.find(name, spec)
         with self.writing(name) as entry:
             head = self.find(name)
             writer = self.writer(name)
-            drafts = Drafts(self.packs.read, writer)
+            drafts = merging.Drafts(self.packs.read, writer)
             mounts = list(head.mounts)
             for number, mount in enumerate(mounts):
                 top = mount.prefix.rstrip("/")
@@ -467,7 +469,7 @@ class Repository:
                 if inside and mount.tree is not None:
                     tree: TreeId = mount.tree
                     for path in inside:
-                        tree = graft(drafts, tree, past, path.strip("/").split("/"))
+                        tree = merging.graft(drafts, tree, past, path.strip("/").split("/"))
                     mounts[number] = replace(mount, tree=tree)
             writer.finish()
             revision = replace(
@@ -504,6 +506,8 @@ class Repository:
     def _merged(
         self, writer: PackWriter, base: Revision | None, ours: Revision, theirs: Revision
     ) -> tuple[list[MountState], list[MergeConflict]]:
+        from ramet.store import merge as merging
+
         mounts: list[MountState] = []
         conflicts: list[MergeConflict] = []
         old = {m.prefix: m.tree for m in base.mounts} if base is not None else {}
@@ -512,7 +516,7 @@ class Repository:
             their = yours.pop(mount.prefix, None)
             tree = mount.tree
             if their is not None and (tree is not None or their.tree is not None):
-                merged = merge_trees(self.packs.read, writer, old.get(mount.prefix), tree, their.tree)
+                merged = merging.merge_trees(self.packs.read, writer, old.get(mount.prefix), tree, their.tree)
                 top = mount.prefix.rstrip("/")
                 conflicts.extend(replace(conflict, path=top + conflict.path) for conflict in merged.conflicts)
                 tree = merged.tree
@@ -588,6 +592,8 @@ class Repository:
 
     def checkout(self, revision: Revision, prefix: str, target: str, **options: Any) -> Receipt:
         """One mount of a revision as a real directory; the options are those of `ramet.store.checkout.checkout`."""
+        from ramet.store.checkout import checkout
+
         for mount in revision.mounts:
             if mount.prefix == prefix and mount.tree is not None:
                 return checkout(self.packs, mount.tree, target, **options)
@@ -667,11 +673,15 @@ class Repository:
 
     def verify(self, progress: Progress = silent) -> Report:
         """Read everything and check every digest and reference; the report says which revisions each damage affects."""
+        from ramet.store.checking import verify
+
         self._revisions.clear()
         return verify(self.objects, self.refs, self.tags, self.decisions, progress)
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
         """Bring back what can be had from other copies, and say what is lost; only with `drop`, forget that."""
+        from ramet.store.repair import repair
+
         self.prove()
         done = repair(self, drop, progress)
         self.packs = PackReader(self.objects)

@@ -9,9 +9,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
-from ramet.store.blame import Line, blame
 from ramet.store.diff import Difference
-from ramet.store.gitstream import Exported, branch_name, fast_import
 from ramet.store.grants import Access
 from ramet.store.graph import Row, picture
 from ramet.store.ids import RevisionId
@@ -22,6 +20,8 @@ from ramet.store.tags import Tag
 from ramet.workspace.snapshot import Target
 
 if TYPE_CHECKING:
+    from ramet.store.blame import Line
+    from ramet.store.gitstream import Exported
     from ramet.workspace.bisecting import Found
     from ramet.workspace.importing import Imported
 
@@ -82,6 +82,8 @@ class StoredWorkspaceRef:
 
     def blame(self, path: str, revision: str | None = None) -> list[Line]:
         """For each line of a file: the revision, and where known the session and command that wrote it."""
+        from ramet.store.blame import blame
+
         return blame(self._repository, self.find(revision), str(parse(path)))
 
     async def bisect(
@@ -192,6 +194,8 @@ class StoredWorkspaceRef:
     def git_stream(self, *, progress: Progress = silent) -> Iterator[bytes]:
         """The whole history as `git fast-import` reads it; git is not needed to write it."""
         self.find()
+        from ramet.store.gitstream import Exported, branch_name, fast_import
+
         return fast_import(self._repository, self.name, Exported(branch_name(self.name)), progress)
 
     def import_archive(
