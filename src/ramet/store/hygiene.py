@@ -21,8 +21,10 @@ class Withheld:
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self.names: set[str] = set()
         self.inside: dict[str, set[str]] = {}
+        self.patterns = tuple(patterns)
+        """What a user added."""
         globs: list[str] = []
-        for pattern in (*CONVENTIONAL, *patterns):
+        for pattern in (*CONVENTIONAL, *self.patterns):
             folder, _, name = pattern.strip("/").rpartition("/")
             if not name or "/" in folder or "\0" in pattern:
                 raise RametError(

@@ -24,7 +24,6 @@ from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.address import parse_address
-from ramet.store.checking import Report
 from ramet.store.commit import Committed, commit_ram
 from ramet.store.custody import Keys
 from ramet.store.diff import Difference, summary
@@ -35,7 +34,6 @@ from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chun
 from ramet.store.objects import Objects
 from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
-from ramet.store.repair import Repaired
 from ramet.store.repository import Repository
 from ramet.store.retention import STORE, Retention
 from ramet.store.revisions import MountState, Revision
@@ -47,6 +45,7 @@ from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
 from ramet.workspace.pinning import Pins, check_policies, pin
 from ramet.workspace.policy import Policy
+from ramet.workspace.recovery import Binding, Recovered, bind, recover, unbind
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.result import IOResult
 from ramet.workspace.saving import save_resource
@@ -57,9 +56,11 @@ from ramet.workspace.tar import TarIndex
 from ramet.workspace.workspace import Settings, Workspace
 
 if TYPE_CHECKING:
+    from ramet.store.checking import Report
     from ramet.store.costs import Costs
     from ramet.store.feed import Event
     from ramet.store.gc import Collected
+    from ramet.store.repair import Repaired
     from ramet.workspace.delivery import Delivered, Sink
     from ramet.workspace.importing import Imported
 
@@ -228,7 +229,11 @@ class Opening:
             await asyncio.to_thread(repository.prove)
             lease = await self._acquire()
         try:
+            recovered: list[Recovered] = []
+            if lease is not None:
+                lease, recovered = await asyncio.to_thread(recover, repository, name, lease)
             self._ws = await asyncio.to_thread(self._hydrate, lease)
+            self._ws.recovered = recovered
         except BaseException:
             if lease is not None:
                 await asyncio.to_thread(repository.refs.release, name, lease)
@@ -239,7 +244,11 @@ class Opening:
     def _hydrate(self, lease: Entry | None) -> StoredWorkspace:
         repository, name = self._repository, self._name
         base = repository.find(name, self._revision) if self._revision else repository.head(name)
-        return StoredWorkspace.hydrated(repository, name, base, lease, **self._options)
+        ws = StoredWorkspace.hydrated(repository, name, base, lease, **self._options)
+        if lease is not None:
+            roots = {str(m.prefix): m.resource.root for m in ws.mounts() if isinstance(m.resource, DiskResource)}
+            ws.binding = bind(repository, name, lease, roots, self._options["withheld"])
+        return ws
 
     async def _acquire(self) -> Entry:
         loop = asyncio.get_running_loop()
@@ -306,7 +315,7 @@ class StoredWorkspace(Workspace):
         ws = cls(forms, env=env, secrets=secrets, policy=guard, settings=settings)
         ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
         ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
-        ws._tasks = []
+        ws._tasks, ws.recovered = [], []
         ws._commits, ws._pins, ws._withheld = policy or CommitPolicy(), pins or {}, withheld
         ws._kernel_of(base)
         ws._position = ws.history.next_number
@@ -317,6 +326,10 @@ class StoredWorkspace(Workspace):
             prepare(ws)
         return ws
 
+    binding: Binding | None = None
+    """Which directories this process works in, as it told the store."""
+    recovered: list[Recovered]
+    """What a process before left in directories without committing it: it was committed when this one opened."""
     _stats: dict[str, StatCache]
     _watchers: dict[str, Watcher]
     _segments: Segments
@@ -616,6 +629,7 @@ class StoredWorkspace(Workspace):
             if self.lease is not None and self._commits.on_close:
                 await self.commit("on close")
             self._raise_failure()
+            await asyncio.to_thread(unbind, self.repository, self.binding)
         finally:
             for task in self._tasks:
                 task.cancel()
