@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFORMANCE ?= ../shared/conformance/run.py
 
-.PHONY: help demo test test-fast test-agents check format bench docs site spec-record spec-confirm conformance clean
+.PHONY: help demo test test-fast test-typescript test-agents check format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
 	@echo "make test          install what the tests need and run them all"
+	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
 	@echo "make test-agents   the adapters for agent frameworks, each in an environment of its own"
 	@echo "make check         ruff, mypy --strict, import-linter"
 	@echo "make bench         ours beside the real tools and the installed peers"
@@ -40,6 +41,18 @@ $(VENV)/.servers: $(STAMP)
 
 test: $(STAMP) $(VENV)/.servers
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(MAKE) --no-print-directory test-typescript
+
+# What needs Node or its registry is skipped where they are missing, and says so.
+CLIENT := clients/typescript
+test-typescript: $(STAMP)
+	@if ! node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null; then \
+	  echo "SKIPPED: the TypeScript client was not tested: Node 20 or newer is not installed" >&2; exit 0; fi; \
+	cd $(CLIENT) && { test node_modules/.installed -nt package-lock.json || \
+	  { npm ci --silent --ignore-scripts && touch node_modules/.installed; } || \
+	  echo "SKIPPED: types and Flue were not tested: npm cannot install what they need" >&2; }; \
+	if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc -p tsconfig.json || exit 1; fi; \
+	RAMET_PYTHON="$(abspath $(BIN)/python)" node --test --test-concurrency=2 test/*.test.js
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x

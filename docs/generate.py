@@ -237,8 +237,8 @@ def field_rows(fields: Any) -> list[str]:
 
 SITE = (
     ("Begin", ("index.md", "quickstart.md", "tenets.md", "glossary.md")),
-    ("How to", ("config.md", "store.md", "http.md", "mcp.md", "agents.md", "openai-agents.md", "agent-run.md",
-                "backends.md", "writing-a-backend.md")),
+    ("How to", ("config.md", "store.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
+                "agent-run.md", "backends.md", "writing-a-backend.md")),
     ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "commands.md", "errors.md", "format.md",
                    "architecture.md")),
 )  # fmt: skip

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** `AgentRun`: the workspaces and sandboxes of a server. */
 
 import { RametError, invalid } from "./errors.js";

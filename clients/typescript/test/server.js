@@ -51,10 +51,13 @@ export class Server {
     const where = this.port === undefined ? ["--socket", this.socket] : ["--port", String(this.port)];
     const store = join(this.directory, "store");
     const words = ["-m", "ramet.apps.cli", "serve", "--store", store, ...where, ...this.#options];
-    this.#process = spawn(PYTHON, words, { stdio: "ignore" });
+    const process = spawn(PYTHON, words, { stdio: ["ignore", "ignore", "pipe"] });
+    this.#process = process;
+    let said = "";
+    process.stderr.on("data", (block) => (said = (said + block).slice(-4000)));
     const target = this.port === undefined ? { path: this.socket } : { host: "127.0.0.1", port: this.port };
     for (let turn = 0; !(await answers(target)); turn++) {
-      if (turn > 600 || this.#process.exitCode !== null) throw new Error("the server did not start");
+      if (turn > 600 || process.exitCode !== null) throw new Error(`the server did not start: ${said}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     if (this.port !== undefined) this.token = (await readFile(join(store, "server-token"), "utf8")).trim();

@@ -1,4 +1,5 @@
 /** `AgentRun`: the workspaces and sandboxes of a server. */
+/// <reference lib="esnext.disposable" preserve="true" />
 import { Http } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
 import type { Abortable, Changing, ConnectOptions, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo } from "./types.js";

@@ -4,33 +4,33 @@ export interface ConnectOptions {
     /** `http://...`, `https://...`, or `unix:/path/of/the/socket` (Node only). */
     url: string;
     /** What the server's token file holds; a unix socket needs none. */
-    token?: string;
+    token?: string | undefined;
     /** Ask through this instead, for example in a worker; without it Node's own `http` is used, else the global `fetch`. */
-    fetch?: typeof fetch;
+    fetch?: typeof fetch | undefined;
 }
 /** What every call takes: aborting rejects with an `AbortError` at once and stops the work on the server. */
 export interface Abortable {
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
 }
 /** What every call that changes something takes. */
 export interface Changing extends Abortable {
     /** Repeating a call with the same key gives the first answer and changes nothing more. */
-    idempotencyKey?: string;
+    idempotencyKey?: string | undefined;
 }
 /** A content: text is sent as UTF-8, a stream as it comes. */
 export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 export interface ExecOptions extends Changing {
     /** Whose shell: variables, working directory and jobs belong to a session, and its commands run in order. */
-    session?: string;
+    session?: string | undefined;
     /** For this command only. */
-    cwd?: string;
+    cwd?: string | undefined;
     /** For this command only, on top of what the session has. */
-    env?: Record<string, string>;
+    env?: Record<string, string> | undefined;
     /** Milliseconds after which the command is stopped; that is a result with exit code 124, not an error. */
-    timeoutMs?: number;
-    stdin?: string | Uint8Array;
+    timeoutMs?: number | undefined;
+    stdin?: string | Uint8Array | undefined;
     /** Who runs it, for the history. */
-    agent?: string;
+    agent?: string | undefined;
 }
 /** Bytes that the client gives. */
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -56,20 +56,20 @@ export interface FileStat {
 }
 export interface ReadOptions extends Abortable {
     /** First byte. */
-    start?: number;
+    start?: number | undefined;
     /** The byte after the last one. */
-    end?: number;
+    end?: number | undefined;
     /** Read it as it was in a revision. */
-    revision?: string;
+    revision?: string | undefined;
 }
 export interface WriteOptions extends Changing {
     /** Make missing directories first; true when not said. */
-    parents?: boolean;
-    append?: boolean;
+    parents?: boolean | undefined;
+    append?: boolean | undefined;
     /** Only if the file still has this etag. */
-    ifMatch?: string;
+    ifMatch?: string | undefined;
     /** Only if nothing is there. */
-    create?: boolean;
+    create?: boolean | undefined;
 }
 /** A committed state of a workspace. */
 export interface Revision {
@@ -149,25 +149,25 @@ export type Output = string | {
 };
 export interface SandboxOptions extends Changing {
     /** The workspace that it starts with and that its end makes a revision of; without one, what it holds is gone. */
-    workspace?: string;
-    name?: string;
+    workspace?: string | undefined;
+    name?: string | undefined;
     /** Make this revision the newest one first. */
-    fromRevision?: string;
-    env?: Record<string, string>;
+    fromRevision?: string | undefined;
+    env?: Record<string, string> | undefined;
     /** Variables whose values are struck out of whatever is kept. */
-    secrets?: Record<string, string>;
+    secrets?: Record<string, string> | undefined;
     /** Milliseconds to wait for a workspace that others are using. */
-    waitMs?: number;
+    waitMs?: number | undefined;
     /** Milliseconds after which it ends by itself. */
-    lifetimeMs?: number;
+    lifetimeMs?: number | undefined;
     /** Milliseconds without a request after which it ends by itself. */
-    idleMs?: number;
+    idleMs?: number | undefined;
 }
 export interface TerminateOptions extends Changing {
     /** What is kept; everything when not given. */
-    outputs?: Output[];
+    outputs?: Output[] | undefined;
     /** Refused by servers that cannot keep processes. */
-    checkpoint?: boolean;
+    checkpoint?: boolean | undefined;
 }
 export interface ServerEvent {
     id: number;
