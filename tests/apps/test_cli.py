@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -327,3 +328,19 @@ def test_shells_complete_the_names_of_workspaces(tmp_path: Path, shell: str, env
         env={**os.environ, "RAMET_HOME": str(tmp_path), "_RAMET_COMPLETE": f"complete_{shell}", **env}, check=False,
     )  # fmt: skip
     assert "alpha" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_push(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "r.git")], check=True)
+    ramet("create", "demo")
+    ramet("exec", "demo", "mkdir /src; echo 1 > /src/f; echo 2 > /other", stdin="")
+    done = json.loads(ramet("push", "demo", str(tmp_path / "r.git"), "--path", "/src"))
+    assert done[0]["branch"] == "demo"
+    words = ["git", "-C", str(tmp_path / "r.git"), "show", "demo:f"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "1\n"
+    assert json.loads(ramet("push", "demo")) == []
+    assert "cannot be understood" in ramet("push", "demo", "--secret", "x", status=1)
+    ramet("push", "demo", str(tmp_path / "none.git"), "--branch", "later", status=1)
+    subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "none.git")], check=True)
+    assert json.loads(ramet("push", "demo"))[0]["branch"] == "later"

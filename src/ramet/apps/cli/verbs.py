@@ -53,6 +53,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("snapshot", "carrying.snapshot", "Write a workspace to a snapshot tar."),
         Verb("export", "carrying.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
         Verb("import", "carrying.import_archive", "Make a revision of a snapshot tar or of any other tar."),
+        Verb("push", "pushing.push", "Push a revision as one commit of a git branch."),
     ),
     "For programs": (
         Verb("serve", "serving.serve", "Serve the workspaces of the store over HTTP until interrupted"),
@@ -103,6 +104,10 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "snapshot": ("ramet snapshot demo demo.tar --compress gz",),
     "export": ("ramet export demo ./repo --git", "ramet export demo@2 - --tar | tar t"),
     "import": ("ramet import copy demo.tar",),
+    "push": (
+        "ramet push demo https://example.org/repo.git --branch attempt/demo --token env:GIT_TOKEN",
+        "ramet push demo",
+    ),
     "serve": ("ramet serve --socket /run/ramet.sock", "ramet serve --config ramet.yaml"),
     "mcp": ("ramet mcp demo", "ramet mcp demo --tools bash,read"),
     "events": ("ramet events --follow",),
