@@ -596,10 +596,16 @@ def test_a_rotation_that_is_cut_off_anywhere_locks_nobody_out() -> None:
     assert writes > 6
 
 
-def test_a_ring_that_was_made_while_rotating_is_not_left_behind() -> None:
+def test_a_ring_that_was_made_while_rotating_is_not_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     place, store = some_rings()
     late = Store(place, key=KEY)
     store.keys.rotate(OTHER)
+    with pytest.raises(RametError) as caught:
+        late["a"].fork(None, "late")
+    assert caught.value.code == "wrong_key", "nobody could open a ring that only the old key wraps"
+    run(late, "a", "echo 2 > /f; echo more > /more")
+    assert text(Store(place, key=OTHER), "a", "cat /more") == "more\n", "a key more in a ring that is there is no harm"
+    monkeypatch.setattr(Keyrings, "_still_valid", lambda rings: None)
     late.create("late")
     run(late, "late", "echo x > /x")
     fresh = Store(place, key=OTHER)

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -76,6 +76,7 @@ def unwrapped(wraps: tuple[Wrap, ...], key: WrappingKey, what: str) -> bytes:
 class Batch:
     """Data keys that came into a ring together: one of its own, or copies of those of another workspace."""
 
+    workspace: str
     name: str
     number: int
     """Its place in the ring's order."""
@@ -95,13 +96,13 @@ class Batch:
         return json.dumps(plain, sort_keys=True).encode()
 
 
-def _decode(name: str, data: bytes) -> Batch:
+def _decode(workspace: str, name: str, data: bytes) -> Batch:
     try:
         plain: dict[str, Any] = json.loads(data)
         ids = tuple(bytes.fromhex(identity) for identity in plain["ids"])
         return Batch(
-            name, plain["number"], plain["own"], plain["created"], plain["origin"], ids, wraps_of(plain["wraps"]),
-            base64.b64decode(plain["sealed"]),
+            workspace, name, plain["number"], plain["own"], plain["created"], plain["origin"], ids,
+            wraps_of(plain["wraps"]), base64.b64decode(plain["sealed"]),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError):
         raise RametError("store_corrupt", "a keyring cannot be understood", "bring it back from a copy") from None
@@ -135,8 +136,10 @@ class Ring:
 class Keyrings:
     """All keyrings of a store. `objects` seals what it is given with the common key."""
 
-    def __init__(self, objects: Objects, key: WrappingKey, clock: Callable[[], float] = time.time) -> None:
-        self._objects, self.key, self._clock = objects, key, clock
+    def __init__(
+        self, objects: Objects, key: WrappingKey, clock: Callable[[], float], check: Callable[[WrappingKey], object]
+    ) -> None:
+        self._objects, self.key, self._clock, self._check = objects, key, clock, check
         self.older: WrappingKey | None = None
         """While rotating, the key before this one."""
         self._batches: dict[str, Batch] = {}
@@ -177,7 +180,7 @@ class Keyrings:
                 if name.startswith(_SHREDDED):
                     ring.shredded |= self._destroyed(key)
                 else:
-                    ring.batches.append(self._batch(key, name))
+                    ring.batches.append(self._batch(key, workspace, name))
             except KeyError:
                 continue  # shredded meanwhile
             except RametError:
@@ -185,11 +188,11 @@ class Keyrings:
                     raise
         return ring
 
-    def _batch(self, key: str, name: str) -> Batch:
+    def _batch(self, key: str, workspace: str, name: str) -> Batch:
         with self._lock:
             batch = self._batches.get(key)
             if batch is None:
-                batch = self._batches[key] = _decode(name, self._objects.get(key))
+                batch = self._batches[key] = _decode(workspace, name, self._objects.get(key))
                 self._homes.update((identity, batch) for identity in batch.ids)
             return batch
 
@@ -221,11 +224,9 @@ class Keyrings:
             return self._secrets[identity]
 
     def _open(self, batch: Batch) -> None:
-        ring_key = self._ring_key(batch)
-        try:
-            plain = AESGCM(ring_key).decrypt(batch.sealed[:NONCE], batch.sealed[NONCE:], _RING)
-        except InvalidTag:
-            raise RametError("store_corrupt", "a keyring is damaged", "bring it back from a copy") from None
+        plain = _opened(batch, self._ring_key(batch))
+        if plain is None:
+            raise RametError("store_corrupt", "a keyring is damaged", "bring it back from a copy")
         for number, identity in enumerate(batch.ids):
             self._secrets[identity] = plain[number * SECRET : (number + 1) * SECRET]
 
@@ -237,11 +238,27 @@ class Keyrings:
         try:
             found = unwrapped(batch.wraps, self.key, "a keyring")
         except RametError as error:
-            if error.code != "wrong_key" or self.older is None:
+            if error.code != "wrong_key":
                 raise
-            found = unwrapped(batch.wraps, self.older, "a keyring")
+            other = self._from_siblings(batch)
+            if other is None and self.older is None:
+                raise
+            found = other if other is not None else unwrapped(batch.wraps, cast(WrappingKey, self.older), "a keyring")
         self._ring_keys.update((wrap.data, found) for wrap in batch.wraps)
         return found
+
+    def _from_siblings(self, batch: Batch) -> bytes | None:
+        """The key of a ring from its other batches: who did not hear of a rotation may have added this one."""
+        for other in self.ring(batch.workspace).batches:
+            try:
+                found = unwrapped(other.wraps, self.key, "a keyring")
+            except RametError as error:
+                if error.code != "wrong_key":
+                    raise
+                continue
+            if _opened(batch, found) is not None:
+                return found
+        return None
 
     # ---------------------------------------------------------------------------------------------- writing
 
@@ -254,17 +271,23 @@ class Keyrings:
                 batch = self._add(ring, [(secrets.token_bytes(KEY_ID), secrets.token_bytes(SECRET))], True, workspace)
             return batch.ids[0], frozenset(ring.ids)
 
+    def _still_valid(self) -> None:
+        """Refuse to wrap a new ring with a key that the store does not have any more: nobody could open it."""
+        self._check(self.key)
+
     def _add(self, ring: Ring, keys: list[tuple[bytes, bytes]], own: bool, origin: str) -> Batch:
         if ring.batches:
             older = max(ring.batches, key=lambda batch: batch.number)
             ring_key, wraps = self._ring_key(older), older.wraps
         else:
+            self._still_valid()
             ring_key = secrets.token_bytes(SECRET)
             wraps = (Wrap(self.key.id, self.key.name, self.key.wrap(ring_key)),)
         nonce = secrets.token_bytes(NONCE)
         sealed = nonce + AESGCM(ring_key).encrypt(nonce, b"".join(secret for _, secret in keys), _RING)
         ids = tuple(identity for identity, _ in keys)
-        batch = Batch(secrets.token_hex(8), ring.next_number, own, self._clock(), origin, ids, wraps, sealed)
+        name = secrets.token_hex(8)
+        batch = Batch(ring.workspace, name, ring.next_number, own, self._clock(), origin, ids, wraps, sealed)
         key = f"keys/{ring.workspace}/{batch.name}"
         self._objects.put(key, batch.encode())
         ring.batches.append(batch)
@@ -348,17 +371,32 @@ class Keyrings:
         return done
 
 
-class Vault:
-    """The keys of one store, opened."""
+def _opened(batch: Batch, ring_key: bytes) -> bytes | None:
+    """The data keys of a batch; None when the ring key is not the one."""
+    try:
+        return AESGCM(ring_key).decrypt(batch.sealed[:NONCE], batch.sealed[NONCE:], _RING)
+    except InvalidTag:
+        return None
 
-    def __init__(self, raw: Objects, root: bytes, key: WrappingKey, clock: Callable[[], float] = time.time) -> None:
+
+class Vault:
+    """The keys of one store, opened. `check` refuses a wrapping key that does not open the store any more."""
+
+    def __init__(
+        self,
+        raw: Objects,
+        root: bytes,
+        key: WrappingKey,
+        check: Callable[[WrappingKey], object],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.names = Names(root)
         self.common = DataKey(COMMON, derive(root, b"ramet common 1"))
         mask = derive(root, b"ramet mask 1")
         self.sealer = Sealer(mask, self.find)
         self.common_sealer = Sealer(mask, self._only_common)
         self._known: dict[bytes, DataKey] = {COMMON: self.common}
-        self.rings = Keyrings(CommonObjects(raw, self), key, clock)
+        self.rings = Keyrings(CommonObjects(raw, self), key, clock, check)
 
     def __repr__(self) -> str:
         return "<vault>"

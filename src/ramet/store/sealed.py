@@ -127,7 +127,7 @@ class SealedObjects(CommonObjects):
         """
         key, rings = open_key(new), self.vault.rings
         rings.older = None if old is None else open_key(old)
-        root = self._root(rings.key)
+        root = _root(self.raw, rings.key)
         marker = _Marker.read(self.raw)
         assert marker is not None
         mine = [wrap for wrap in marker.wraps if wrap.key == key.id] or [Wrap(key.id, "", key.wrap(root))]
@@ -144,12 +144,6 @@ class SealedObjects(CommonObjects):
                 break
         rings.key = key
         return done
-
-    def _root(self, key: WrappingKey) -> bytes:
-        marker = _Marker.read(self.raw)
-        if marker is None:
-            raise _gone()
-        return unwrapped(marker.wraps, key, "the store")
 
     def shred(self, workspace: str) -> Shredded:
         """Destroy the keys of a workspace, and remove what nobody can open any more."""
@@ -379,11 +373,17 @@ def open_sealed(
                 "open it without a key, or export its workspaces into a new store that has one",
             )  # fmt: skip
         objects.create(MARKER, _Marker((Wrap(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode())
-        marker = _Marker.read(objects)  # of two that made one at once, one holds
+        # Of two that make one at once, one holds.
+    vault = Vault(objects, _root(objects, wrapping), wrapping, lambda current: _root(objects, current), clock)
+    return SealedObjects(objects, vault, plain_cache=plain_cache)
+
+
+def _root(objects: Objects, key: WrappingKey) -> bytes:
+    """The key of the store, as it is now; `wrong_key` when this key does not open it."""
+    marker = _Marker.read(objects)
     if marker is None:
         raise _gone()
-    vault = Vault(objects, unwrapped(marker.wraps, wrapping, "the store"), wrapping, clock)
-    return SealedObjects(objects, vault, plain_cache=plain_cache)
+    return unwrapped(marker.wraps, key, "the store")
 
 
 def _gone() -> RametError:
