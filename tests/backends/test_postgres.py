@@ -167,6 +167,9 @@ def test_commands_over_it(reader: str) -> None:
             "echo 'select 1 as one -- why not' | query -f - /db": '{"one":1}\n',
             "query /db 'show default_transaction_read_only'": '{"default_transaction_read_only": "on"}\n',
             "cat /db/shop/people/rows/1.json | jq -r .name": "Ada\n",
+            "tar c -C /db/shop people | tar xO people/rows.csv | cmp - /db/shop/people/rows.csv && echo same": "same\n",
+            "cp -r /db/shop/people /tmp/c && diff -r /db/shop/people /tmp/c && rm -r /tmp/c && echo ok": "ok\n",
+            "cd /tmp; zip -qr z.zip /db/shop/people; unzip -p z.zip db/shop/people/rows/1.json | jq .id": "1\n",
         }.items():
             result = await ws.execute(script)
             assert (result.text, result.stderr) == (expected, b""), script

@@ -297,7 +297,7 @@ class MailResource(Fixed):
         return segments, folder, rest[0], message, "/" + rest[2] if len(rest) > 2 else "/"
 
     def _stat(self, folder: bytes, message: _Message, file: str) -> Stat:
-        stat = Stat(Kind.FILE, mtime_ns=int(message.received.timestamp()) * 10**9, ttl=self.config.ttl, mode=0o444)
+        stat = Stat(Kind.FILE, mtime_ns=int(message.received.timestamp()) * 10**9, ttl=self.config.ttl)
         if file == ".json":
             return stat  # it tells the flags, which change
         key = f"{self._indexes[folder].selected.validity}.{message.uid}"
@@ -309,7 +309,7 @@ class MailResource(Fixed):
 
     @property
     def _directory(self) -> Stat:
-        return Stat(Kind.DIR, ttl=self.config.ttl, mode=0o555)
+        return Stat(Kind.DIR, ttl=self.config.ttl)
 
     async def stat(self, path: Path) -> Stat:
         _, folder, _, message, file = await self._place(path)

@@ -201,11 +201,11 @@ class MongoResource(Fixed):
 
     @property
     def _file(self) -> Stat:
-        return Stat(Kind.FILE, ttl=self.config.ttl, mode=0o444)
+        return Stat(Kind.FILE, ttl=self.config.ttl)
 
     @property
     def _directory(self) -> Stat:
-        return Stat(Kind.DIR, ttl=self.config.ttl, mode=0o555)
+        return Stat(Kind.DIR, ttl=self.config.ttl)
 
     async def stat(self, path: Path) -> Stat:
         database, info, file, document = await self._place(path)

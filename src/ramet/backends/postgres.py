@@ -222,16 +222,16 @@ class PostgresResource(Fixed):
     async def stat(self, path: Path) -> Stat:
         _, table, file, row = await self._place(path)
         if row is not None and table is not None:
-            return Stat(Kind.FILE, len(await self._row(path, table, row)), ttl=self.config.ttl, mode=0o444)
+            return Stat(Kind.FILE, len(await self._row(path, table, row)), ttl=self.config.ttl)
         return self._file if file in FILES else self._directory
 
     @property
     def _file(self) -> Stat:
-        return Stat(Kind.FILE, ttl=self.config.ttl, mode=0o444)
+        return Stat(Kind.FILE, ttl=self.config.ttl)
 
     @property
     def _directory(self) -> Stat:
-        return Stat(Kind.DIR, ttl=self.config.ttl, mode=0o555)
+        return Stat(Kind.DIR, ttl=self.config.ttl)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         schema, table, file, row = await self._place(path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import tempfile
 from collections.abc import AsyncIterator
+from typing import IO
 
 from ramet.commands import compression
 from ramet.commands.clock import NANO, zone_of
@@ -20,6 +22,8 @@ from ramet.core.errors import reason
 from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import pipe
+
+_IN_MEMORY = 8 << 20
 
 
 def packing_of(job: Job) -> compression.Format | None:
@@ -148,7 +152,10 @@ async def _add(
             else shown_name(job, member.name if o.show_names else (name.rstrip("/") + "/" if stat.is_dir else name))
         )
     try:
-        await out.member(member, proc.fs.read(path) if member.is_file else None)
+        if member.is_file and stat.size is None:
+            await _add_rendered(job, out, member, path)
+        else:
+            await out.member(member, proc.fs.read(path) if member.is_file else None)
     except OSError as error:
         job.complain(f"{shown(name)}: Cannot open: {reason(error)}")
         return
@@ -181,6 +188,22 @@ async def _add(
             await proc.fs.remove(path)
         except OSError as error:
             job.complain(f"{shown(name)}: Cannot unlink: {reason(error)}")
+
+
+async def _add_rendered(job: Job, out: Output, member: Member, path: Path) -> None:
+    """A file whose size is known when it has been read: a member says its size before its content."""
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as aside:
+        async for block in job.proc.fs.read(path):
+            aside.write(block)
+            await job.proc.budget.breathe()
+        member.size = aside.tell()
+        aside.seek(0)
+        await out.member(member, _blocks(aside))
+
+
+async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while block := file.read(1 << 20):
+        yield block
 
 
 async def _describe(job: Job, name: str, stat: Stat) -> Member:
