@@ -236,12 +236,14 @@ class _Walk:
 
     def _set(self, node: Node) -> int:
         _, target, op, right, token = node
-        key: int | str = 0 if target[0] == "var" else self.key(target)
         if op:
+            key: int | str = 0 if target[0] == "var" else self.key(target)
             old = self._read(target, key)
             value = binary(op, old, self.value(right), self.text, token)
         else:
+            # Which element is meant is asked only when the value is known: `a[n] = n++`.
             value = self.value(right)
+            key = 0 if target[0] == "var" else self.key(target)
         self._store(target, key, value)
         return value
 
@@ -446,13 +448,15 @@ class _Generate:
                 value = self.value(right)
             self.save(name, value, text)
             return value
-        key = self.key(target)
         if op:
+            key = self.key(target)
             old = self.new()
             self.line(f"{old} = element(V, {name!r}, {key})")
             value = self.operate(op, old, self.value(right), token)
         else:
+            # Which element is meant is asked only when the value is known: `a[n] = n++`.
             value = self.value(right)
+            key = self.key(target)
         self.line(f"V.set_item({name!r}, {key}, str({value}))")
         return value
 

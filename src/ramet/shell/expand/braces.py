@@ -14,7 +14,7 @@ from ramet.shell.expand.errors import Discard
 from ramet.shell.syntax.nodes import Escaped, Literal, Param, Part, SingleQuoted, Word
 from ramet.shell.syntax.printer import word_text
 
-_NUMBERS = re.compile(r"([-+]?[0-9]{1,18})\.\.([-+]?[0-9]{1,18})(?:\.\.([-+]?[0-9]{1,18}))?", re.ASCII).fullmatch
+_NUMBERS = re.compile(r"([-+]?[0-9]{1,19})\.\.([-+]?[0-9]{1,19})(?:\.\.([-+]?[0-9]{1,19}))?", re.ASCII).fullmatch
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.([-+]?[0-9]{1,18}))?", re.ASCII).fullmatch
 
 _Unit = str | Part
@@ -255,7 +255,10 @@ def _sequence(units: Sequence[_Unit]) -> _Range | None:
             digits = number.lstrip("+-")
             if len(digits) > 1 and digits[0] == "0":
                 width = max(len(one) for one in m.group(1, 2))
-        return _Range(_numbers(int(m[1]), int(m[2]), int(m[3] or 0)), width, False)
+        ends = int(m[1]), int(m[2]), int(m[3] or 0)
+        if any(not -(1 << 63) <= number < 1 << 63 for number in ends):
+            return None
+        return _Range(_numbers(*ends), width, False)
     if m := _LETTERS(text):
         return _Range(_numbers(ord(m[1]), ord(m[2]), int(m[3] or 0)), 0, True)
     return None

@@ -126,7 +126,7 @@ def _indirect(node: Param) -> Base:
         if plain:
             value = host.vars.get(node.name)
             if type(value) is NameRef:
-                return value.target or None
+                return host.store.follow(node.name)[0] if value.target else None
         found = direct(host, key)
         if found is None or isinstance(found, list):
             if isinstance(found, list) and len(found) == 1:

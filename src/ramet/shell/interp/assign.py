@@ -72,7 +72,7 @@ def put(sh: Session, name: str, value: str, append: bool = False) -> None:
     if name == "PATH":
         sh.hashed.clear()
     elif name == "OPTIND":
-        sh.getopts = (int(value) if value.isdigit() else 1, 0)
+        sh.store.option_place = (int(value) if value.isdigit() else 1, 0)
     elif name == "POSIXLY_CORRECT" and not sh.posix:
         sh.set_option("posix", True)
 

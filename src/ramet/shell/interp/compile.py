@@ -492,7 +492,8 @@ def _background(statement: nodes.Statement) -> Run:
             text.append(command_text(node))
         child = sh.fork()
         child.ignore = 0
-        if "monitor" not in sh.options and 0 in child.fds:
+        if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:
+            # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()
             child.fds[0] = child.open_null()
         process = sh.jobs.spawn(sh, child, run_shell(child, run))

@@ -16,7 +16,7 @@ from ramet.core.streams import BytesReader, Capture, Null, PipeReader, PipeWrite
 class Description:
     """One open stream and how many descriptors lead to it."""
 
-    __slots__ = ("_reads", "_writes", "lent", "path", "refs", "stream")
+    __slots__ = ("_reads", "_writes", "base", "lent", "path", "refs", "stream")
 
     def __init__(
         self,
@@ -30,6 +30,8 @@ class Description:
         self.stream = stream
         self.refs = 1
         self.lent = lent
+        self.base = lent
+        """What the shell itself stands on, from outside or by `exec`, rather than what is around some command."""
         self.path = path
         self._reads = isinstance(stream, Reader) if reads is None else reads
         self._writes = isinstance(stream, Writer) if writes is None else writes

@@ -239,7 +239,9 @@ async def keep(sh: Session, undo: Undo) -> None:
     """Make redirections permanent (`exec >file`): forget what they replaced."""
     # Several changes of one descriptor: the replaced ones in between are closed too, the live one is not in the list.
     while undo:
-        _, old = undo.pop()
+        fd, old = undo.pop()
+        if fd == 0 and fd in sh.fds:
+            sh.fds[fd].base = True
         if old is not None:
             await _closed(old)
 

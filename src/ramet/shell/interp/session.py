@@ -7,7 +7,6 @@ data and back. The second block belongs to the run that is going on.
 from __future__ import annotations
 
 import errno
-import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,7 @@ from ramet.shell.expand.fields import DEFAULT_IFS
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
-from ramet.shell.interp.specials import install
+from ramet.shell.interp.specials import Dice, install
 from ramet.shell.interp.variables import Variables
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.scanner import Options
@@ -81,13 +80,13 @@ class Session:
         "disabled",
         "errexit",
         "errtrace",
+        "exiting",
         "fds",
         "flow_n",
         "flow_status",
         "frames",
         "functions",
         "functrace",
-        "getopts",
         "globbing",
         "hashed",
         "history",
@@ -115,6 +114,7 @@ class Session:
         "posix",
         "process",
         "random",
+        "returning",
         "seconds_base",
         "shell",
         "shopts",
@@ -175,8 +175,11 @@ class Session:
         self.status = 0
         self.pipes: list[int] | None = []
         self.last_arg = shell.name
-        self.getopts: tuple[int, int] = (1, 0)
-        self.random: random.Random | None = random.Random(0)
+        self.exiting: int | None = None
+        """The status with which the shell exits, while its EXIT trap runs."""
+        self.returning = False
+        """Whether a RETURN trap runs: what it calls does not run it again."""
+        self.random: Dice | None = Dice(1)
         self.seconds_base = shell.now()
         self.history: list[str] = []
         self.completions: dict[str, str] = {}
@@ -256,7 +259,6 @@ class Session:
             twin.traps_shown = {**self.traps_shown, **self.traps}
         twin.disabled, twin.hashed = set(self.disabled), dict(self.hashed)
         twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
-        twin.getopts = self.getopts
         twin.random = None
         twin.seconds_base, twin.history = self.seconds_base, self.history
         twin.completions = self.completions
@@ -271,7 +273,7 @@ class Session:
         twin.stack = self.stack + 3
         twin.globbing = False
         twin.pending = []
-        twin.debugging, twin.in_trap = False, 0
+        twin.debugging, twin.in_trap, twin.exiting, twin.returning = False, 0, None, False
         twin.parent, twin.process = self, self.process
         twin.substitution_status, twin.substitutions = None, []
         twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
@@ -425,11 +427,11 @@ class Session:
     def pwd(self) -> str:
         return str(self.cwd)
 
-    def dice(self) -> random.Random:
-        """The source of `$RANDOM`; a subshell gets its own when it first asks: making one costs more than a fork."""
+    def dice(self) -> Dice:
+        """The source of `$RANDOM`; a subshell gets its own when it first asks."""
         if self.random is None:
             assert self.parent is not None
-            self.random = random.Random(self.parent.dice().random())
+            self.random = Dice(self.parent.dice().next() << 16 | self.own_pid())
         return self.random
 
     def own_pid(self) -> int:

@@ -41,7 +41,7 @@ def dump(sh: Session) -> dict[str, Any]:
         "params": list(sh.params),
         "status": sh.status,
         "last_arg": sh.last_arg,
-        "getopts": list(sh.getopts),
+        "getopts": list(sh.store.option_place),
         "disabled": sorted(sh.disabled),
         "history": list(sh.history[-1000:]),
     }
@@ -145,7 +145,7 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     sh.last_arg = _text(data.get("last_arg", ""))
     place = data.get("getopts", [1, 0])
     if isinstance(place, list) and len(place) == 2 and all(type(item) is int for item in place):
-        sh.getopts = (place[0], place[1])
+        sh.store.option_place = (place[0], place[1])
 
 
 def _mapping(data: dict[str, Any], key: str) -> dict[str, Any]:

@@ -351,9 +351,13 @@ class Shell:
         return await globbing.expand(self.fs, sh.cwd, fields, sh.shopts, sh.store.get("GLOBIGNORE"), sh.budget)
 
     async def return_trap(self, sh: Session) -> None:
-        if not active(sh, "RETURN", sh.functrace):
+        if sh.returning or not active(sh, "RETURN", sh.functrace):
             return
-        result = await run_trap(sh, "RETURN")
+        sh.returning = True
+        try:
+            result = await run_trap(sh, "RETURN")
+        finally:
+            sh.returning = False
         depth = sum(frame.function for frame in sh.frames)
         if depth and not sh.functrace and sh.trap_depth.get("RETURN", 0) == depth:
             # Set inside this function, and gone with it.

@@ -394,7 +394,7 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
     kept = False
     result = 1
     try:
-        if not await apply(sh, redirects, undo):
+        if not await _redirected(sh, redirects, undo, scoped):
             sh.status = 1
             return 1
         if name == "exec" and len(argv) == 1 and name not in sh.functions:
@@ -410,6 +410,17 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
         if undo and not kept and not await restore(sh, undo) and result == 0:
             sh.status = result = 1
     return result
+
+
+async def _redirected(sh: Session, redirects: list[Plan], undo: Undo, scoped: bool) -> bool:
+    """Apply redirections; the assignments before the command are not for them to see."""
+    if not scoped:
+        return await apply(sh, redirects, undo)
+    sh.store.exchange()
+    try:
+        return await apply(sh, redirects, undo)
+    finally:
+        sh.store.exchange()
 
 
 async def invoke(sh: Session, argv: list[str], scoped: bool = False, functions: bool = True) -> int:

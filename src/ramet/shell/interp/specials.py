@@ -17,6 +17,29 @@ VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+class Dice:
+    """The numbers of `$RANDOM`, which follow from the seed as they do in bash."""
+
+    __slots__ = ("last", "state")
+
+    def __init__(self, seed: int) -> None:
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        self.state, self.last = seed & 0xFFFFFFFF, 0
+
+    def next(self) -> int:
+        """The next number, which is never the one before it."""
+        while True:
+            high, low = divmod(self.state or 123459876, 127773)
+            found = 16807 * low - 2836 * high
+            self.state = found + 0x7FFFFFFF if found < 0 else found
+            number = (self.state >> 16 ^ self.state) & 0x7FFF
+            if number != self.last:
+                self.last = number
+                return number
+
+
 def _seed(sh: Session, value: str) -> None:
     sh.dice().seed(int(value) if value.lstrip("-").isdigit() else 0)
 
@@ -77,7 +100,7 @@ def _ignored(sh: Session, value: str) -> None:
 
 
 COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None] | None]]] = {
-    "RANDOM": (lambda sh: str(sh.dice().getrandbits(15)), _seed),
+    "RANDOM": (lambda sh: str(sh.dice().next()), _seed),
     "SRANDOM": (lambda sh: str(secrets.randbits(32)), _ignored),
     "SECONDS": (lambda sh: str(int(sh.shell.now() - sh.seconds_base)), _set_seconds),
     "EPOCHSECONDS": (lambda sh: str(int(sh.shell.now())), _ignored),

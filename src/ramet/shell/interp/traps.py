@@ -188,10 +188,11 @@ async def exit_trap(sh: Session) -> None:
     action = sh.traps.pop("EXIT", "")
     if not action:
         return
-    status = sh.status
+    status = sh.exiting = sh.status
     sh.in_trap += 1
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True)
     finally:
         sh.in_trap -= 1
+        sh.exiting = None
     sh.status = sh.flow_status if result == EXIT else status

@@ -71,12 +71,14 @@ class Scope(dict[str, Saved]):
 
 
 class Variables:
-    __slots__ = ("arith", "attrs", "host", "key_of", "limit", "scopes", "token", "values", "warn")
+    __slots__ = ("arith", "attrs", "host", "key_of", "limit", "places", "scopes", "token", "values", "warn")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
         self.attrs: dict[str, int] = {}
         self.scopes: list[Scope] = []
+        self.places: dict[int, tuple[int, int]] = {}
+        """Where `getopts` is, the argument and the place in it, for each OPTIND: by the scope that owns it."""
         self.token: object = object()
         self.limit = 1 << 29
         self.host: object = None
@@ -90,6 +92,7 @@ class Variables:
         twin.values = dict(self.values)
         twin.attrs = dict(self.attrs)
         twin.scopes = [scope.twin() for scope in self.scopes]
+        twin.places = dict(self.places)
         if not borrow:
             values, token = twin.values, twin.token
             for name, value in values.items():
@@ -385,6 +388,22 @@ class Variables:
 
     # ------------------------------------------------------------------------------------------------- scopes
 
+    @property
+    def option_place(self) -> tuple[int, int]:
+        """Where `getopts` is with the OPTIND that is seen here."""
+        return self.places.get(self._owner("OPTIND"), (1, 0))
+
+    @option_place.setter
+    def option_place(self, place: tuple[int, int]) -> None:
+        self.places[self._owner("OPTIND")] = place
+
+    def _owner(self, name: str) -> int:
+        """The innermost scope that has the name for its own; -1 for none."""
+        depth = len(self.scopes) - 1
+        while depth >= 0 and name not in self.scopes[depth]:
+            depth -= 1
+        return depth
+
     def push(self, temporary: bool = False) -> None:
         self.scopes.append(Scope(temporary))
 
@@ -420,9 +439,20 @@ class Variables:
             if isinstance(value, Indexed | Assoc):
                 self.values[name] = value.copy(self.token)
 
+    def exchange(self) -> None:
+        """Swap what the innermost scope hides with what it shows; a second call undoes it."""
+        scope = self.scopes[-1]
+        for name, saved in list(scope.items()):
+            shown = (self.values.get(name, MISSING), self.attrs.get(name, 0))
+            self._restore(name, saved)
+            scope[name] = shown
+
     def local(self, name: str, inherit: bool = False) -> None:
         """Give the running function its own variable of this name."""
-        scope = self.scopes[self._own_depth()]
+        depth = self._own_depth()
+        scope = self.scopes[depth]
+        if name == "OPTIND":
+            self.places.pop(depth, None)
         if name in scope:
             scope.temps.discard(name)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Word
+from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.redirects import RedirectReader
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
 
@@ -85,7 +85,7 @@ class AssignmentReader(RedirectReader):
         return ArrayElement(None, False, self.read_word())
 
     def _raw_compound(self) -> Word:
-        """``let x=(1+2)*3`` and ``eval a=(...)``: the parentheses are text of the word."""
+        """``let x=(1+2)*3``: the parentheses are text of the word."""
         end = self.arith_end(self.stop + 1)
         if end < 0:
             raise self.missing(")", self.start)
@@ -96,3 +96,18 @@ class AssignmentReader(RedirectReader):
             text += parts[0].text
             parts = parts[1:]
         return Word((Literal(text), *parts))
+
+    def _evaluated_compound(self) -> Word:
+        """``eval a=(...)``: words like any others, and one text with the parentheses around them."""
+        head = self.raw
+        self.pos = self.stop
+        parts: list[Part] = [Literal(head + "(")]
+        for count, element in enumerate(self._array(self.pos).elements):
+            if count:
+                parts.append(Literal(" "))
+            if element.subscript is not None:
+                sign = "+=" if element.append else "="
+                parts += (Literal("["), *element.subscript.parts, Literal("]" + sign))
+            parts += element.value.parts
+        parts.append(Literal(")"))
+        return Word(tuple(parts))

@@ -581,7 +581,7 @@ class Parser(AssignmentReader):
         words: list[Word | Assignment] = []
         redirects: list[Redirect] = []
         declaring = False
-        wrapped = compound_ok = False
+        wrapped, compound_ok = False, ""
         known = WORDS.get
         while True:
             kind = self.kind
@@ -611,12 +611,12 @@ class Parser(AssignmentReader):
                             return self._function_after(raw, line)
                         declaring = raw in _DECLARATIONS
                         wrapped = raw in _WRAPPERS
-                        compound_ok = raw in _COMPOUND_OK
+                        compound_ok = raw if raw in _COMPOUND_OK else ""
                 elif wrapped:
                     declaring = raw in _DECLARATIONS
                     wrapped = raw in _WRAPPERS or raw.startswith("-")
                 elif compound_ok and raw.endswith("=") and self.text.startswith("(", self.stop) and ASSIGNMENT(raw):
-                    words.append(self._raw_compound())
+                    words.append(self._evaluated_compound() if compound_ok == "eval" else self._raw_compound())
                     self.peek()
                     continue
                 words.append(self.read_word())

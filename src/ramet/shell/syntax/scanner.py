@@ -37,6 +37,7 @@ TOKEN = re.compile(
     r"|(" + _SIMPLE + r")(?=[ \t\n|&;()]|[<>](?!\()|\Z))?",
     re.ASCII,
 ).match
+_CUT_WORD = re.compile(r"[A-Za-z0-9_]+(?:\\\n[A-Za-z0-9_]*)+(?=[ \t\n|&;()]|\Z)", re.ASCII).match
 _EXTGLOB = frozenset("?*+@!")
 
 
@@ -79,6 +80,9 @@ class Scanner:
             self.start = self.stop = m.end()
             self.raw = ""
             self.kind = EOF if self.start >= self.n else COMPLEX
+            if self.kind == COMPLEX and (cut := _CUT_WORD(text, self.start, self.n)) is not None:
+                # A plain word that line continuations cut is plain still, and may be a keyword.
+                self.kind, self.raw, self.stop = WORD, cut[0].replace("\\\n", ""), cut.end()
             return
         raw = self.raw = m[kind]
         stop = self.stop = m.end()

@@ -577,11 +577,10 @@ def _unset_element(sh: Session, name: str, subscript: str) -> int:
             return 0
         return sh.error(f"unset: {name}: not an array variable")
     if subscript in ("@", "*") and not (isinstance(value, Assoc) and subscript in value.items):
-        if isinstance(value, Assoc):
-            store.writable(name)
-            store.values[name] = Assoc({}, store.token)
-        else:
-            store.unset(name)
+        store.writable(name)
+        if isinstance(value, Indexed):
+            # Of an associative array only the key `@` would go.
+            store.values[name] = Indexed([], store.token)
         return 0
     if isinstance(value, Assoc):
         store.unset_item(name, subscript if subscript in value.items else sh.expand_key(subscript))

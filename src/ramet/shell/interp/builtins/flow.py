@@ -75,7 +75,7 @@ def return_(sh: Session, argv: list[str]) -> Result:
 
 def exit_(sh: Session, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
-    status = sh.status
+    status = sh.status if sh.exiting is None else sh.exiting
     if words:
         found = _number(words[0])
         if found is None:
@@ -125,13 +125,13 @@ def getopts(sh: Session, argv: list[str]) -> Result:
     quiet = spec.startswith(":")
     spec = spec[1:] if quiet else spec
     opterr = sh.store.get("OPTERR") != "0"
-    index, place = sh.getopts
+    index, place = sh.store.option_place
     wanted = sh.store.get("OPTIND") or "1"
     if wanted.isdigit() and int(wanted) != index:
         index, place = int(wanted), 0
 
     def leave(status: int, letter: str) -> Result:
-        sh.getopts = (index, place)
+        sh.store.option_place = (index, place)
         sh.vars["OPTIND"] = str(index)
         if not name.isidentifier():
             return sh.error(f"getopts: `{name}': not a valid identifier")
@@ -150,7 +150,12 @@ def getopts(sh: Session, argv: list[str]) -> Result:
             sh.store.unset("OPTARG")
             return leave(1, "?")
         place = 1
-    word = arguments[index - 1]
+    word = arguments[index - 1] if 0 < index <= len(arguments) else ""
+    if place >= len(word):
+        # The arguments are not those that the place was found in.
+        index, place = index + 1, 0
+        sh.store.unset("OPTARG")
+        return leave(1, "?")
     letter = word[place]
     place += 1
     at = spec.find(letter) if letter != ":" else -1
