@@ -508,6 +508,49 @@ def test_a_workspace_in_use_or_unknown_is_not_shredded() -> None:
     assert caught.value.code == "unsupported"
 
 
+def test_shredding_twice_takes_nothing_from_a_fork() -> None:
+    place, store = some_rings()
+    for _ in range(3):
+        done = store.keys.shred("a")
+        assert done.kept_by == {"b": 1}
+        fresh = Store(place, key=KEY)
+        assert text(fresh, "b", "cat /f") == "1\n" and fresh.verify().ok
+
+
+def test_a_shredding_that_is_cut_off_anywhere_is_ended_by_the_next() -> None:
+    writes = 0
+    while True:
+        place, store = some_rings()
+        place.left = writes
+        try:
+            store.keys.shred("a")
+            break
+        except Interrupted:
+            place.left = None
+        between = Store(place, key=KEY)
+        assert text(between, "b", "cat /f") == "1\n" and between.verify().ok, writes
+        between.keys.shred("a")
+        after = Store(place, key=KEY)
+        assert after.ls() == ["b"] and text(after, "b", "cat /f") == "1\n" and after.verify().ok
+        assert not list(place.list("damaged/")) and len(after.repository.packs.packs()) == 1
+        writes += 1
+    assert writes > 6
+
+
+def test_a_keyring_that_cannot_be_read_stops_a_shredding() -> None:
+    place, store = some_rings()
+    sealed = objects_of(store)
+    theirs = next(key for key in sealed.list("keys/b/") if "-" not in key)
+    raw = sealed.vault.names.sealed(theirs)
+    held = place.get(raw)
+    place.put(raw, held[:-1])
+    with pytest.raises(RametError) as caught:
+        Store(place, key=KEY).keys.shred("a")
+    assert caught.value.code == "store_corrupt", "it may have copies of the keys"
+    place.put(raw, held)
+    assert Store(place, key=KEY).verify().ok
+
+
 def test_a_removed_workspace_keeps_its_keys_until_they_are_shredded() -> None:
     store = Store("memory:", key=KEY)
     store.create("w")

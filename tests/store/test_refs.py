@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 from tests.servers import postgres, postgres_programs
-from tests.store.places import KINDS, objects_at
+from tests.store.places import KEY, KINDS, objects_at
 from tests.store.test_verbs import make, refused
 
 from ramet import RametError, Store
+from ramet.store.frames import encrypted, unlocked
 from ramet.store.ids import RevisionId
 from ramet.store.logs import Log, ObjectLog
 from ramet.store.objects import DirectoryObjects, MemoryObjects
@@ -37,16 +38,21 @@ def database() -> Iterator[str]:
 Logs = Callable[[str], Log]
 
 
-@pytest.fixture(params=[*KINDS, pytest.param("postgres", marks=needs_postgres)])
+POSTGRES = [pytest.param(kind, marks=needs_postgres) for kind in ("postgres", "encrypted-postgres")]
+
+
+@pytest.fixture(params=[*KINDS, *POSTGRES])
 def logs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Logs]:
     """Gives the log of a space, as another process would see it: nothing is shared but the server."""
     name = re.sub(r"\W+", "-", request.node.name)
-    if request.param == "postgres":
+    if request.param.endswith("postgres"):
+        vault = encrypted(unlocked(MemoryObjects(), KEY, False, time.time))
         servers: list[Server] = []
 
         def of_server(space: str) -> Log:
             servers.append(Server(request.getfixturevalue("database")))
-            return PostgresLog(servers[-1], name, space)
+            log = PostgresLog(servers[-1], name, space)
+            return vault.log(log, space) if request.param.startswith("encrypted") else log
 
         yield of_server
         for server in servers:

@@ -322,14 +322,13 @@ class Keyrings:
     # ------------------------------------------------------------------------------- destroying and rotating
 
     def shred(self, workspace: str) -> tuple[set[bytes], dict[str, int]]:
-        """Destroy a ring. Gives the keys that nobody has any more, and how many keys others still have copies of."""
+        """Destroy a ring. Gives the keys that nobody has any more, and how many keys others still have copies of.
+
+        One that was interrupted is ended by the next.
+        """
         with self._lock:
+            self.rings()  # one that cannot be read may have copies: nothing is destroyed then
             mine = self.ring(workspace)
-            others = {
-                ring.workspace: set(ring.ids) & set(mine.ids) for ring in self.rings() if ring.workspace != workspace
-            }
-            kept = {name: len(ids) for name, ids in others.items() if ids}
-            destroyed = set(mine.ids) - {identity for ids in others.values() for identity in ids}
             if mine.ids:
                 plain = {"ids": sorted(identity.hex() for identity in mine.ids), "time": self._clock()}
                 # Before the keys go: whoever finds an object of theirs must know that it is not damage.
@@ -339,7 +338,11 @@ class Keyrings:
             for identity in mine.closed:
                 self._objects.delete(f"keys/{workspace}/{_CLOSED}{identity.hex()}")
             self.forget()
-            return destroyed | (mine.shredded - {identity for ids in others.values() for identity in ids}), kept
+            gone = set(mine.ids) | mine.shredded
+            # Only now, so that a fork that was made meanwhile keeps what it has.
+            others = {ring.workspace: set(ring.ids) & gone for ring in self.rings()}
+            kept = {name: len(ids) for name, ids in others.items() if ids}
+            return gone - {identity for ids in others.values() for identity in ids}, kept
 
     def forget(self) -> None:
         """Read everything anew when it is needed again."""

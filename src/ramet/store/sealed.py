@@ -147,8 +147,9 @@ class SealedObjects(CommonObjects):
 
     def shred(self, workspace: str) -> Shredded:
         """Destroy the keys of a workspace, and remove what nobody can open any more."""
-        destroyed, kept = self.vault.rings.shred(workspace)
+        gone, kept = self.vault.rings.shred(workspace)
         self.vault.forget()
+        destroyed = {identity for identity in gone if self._is_destroyed(identity)}
         done = Shredded(workspace, len(destroyed), kept)
         names = self.vault.names
         for prefix in _OF_WORKSPACES:
@@ -168,6 +169,14 @@ class SealedObjects(CommonObjects):
                         self.delete(note)
                     done.removed += 1
         return done
+
+    def _is_destroyed(self, identity: bytes) -> bool:
+        """Whether nobody can open what has this key, for sure: what has it is about to be removed."""
+        try:
+            self.vault.find(identity)
+        except RametError as error:
+            return bool(error.context.get("shredded"))
+        return False
 
 
 class SealedFrames:
