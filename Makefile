@@ -52,7 +52,7 @@ test-typescript: $(STAMP)
 	  { npm ci --silent --ignore-scripts && touch node_modules/.installed; } || \
 	  echo "SKIPPED: types and Flue were not tested: npm cannot install what they need" >&2; }; \
 	if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc -p tsconfig.json || exit 1; fi; \
-	RAMET_PYTHON="$(abspath $(BIN)/python)" node --test --test-concurrency=2 test/*.test.js
+	RAMET_PYTHON="$(abspath $(BIN)/python)" node --test --test-reporter=spec --test-concurrency=2 test/*.test.js
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x

@@ -29,7 +29,8 @@ const KEPT_MS = 4_000;
  */
 export function transport(options) {
   if (options.fetch !== undefined) return overFetch(options.url, options.fetch);
-  const node = globalThis.process?.versions?.node !== undefined;
+  // Deno has Node's http too, but there an aborted request leaves its connection open, and the command running.
+  const node = globalThis.process?.versions?.node !== undefined && !("Deno" in globalThis);
   return node ? overNode(options.url) : overFetch(options.url, (...request) => globalThis.fetch(...request));
 }
 

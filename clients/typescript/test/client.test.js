@@ -141,7 +141,7 @@ describe("commands", () => {
     assert.throws(() => running.result, refused("closed"));
     const pieces = [];
     for await (const { fd, data } of running) pieces.push([fd, text.decode(data)]);
-    assert.deepEqual(pieces, [[1, "one\n"], [2, "two\n"]]);
+    assert.deepEqual(pieces.sort(), [[1, "one\n"], [2, "two\n"]]);
     assert.equal(running.result.exitCode, 4);
     for await (const piece of ws.stream("echo one; sleep 1; touch /ended")) {
       assert.equal(text.decode(piece.data), "one\n");
