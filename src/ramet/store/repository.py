@@ -162,9 +162,10 @@ class Repository:
     def shred(self, name: str) -> Shredded:
         """Destroy the keys of a workspace: what only they could open is lost for ever. It is removed as well."""
         sealed = encrypted(self.objects)
+        known = {ring.workspace for ring in sealed.vault.rings.rings()}  # all must be readable before anything goes
         if self.refs.exists(name):
             self.rm(name)
-        elif name not in sealed.vault.rings.names():
+        elif name not in known:
             raise not_found(name)
         for key in [*self.objects.list(f"tags/{name}/"), *self.objects.list(f"pushes/{name}/")]:
             self.objects.delete(key)
