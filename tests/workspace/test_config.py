@@ -53,6 +53,8 @@ WRONG: list[tuple[str, str]] = [
     ("env: {A: '${NOPE}'}", "1:10: env.A: the variable NOPE is not set; write ${NOPE:-default}"),
     ("env: {A: '${HOMME}'}", "1:10: env.A: the variable HOMME is not set; did you mean HOME?"),
     ("env: {A: '${a b}'}", "1:10: env.A: ${a b} is not understood; write ${NAME} or ${NAME:-default}"),
+    ("env: {A: secret:env:HOME}", "1:10: env.A: a secret would be recorded here; give it its name below `secrets:`,"
+     " which are variables, too"),
     ("env: {1A: x}", "1:7: env: '1A' cannot be a name here; a variable has letters, digits and _"),
     ("secrets: {K: env:NOPE}", "1:14: secrets.K: the secret's variable NOPE is not set; set it before you begin"),
     ("secrets: {K: vault:x}", "1:14: secrets.K: a secret must not stand here in plain text; write secret:env:NAME or"

@@ -81,11 +81,20 @@ def show(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) ->
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(*columns, box=None, header_style="bold")
     for row in rows:
-        table.add_row(*(str(row.get(column, "")) for column in columns))
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     Console().print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
 
 
 def described(revision: Revision) -> dict[str, Any]:

@@ -33,7 +33,7 @@ VARIABLE: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 REFERENCE: Final = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
 OWN_RESOURCE: Final = re.compile(REFERENCE)
 MODES: Final = ChoiceKind(("read", "write"), (("r", "read"), ("ro", "read"), ("w", "write"), ("rw", "write")))
-ENV: Final = MapKind(TextKind(), VARIABLE, "a variable has letters, digits and _")
+ENV: Final = MapKind(TextKind(recorded=True), VARIABLE, "a variable has letters, digits and _")
 
 MOUNT: Final = {
     "mode": Field(MODES, "What the workspace may do with it.", "write"),

@@ -61,13 +61,17 @@ class Field:
 
 @dataclass(frozen=True)
 class TextKind:
-    """Text. A `secret` is never shown, and one in plain text is a problem; `path` is a path of this machine."""
+    """Text. A `secret` is never shown, and one in plain text is a problem; `path` is a path of this machine.
+
+    What is `recorded` (in history, revisions, snapshots) must not be a secret.
+    """
 
     secret: bool = False
     path: bool = False
     pattern: str | None = None
     pattern_says: str = ""
     reference: bool = False
+    recorded: bool = False
 
     @property
     def says(self) -> str:
@@ -94,6 +98,10 @@ class TextKind:
         if self.secret and not found.secret and not found.origin:
             hint = "write secret:env:NAME or secret:file:PATH"
             reading.wrong(node.place, setting, "a secret must not stand here in plain text", hint)
+            return NOTHING
+        if self.recorded and found.secret:
+            hint = "give it its name below `secrets:`, which are variables, too"
+            reading.wrong(node.place, setting, "a secret would be recorded here", hint)
             return NOTHING
         if self.pattern is not None and re.fullmatch(self.pattern, found.text) is None:
             told = "" if found.secret else f"{found.text!r} cannot be used"

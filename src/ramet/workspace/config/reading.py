@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -175,7 +176,7 @@ class Reading:
 
     def path(self, text: str) -> str:
         """A path of this machine; what is relative begins at the file."""
-        return str(self.folder / LocalPath(text).expanduser())
+        return os.path.normpath(self.folder / LocalPath(text).expanduser())
 
 
 def near(name: str, known: Collection[str], *, bar: float = 0.6) -> str:
