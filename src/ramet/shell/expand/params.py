@@ -131,6 +131,8 @@ def _indirect(node: Param) -> Base:
         if found is None or isinstance(found, list):
             if isinstance(found, list) and len(found) == 1:
                 return parameter(host, found[0])
+            if found is None and not plain and host.vars.get(node.name) is not None:
+                return None
             raise Discard(f"{shown(node)}: invalid indirect expansion")
         return parameter(host, found)
 

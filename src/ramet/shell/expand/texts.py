@@ -71,9 +71,12 @@ def _as_is(text: str) -> str:
     return text
 
 
+_SPECIAL_IN_REPLACEMENT: Final = re.compile(r"[&\\]")
+
+
 def mark_ampersand(text: str) -> str:
-    """Quoted replacement text: its ampersands are not the match."""
-    return text.replace("&", "\0&") if "&" in text else text
+    """Quoted replacement text: its ampersands are not the match, and its backslashes escape none."""
+    return _SPECIAL_IN_REPLACEMENT.sub("\0\\g<0>", text)
 
 
 # ------------------------------------------------------------------------------------------------------- texts
@@ -410,7 +413,7 @@ def _stripped(node: Param, quoted: bool) -> Callable[[Any], Any] | None:
     """`${x%.c}` with a constant pattern, whose matcher is made once; None for any other parameter."""
     if node.op not in ("#", "##", "%", "%%") or node.form != "value" or node.subscript is not None:
         return None
-    given = pattern(node.args[0], not quoted)
+    given = pattern(node.args[0])
     if not given.const or not is_plain(node.name):
         return None
     get, source, longest = variable(node.name), given.const, len(node.op) == 2
@@ -441,9 +444,11 @@ def code_of(word: Word) -> Callable[[Any], int] | None:
 def _arguments(node: Param, quoted: bool) -> list[Text]:
     op = node.op
     if op in ("#", "##", "%", "%%") or op[:1] in ("^", ",", "~"):
-        return [pattern(arg, not quoted) for arg in node.args]
+        return [pattern(arg, op[0] in "#%" or not quoted) for arg in node.args]
     if op[:1] == "/":
-        return [pattern(node.args[0], not quoted)] + [text(arg, quote=mark_ampersand) for arg in node.args[1:]]
+        # The mark of an anchored pattern stands before the tilde.
+        tilde = op in ("/", "//")
+        return [pattern(node.args[0], tilde)] + [text(arg, quote=mark_ampersand) for arg in node.args[1:]]
     return [text(arg, quoted=True) for arg in node.args]
 
 

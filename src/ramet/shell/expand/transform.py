@@ -76,7 +76,7 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
 
 
 def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool) -> str:
-    """`${x/pattern/replacement}`; quoted ampersands in the replacement are marked with a NUL before them."""
+    """`${x/pattern/replacement}`; quoted characters that would mean something are marked with a NUL before them."""
     if not ampersand or "&" not in replacement:
         plain = replacement.replace("\0", "")
         return pattern.replace(value, op, plain)

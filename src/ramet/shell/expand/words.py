@@ -217,7 +217,11 @@ def _emit_choice(node: Param, mode: int) -> Emit:
                 value = await argument.run(host) if argument.wait else argument.run(host)
                 subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
                 _put(host, fields, chosen(choice, host, value, subscript), quoted)
-            elif word.wait:
+                return
+            if quoted:
+                # There is a field, even if the word is a `$@` of no parameters.
+                fields.quoted("")
+            if word.wait:
                 await word.run(host, fields)
             else:
                 word.run(host, fields)
@@ -230,8 +234,10 @@ def _emit_choice(node: Param, mode: int) -> Emit:
         if node.op[-1] in "=?":
             subscript = None if key is None else key.run(host)
             _put(host, fields, chosen(choice, host, argument.run(host), subscript), quoted)
-        else:
-            word.run(host, fields)
+            return
+        if quoted:
+            fields.quoted("")
+        word.run(host, fields)
 
     return Emit(False, run)
 

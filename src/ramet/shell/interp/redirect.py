@@ -235,12 +235,12 @@ async def restore(sh: Session, undo: Undo) -> bool:
     return good
 
 
-async def keep(sh: Session, undo: Undo) -> None:
+async def keep(sh: Session, undo: Undo, lasting: bool = False) -> None:
     """Make redirections permanent (`exec >file`): forget what they replaced."""
     # Several changes of one descriptor: the replaced ones in between are closed too, the live one is not in the list.
     while undo:
         fd, old = undo.pop()
-        if fd == 0 and fd in sh.fds:
+        if fd == 0 and fd in sh.fds and lasting:
             sh.fds[fd].base = True
         if old is not None:
             await _closed(old)

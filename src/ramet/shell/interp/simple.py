@@ -399,7 +399,7 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
             return 1
         if name == "exec" and len(argv) == 1 and name not in sh.functions:
             kept = True
-            await keep(sh, undo)
+            await keep(sh, undo, lasting=True)
             sh.status = 0
             return 0
         result = await invoke(sh, argv, scoped)

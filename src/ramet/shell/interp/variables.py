@@ -439,6 +439,13 @@ class Variables:
             if isinstance(value, Indexed | Assoc):
                 self.values[name] = value.copy(self.token)
 
+    def adopt(self, name: str) -> None:
+        """`x=1 f`, and `f` exports `x`: the variable outlives the call."""
+        scope = self.scopes[self._own_depth()] if self.scopes else None
+        if scope is not None and name in scope.temps:
+            scope.pop(name, None)
+            scope.temps.discard(name)
+
     def exchange(self) -> None:
         """Swap what the innermost scope hides with what it shows; a second call undoes it."""
         scope = self.scopes[-1]
@@ -453,6 +460,13 @@ class Variables:
         scope = self.scopes[depth]
         if name == "OPTIND":
             self.places.pop(depth, None)
+        before = self.scopes[-1]
+        if before is not scope and name in before:
+            # `x=1 local x`: what was put before the command is what the function gets.
+            saved = before.pop(name)
+            scope.setdefault(name, saved)
+            scope.temps.discard(name)
+            return
         if name in scope:
             scope.temps.discard(name)
             return

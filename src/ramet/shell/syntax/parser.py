@@ -583,8 +583,11 @@ class Parser(AssignmentReader):
         declaring = False
         wrapped, compound_ok = False, ""
         known = WORDS.get
+        second = -1
         while True:
             kind = self.kind
+            if second < 0 and len(words) + len(assigns) + len(redirects) == 2:
+                second = self.pos
             if kind == WORD:
                 raw = self.raw
                 if self._alias_next >= 0 and words and self._alias_follows(raw):
@@ -637,6 +640,9 @@ class Parser(AssignmentReader):
                 break
         if kind == OPERATOR and self.raw == "(":
             self.unexpected()
+        if self.line_at(self.pos) != line and not (assigns and words):
+            # bash knows the line of a command when it has read one word more than the first.
+            line = self.line_at(self.pos if second < 0 else second)
         return Simple(tuple(assigns), tuple(words), tuple(redirects), line)
 
     def _alias_here(self, raw: str) -> bool:

@@ -125,11 +125,16 @@ class RedirectReader(ConditionReader):
                 # `$(cat <<E ... E)`: the parenthesis may follow the delimiter.
                 self.pos = pos + len(line) - len(bare) + len(delimiter)
                 return self._stripped(text[begin:pos], one)
-            if not one.quoted:
-                # A continued line is not looked at for the delimiter.
+            if not one.quoted and stop >= 0 and continues(text, pos, stop):
+                # A continued line is looked at as a whole.
+                first = pos
                 while stop >= 0 and continues(text, pos, stop):
                     pos = stop + 1
                     stop = text.find("\n", pos, end)
+                whole = text[first : end if stop < 0 else stop].replace("\\\n", "")
+                if (whole.lstrip("\t") if one.strip else whole) == delimiter:
+                    self.pos = end if stop < 0 else stop + 1
+                    return self._stripped(text[begin:first], one)
             if stop < 0:
                 break
             pos = stop + 1
@@ -139,7 +144,10 @@ class RedirectReader(ConditionReader):
         return self._stripped(text[begin:end], one)
 
     def _stripped(self, body: str, one: _Pending) -> str:
-        return re.sub(r"(?m)^\t+", "", body) if one.strip else body
+        if not one.strip:
+            return body
+        # What follows a line continuation is no start of a line.
+        return re.sub(r"(?m)^\t+" if one.quoted else r"(?m)^(?<!\\\n)\t+", "", body)
 
 
 def continues(text: str, begin: int, end: int) -> bool:

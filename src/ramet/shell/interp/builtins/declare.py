@@ -227,6 +227,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         key = deeper if deeper is not None else key
         if not name:
             return False
+        if request.command in ("export", "readonly") and not request.remove:
+            store.adopt(name)
     old_flags = store.attrs.get(name, 0)
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
         prefix = "" if request.command in ("export", "readonly") else f"{request.command}: "
