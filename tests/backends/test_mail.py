@@ -222,6 +222,9 @@ def test_grep_asks_the_server(server: MailServers, monkeypatch: pytest.MonkeyPat
         assert "__1.json" in (await ws.execute("grep -rl Grüße /mail/INBOX/2026-01-02 --include='*.json'")).text
         assert set(read) == {"Re_Übung_1_2_rm_quoted__1.json", "Your_order__2.json"}  # the latter has it attached
         read.clear()
+        assert (await ws.execute("rg -il ZANZI /mail/INBOX -g '*.json'")).text.endswith("Your_order__2.json\n")
+        assert "Re_Übung_1_2_rm_quoted__1.json" not in read
+        read.clear()
         for pattern in ("message_id", "base64", "INBOX", "2026", "Seen", "ORDER"):  # of these the server knows less
             mounted = (await ws.execute(f"grep -rl {pattern} /mail/INBOX | sort")).text
             each = (await ws.execute(f"find /mail/INBOX -type f -exec grep -l {pattern} {{}} + | sort")).text

@@ -210,6 +210,12 @@ def test_a_recursive_grep_is_one_cursor_a_collection(server: tuple[str, Wire]) -
         result = await ws.execute("grep -rl '\"_id\": 4321,' /m/other/big/documents")
         assert result.text == "/m/other/big/documents/4321.json\n"
         assert wire.asked["find"] - before.get("find", 0) < 10
+        for options, pattern in (("-i", "AMAZING"), ("-i", "masK"), ("-w", "Ada"), ("-E", "A(d|m)a"), ("-P", "Ada")):
+            fast = (await ws.execute(f"grep -rl {options} '{pattern}' /m/shop/people | sort")).text
+            slow = (
+                await ws.execute(f"find /m/shop/people -type f -exec grep -l {options} '{pattern}' {{}} + | sort")
+            ).text
+            assert fast == slow, pattern
         for pattern in ("Amazing", '"er": true', "é"):
             fast = (await ws.execute(f"grep -rl '{pattern}' /m/shop/people /m/shop/odd /m/shop/a* | sort")).text
             slow = (await ws.execute(f"find /m/shop/[poa]* -type f -exec grep -l '{pattern}' {{}} + | sort")).text

@@ -206,6 +206,13 @@ def test_a_recursive_grep_is_answered_by_the_server(reader: str, monkeypatch: py
         assert result.text == "people/rows/2.json\n" and read == ["2.json"]
         result = await ws.execute("cd /db/shop; grep -r '\"id\":199999,' big --include='199999.json' -c")
         assert "rows/199999.json:1" in result.text
+        read.clear()
+        for script in ("grep -rli --include='*.json' amazING people pairs", "rg -il amazing people pairs -g '*.json'"):
+            assert (await ws.execute(f"cd /db/shop; {script}")).text == "people/rows/2.json\n", script
+        assert (await ws.execute("cd /db/shop; rg -l Amazing people/rows pairs/rows")).text == "people/rows/2.json\n"
+        assert set(read) <= {"2.json"}
+        assert (await ws.execute("cd /db/shop; rg --files-without-match Amazing people/rows | wc -l")).text == "2\n"
+        assert (await ws.execute("cd /db/shop; rg -v -l Amazing people/rows | wc -l")).text == "2\n"
         assert (await ws.execute("grep -rc Ada /db/shop/people/rows | sort")).text.count(":0\n") == 2
         assert (await ws.execute("grep -rL Ada /db/shop/people/rows | wc -l")).text.strip() == "2"
         await ws.close()

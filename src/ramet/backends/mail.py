@@ -416,10 +416,11 @@ class MailResource(Fixed):
 
     # --------------------------------------------------------------------------------------------- searching
 
-    async def search(self, path: Path, text: str) -> AsyncIterator[Path]:
+    async def search(self, path: Path, text: str, *, fold: bool = False) -> AsyncIterator[Path]:
         """Messages in which the server finds `text`. What no server looks into, as a PDF, is always named.
 
-        A text that the server may see in another way than our files write it is refused: then all files are read.
+        Capitals never matter to it. A text that the server may see in another way than our files write it is refused:
+        then all files are read.
         """
         segments, folder, day, message, _ = await self._place(path)
         if message is not None or not self.config.search or not _can_search(text):

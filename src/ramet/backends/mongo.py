@@ -322,13 +322,13 @@ class MongoResource(Fixed):
 
     # --------------------------------------------------------------------------------------------- searching
 
-    async def search(self, path: Path, text: str) -> AsyncIterator[Path]:
+    async def search(self, path: Path, text: str, *, fold: bool = False) -> AsyncIterator[Path]:
         """The documents that hold `text`, from one cursor over each collection and not one request for each file."""
         database, info, file, document = await self._place(path)
         if document or (file and file != "documents"):
             yield path
         elif info:
-            from ramet.backends.mongo_names import file_name, line
+            from ramet.backends.mongo_names import file_name, folded, line
 
             top = Path(f"/{as_name(database)}/{_segment(info['name'])}")
             for name in () if file else FILES:
@@ -337,14 +337,15 @@ class MongoResource(Fixed):
             cursor = self._client()[database][info["name"]].find({}, **self._limits)
             async with closing(self._cursor(path, cursor)) as documents:
                 async for found in documents:
-                    if wanted in line(found):
+                    written = line(found)
+                    if wanted in written or (fold and wanted in folded(written)):
                         yield top / "documents" / file_name(found["_id"])
         else:
             async for name, stat in self.scan(path):
                 if stat.kind is Kind.FILE:
                     yield path / name
                     continue
-                async for below in self.search(path / name, text):
+                async for below in self.search(path / name, text, fold=fold):
                     yield below
 
     async def query(

@@ -38,6 +38,11 @@ def written(value: Any) -> str:
     return json_util.dumps(value, json_options=OPTIONS, ensure_ascii=False)
 
 
+def folded(line: bytes) -> bytes:
+    """A line in which every letter that can stand for an ASCII one, in whichever case, is that one in lower case."""
+    return line.replace("\u017f".encode(), b"s").replace("\u212a".encode(), b"k").lower()
+
+
 def parsed(text: str) -> Any:
     return json_util.loads(text, json_options=OPTIONS)
 

@@ -345,7 +345,7 @@ class PostgresResource(Fixed):
 
     # --------------------------------------------------------------------------------------------- searching
 
-    async def search(self, path: Path, text: str) -> AsyncIterator[Path]:
+    async def search(self, path: Path, text: str, *, fold: bool = False) -> AsyncIterator[Path]:
         """Rows that hold `text` are found by the server; the files of whole tables are read by whoever asks."""
         _, table, file, row = await self._place(path)
         if row is not None or file in FILES:
@@ -355,13 +355,13 @@ class PostgresResource(Fixed):
             for name in FILES if file is None else ():
                 yield top / name
             if table.key:
-                async with closing(self._batches(path, table.keys(holding=True), text)) as batches:
+                async with closing(self._batches(path, table.keys(holding=True, fold=fold), text)) as batches:
                     async for batch in batches:
                         for key in batch:
                             yield top / "rows" / key_name(key)
         else:
             for name in [entry async for entry, _ in self.scan(path)]:
-                async for found in self.search(path / name, text):
+                async for found in self.search(path / name, text, fold=fold):
                     yield found
 
     async def query(

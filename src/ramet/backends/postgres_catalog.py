@@ -114,10 +114,13 @@ class Table(NamedTuple):
     def cells(self) -> str:
         return f"select * from {self.full_name} as {self.alias}{self.ordered}"
 
-    def keys(self, *, holding: bool = False) -> str:
-        """The primary key of every row as text; or of those rows whose line holds `$1`."""
+    def keys(self, *, holding: bool = False, fold: bool = False) -> str:
+        """The primary key of every row as text; or of those rows whose line holds `$1`, in whichever case."""
         names = ", ".join(f"{self.alias}.{quoted(c.name)}::text" for c in self.key)
-        where = f" where strpos({self.line} || E'\\n', $1::text) > 0" if holding else ""
+        line = f"{self.line} || E'\\n'"
+        if fold:  # two letters beyond ASCII are others' capitals; "C" folds ASCII and nothing else
+            line = f"lower(translate({line}, U&'\\017F\\212A', 'sk') collate \"C\")"
+        where = f" where strpos({line}, $1::text) > 0" if holding else ""
         return f"select {names} from {self.full_name} as {self.alias}{where}{self.ordered}"
 
     def row(self) -> str:

@@ -13,9 +13,9 @@ from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.inputs import LARGE, is_utf8, slurp
+from ramet.commands.sieving import sieve
 from ramet.core import ops
 from ramet.core.errors import reason
-from ramet.core.fs import Lending
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
@@ -163,7 +163,7 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     nothing = wanted == [b""] and not (o.words or o.whole_line) if o.invert else not wanted
     if (o.max_count == 0 or nothing) and o.list_files != "without":
         return 1
-    run = _Run(proc, o, plan, many=len(operands) > 1)
+    run = _Run(proc, o, plan, wanted, many=len(operands) > 1)
     try:
         await run.all(operands)
     except MatchTimeout as error:
@@ -323,8 +323,8 @@ def _suffixes(word: str) -> list[str]:
 class _Run:
     """One grep over its files."""
 
-    def __init__(self, proc: Proc, o: GrepOptions, plan: Plan, many: bool) -> None:
-        self.proc, self.o, self.plan = proc, o, plan
+    def __init__(self, proc: Proc, o: GrepOptions, plan: Plan, wanted: list[bytes], many: bool) -> None:
+        self.proc, self.o, self.plan, self.wanted = proc, o, plan, wanted
         self.recursive = o.directories in ("recurse", "dereference")
         self.show_name = o.with_name if o.with_name is not None else many
         self.shared = Shared()
@@ -399,13 +399,15 @@ class _Run:
         if self.o.with_name is None:
             self.show_name = True
         rejects, fs, out, budget = self.rejects(), self.proc.fs, self.proc.stdout, self.proc.budget
-        sieve = None if rejects is None else await self.sieve(top)
+        passes = None
+        if rejects is not None:
+            passes = await sieve(self.proc, self.wanted, self.text_of_pattern, self.o.icase, top)
         count = 0
         async for path, name in self.walk(top, prefix):
             count += 1
             if not count & 15:
                 await budget.breathe()
-            if sieve is not None and not sieve(path):
+            if passes is not None and not passes(path):
                 continue
             try:
                 data = await ops.read_bytes(fs, path)
@@ -423,6 +425,12 @@ class _Run:
             if self.o.quiet and self.selected:
                 return
 
+    @property
+    def text_of_pattern(self) -> bytes | None:
+        """The text that the pattern is, when it is no more than a text."""
+        pieces = self.plan.pieces
+        return None if pieces is None else pieces.literal if pieces.literal is not None else pieces.folded
+
     def rejects(self) -> Callable[[bytes], bool] | None:
         """A cheap test for files with nothing to print, as most files of a tree; None when all print something."""
         plan = self.plan
@@ -432,16 +440,6 @@ class _Run:
         if literal is not None:
             return lambda data: literal not in data
         return lambda data: b"\0" not in data and select.bulk(data).search(data, 0) is None
-
-    async def sieve(self, top: Path) -> Callable[[Path], bool] | None:
-        """What mounts that can search say about their files; None when none of them can, or not for this pattern."""
-        literal = None if self.plan.pieces is None else self.plan.pieces.literal
-        if not literal or not isinstance(self.proc.fs, Lending):
-            return None
-        try:
-            return await self.proc.fs.sieve(top, literal.decode())
-        except UnicodeDecodeError:
-            return None
 
     async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
         """The files of a tree that the globs leave, in order, with the names to print."""

@@ -15,6 +15,7 @@ from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.ignore_files import Rule, glob_regex, ignored, parse
 from ramet.commands.inputs import slurp
 from ramet.commands.rg_json import Messages
+from ramet.commands.sieving import Sieve, sieve
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -169,7 +170,7 @@ async def _patterns(proc: Proc, o: RgOptions, operands: list[str]) -> list[bytes
 
 class _Run:
     def __init__(self, proc: Proc, o: RgOptions, wanted: list[bytes], operands: list[str]) -> None:
-        self.proc, self.o, self.operands = proc, o, operands
+        self.proc, self.o, self.operands, self.wanted = proc, o, operands, wanted
         self.icase = o.case == "i" or (o.case == "S" and not any(_has_upper(pattern) for pattern in wanted))
         self.hidden = o.hidden or o.unrestricted >= 2
         self.no_ignore = o.no_ignore or o.unrestricted >= 1
@@ -256,14 +257,23 @@ class _Run:
             path = proc.path(word)
             if (await proc.fs.stat(path, follow=True)).is_dir:
                 shown = prefix if prefix is not None else word if word.endswith("/") else word + "/"
+                passes = await self.sieve(path)
                 async for file, name in self.walk(path, shown):
                     if self.o.quiet and self.selected:
                         return
+                    if passes is not None and not passes(file):
+                        continue
                     await self.file(file, name)
                 return
             await self.file(path, word, named=True)
         except OSError as error:
             self.fail(word, error)
+
+    async def sieve(self, top: Path) -> Sieve | None:
+        o = self.o
+        if self.matcher is None or o.invert or o.list_files or o.files_with == "without" or self.messages is not None:
+            return None
+        return await sieve(self.proc, self.wanted, self.matcher.literal, self.icase, top)
 
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:

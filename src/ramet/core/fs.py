@@ -31,8 +31,11 @@ class Lending:
         """That power of the mount at `path`, and the path inside it. `write` is EROFS where a mount may not change."""
         raise NotImplementedError
 
-    async def sieve(self, top: Path, text: str) -> Callable[[Path], bool] | None:
-        """A test that no file below `top` with `text` in it fails; None when no mount there can search by itself."""
+    async def sieve(self, top: Path, text: str, *, fold: bool = False) -> Callable[[Path], bool] | None:
+        """A test that no file below `top` with `text` in it fails; None when no mount there can search by itself.
+
+        With `fold` the text is ASCII in lower case, and stands for every way to write it.
+        """
         raise NotImplementedError
 
 

@@ -210,8 +210,11 @@ class Dumpable(Protocol):
 
 @runtime_checkable
 class Searchable(Protocol):
-    def search(self, path: Path, text: str) -> AsyncIterator[Path]:
-        """Files below `path` that may contain `text`; the caller verifies."""
+    def search(self, path: Path, text: str, *, fold: bool = False) -> AsyncIterator[Path]:
+        """Files below `path` that may contain `text`, all of them; the caller verifies.
+
+        With `fold` the text is ASCII in lower case and capitals do not matter. ENOTSUP where it cannot be answered.
+        """
         ...
 
 

@@ -579,12 +579,12 @@ class VFS(Whole, Lending):
             raise fail(errno.EROFS, path)
         return found, inner
 
-    async def sieve(self, top: Path, text: str) -> Callable[[Path], bool] | None:
+    async def sieve(self, top: Path, text: str, *, fold: bool = False) -> Callable[[Path], bool] | None:
         kept: dict[Path, set[Path]] = {}
         for prefix, searchable in self._searchable.items():
             if prefix.under(top) or top.under(prefix):
                 try:
-                    found = searchable.search(top.below(prefix) if top.under(prefix) else ROOT, text)
+                    found = searchable.search(top.below(prefix) if top.under(prefix) else ROOT, text, fold=fold)
                     kept[prefix] = {path.onto(prefix) async for path in found}
                 except OSError:
                     continue  # whoever reads the files will meet the error, and say it

@@ -236,8 +236,8 @@ class SessionFS(Whole, Lending):
             self._note("change" if write else "query", path)
         return found
 
-    async def sieve(self, top: Path, text: str) -> Callable[[Path], bool] | None:
-        return await self._vfs.sieve(top, text)
+    async def sieve(self, top: Path, text: str, *, fold: bool = False) -> Callable[[Path], bool] | None:
+        return await self._vfs.sieve(top, text, fold=fold)
 
     async def close(self) -> None:
         raise fail(errno.EINVAL, None, "a session does not own the tree it sees")

@@ -1,0 +1,36 @@
+"""Which files of a tree a search has to read: mounts that can search by themselves say it, for plain texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ramet.core.fs import Lending
+from ramet.core.paths import Path
+from ramet.core.proc import Proc
+
+_PLAIN: Final = re.compile(rb"[\w @,:;/<>=!%&~'\"-]+")
+"""Patterns that every dialect takes for the text that they are."""
+
+
+async def sieve(proc: Proc, wanted: Sequence[bytes], literal: bytes | None, icase: bool, top: Path) -> Sieve | None:
+    """A test that every file below `top` passes in which one of the patterns `wanted` can match.
+
+    `literal` is the text that a single pattern stands for, where that is known. None when no mount there can search,
+    or not for this.
+    """
+    if literal is None and len(wanted) == 1 and _PLAIN.fullmatch(wanted[0]):
+        literal = wanted[0]
+    if not literal or not isinstance(proc.fs, Lending):
+        return None
+    try:
+        text = literal.decode()
+    except UnicodeDecodeError:
+        return None
+    if not icase:
+        return await proc.fs.sieve(top, text)
+    return await proc.fs.sieve(top, text.lower(), fold=True) if text.isascii() else None
+
+
+Sieve = Callable[[Path], bool]
