@@ -150,6 +150,20 @@ def test_help_imports_no_engine(tmp_path: Path) -> None:
     assert "ramet exec demo" in done.stdout and done.stderr == "set()\n"
 
 
+def test_an_ordinary_exec_imports_only_what_it_needs(tmp_path: Path) -> None:
+    assert command("create", "demo", home=tmp_path).returncode == 0
+    heavy = ("typer", "rich", "pydantic", "obstore", "re2", "regex", "pyfastcdc", "importlib.metadata", "email", "http")
+    script = (
+        "import sys; sys.argv = ['ramet', 'exec', 'demo', 'echo hi']\nfrom ramet.apps.cli import main\n"
+        f"try: main()\nexcept SystemExit: pass\nprint(sorted({set(heavy)!r} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL,
+        env={**os.environ, "RAMET_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout == "hi\n[]\n"
+
+
 def test_a_typo_gets_a_suggestion(tmp_path: Path) -> None:
     done = command("exce", "x", home=tmp_path)
     assert done.returncode == 2 and "did you mean exec" in done.stderr

@@ -101,6 +101,7 @@ def test_serve_with_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     server = Process(folder, "--config", str(folder / "ramet.yaml"))
     try:
         with server.client() as client:
+            assert [row["name"] for row in client.get("/v1/workspaces").json()["workspaces"]] == ["proj"]
             body = {"command": "cat /data/f; echo $WHO $TOKEN; rm /x"}
             answer: httpx2.Response = client.post("/v1/workspaces/proj/exec", json=body)
             said = answer.json()

@@ -77,8 +77,12 @@ def serve(
         address, number = value("host", host), value("port", port)
         where = socket or f"{'https' if tls else 'http'}://{address}:{number}"
         typer.echo(f"ramet serves {store} on {where}" + (f", token in {token}" if token else ""), err=True)
+        served = opened(store)
+        for found in configs:
+            if found.name is not None and found.name not in served:
+                served.create(found.name)
         run(
-            opened(store), host=address, port=number, uds=socket, token_file=token, certificate=tls,
+            served, host=address, port=number, uds=socket, token_file=token, certificate=tls,
             key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous),
         )  # fmt: skip
 
