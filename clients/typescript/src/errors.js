@@ -28,7 +28,8 @@ export class ConnectionError extends RametError {
    * @param {unknown} [cause]
    */
   constructor(message, cause) {
-    super("unavailable", message, { remediation: "see whether the server runs, and repeat", cause });
+    const remediation = "see whether the server runs; what was asked may have happened: an idempotencyKey lets repeat it";
+    super("unavailable", message, { remediation, cause });
     this.name = "ConnectionError";
   }
 }
@@ -53,6 +54,21 @@ export function aborted(signal) {
  */
 export function invalid(message, remediation) {
   return new RametError("invalid_argument", message, { remediation });
+}
+
+/**
+ * Refuse options that a call does not have: one that is misspelt must not be one that is left out.
+ * @template {object} T
+ * @param {string} call
+ * @param {T} options
+ * @param {string[]} names beside those that every call takes
+ * @returns {T}
+ */
+export function known(call, options, ...names) {
+  const all = [...names, "signal", "idempotencyKey"];
+  const wrong = Object.keys(options).filter((name) => !all.includes(name));
+  if (wrong.length > 0) throw invalid(`${call} has no option ${wrong.join(", ")}`, `use ${all.join(", ")}`);
+  return options;
 }
 
 /**

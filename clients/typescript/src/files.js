@@ -1,6 +1,6 @@
-/** Files of a workspace, a sandbox or a session, without running commands. Missing is an error with code `not_found`. */
+/** Files of a workspace, a sandbox or a session, without running commands. What is missing is a `not_found` error. */
 
-import { RametError } from "./errors.js";
+import { RametError, known } from "./errors.js";
 import { fileStat, given, query } from "./wire.js";
 
 /** @import { Abortable, Bytes, Changing, Content, FileStat, ReadOptions, WriteOptions } from "./types.js" */
@@ -81,18 +81,15 @@ export class Files {
    * @param {ReadOptions} options
    */
   async #reading(path, options) {
-    const { start = 0, end, revision } = options;
+    const { start = 0, end, revision } = known("read", options, "start", "end", "revision");
     const part = start > 0 || end !== undefined;
-    if (part && revision !== undefined) {
-      throw new RametError("unsupported", "a revision's file is read whole", { remediation: "leave start and end out" });
-    }
+    const whole = { remediation: "leave start and end out" };
+    if (part && revision !== undefined) throw new RametError("unsupported", "a revision's file is read whole", whole);
     const range = part ? `bytes=${start}-${end === undefined ? "" : end - 1}` : undefined;
-    const url = revision === undefined ? this.#url("file", path) : `${this.#place}/file${query({ path: this.#at(path), revision })}`;
+    const url = this.#url("file", path, { revision });
     const answer = await this.#http.send("GET", url, { headers: { range }, fine: part ? [416] : [] }, options);
     if (answer.status === 416) return { ...answer, bytes: async () => new Uint8Array(), blocks: async function* () {} };
-    if (part && answer.status !== 206) {
-      throw new RametError("unsupported", `${path}: cannot be read in part`, { remediation: "leave start and end out" });
-    }
+    if (part && answer.status !== 206) throw new RametError("unsupported", `${path}: cannot be read in part`, whole);
     return answer;
   }
 
@@ -105,7 +102,8 @@ export class Files {
    * @returns {Promise<FileStat>}
    */
   async write(path, content, options = {}) {
-    const { parents = true, append, ifMatch, create } = options;
+    const { parents = true, append, ifMatch, create } =
+      known("write", options, "parents", "append", "ifMatch", "create");
     const headers = { "if-match": ifMatch, "if-none-match": create ? "*" : undefined };
     const url = this.#url("file", path, { parents, append });
     return fileStat(await this.#http.json("PUT", url, { body: content, headers }, options));
@@ -118,7 +116,7 @@ export class Files {
    * @returns {Promise<FileStat>}
    */
   async stat(path, options = {}) {
-    const follow = options.follow === false ? "false" : undefined;
+    const follow = known("stat", options, "follow").follow === false ? "false" : undefined;
     return fileStat(await this.#http.get(this.#url("stat", path, { follow }), options));
   }
 
@@ -164,7 +162,7 @@ export class Files {
    * @returns {Promise<FileStat>}
    */
   async mkdir(path, options = {}) {
-    const { parents = true } = options;
+    const { parents = true } = known("mkdir", options, "parents");
     return fileStat(await this.#http.json("PUT", this.#url("dir", path, { parents }), {}, options));
   }
 
@@ -175,8 +173,9 @@ export class Files {
    * @returns {Promise<void>}
    */
   async remove(path, options = {}) {
-    const headers = { "if-match": options.ifMatch };
-    await this.#http.json("DELETE", this.#url("file", path, { recursive: options.recursive }), { headers }, options);
+    const { recursive, ifMatch } = known("remove", options, "recursive", "ifMatch");
+    const headers = { "if-match": ifMatch };
+    await this.#http.json("DELETE", this.#url("file", path, { recursive }), { headers }, options);
   }
 
   /**
@@ -229,12 +228,12 @@ export class Files {
    * @param {Changing} [options]
    * @returns {Promise<FileStat>}
    */
-  async setAttributes(path, { mode, mtime, size }, options = {}) {
-    const json = given({ mode, size });
+  async setAttributes(path, attributes, options = {}) {
+    const { mode, mtime, size } = known("setAttributes", attributes, "mode", "mtime", "size");
     // Nanoseconds are more than a number holds: they are written as digits.
-    const body = mtime === undefined
-      ? JSON.stringify(json)
-      : JSON.stringify({ ...json, mtime_ns: 0 }).replace('"mtime_ns":0', `"mtime_ns":${BigInt(mtime.getTime()) * 1_000_000n}`);
+    const time = mtime === undefined ? undefined : String(BigInt(mtime.getTime()) * 1_000_000n);
+    const pairs = Object.entries(given({ mode, size, mtime_ns: time })).map(([name, value]) => `"${name}":${value}`);
+    const body = `{${pairs.join()}}`;
     const headers = { "content-type": "application/json" };
     return fileStat(await this.#http.json("PATCH", this.#url("file", path), { body, headers }, options));
   }

@@ -10,7 +10,7 @@
 
 import { SandboxDiedError, SandboxOperationUnsupportedError, sandboxFromDriver } from "@flue/runtime";
 
-import { ConnectionError, RametError } from "./errors.js";
+import { ConnectionError, RametError, invalid } from "./errors.js";
 import { Sandbox } from "./run.js";
 
 /** @import { FileStat, Sandbox as FlueSandbox, SandboxDriver, SandboxFactory, ShellResult } from "@flue/runtime" */
@@ -112,7 +112,7 @@ export class RametSandboxDriver {
     const { recursive = false, force = false } = options;
     try {
       if (!recursive && (await files.stat(path, { follow: false })).kind === "dir") {
-        throw new RametError("invalid_argument", `${path}: Is a directory`, { remediation: "remove it with recursive" });
+        throw invalid(`${path}: Is a directory`, "remove it with recursive");
       }
       await files.remove(path, { recursive });
     } catch (error) {
@@ -148,7 +148,7 @@ export class RametSandboxDriver {
 export function ramet(place, options = {}) {
   known("ramet", options, ["cwd"]);
   const cwd = options.cwd ?? (place instanceof Sandbox ? "/workspace" : "/");
-  if (!cwd.startsWith("/")) throw new RametError("invalid_argument", `${cwd} is not absolute`, { remediation: "begin with /" });
+  if (!cwd.startsWith("/")) throw invalid(`${cwd} is not absolute`, "begin with /");
   return {
     async createSandbox({ id }) {
       const session = await sessionFor(place, id, cwd);
@@ -159,8 +159,8 @@ export function ramet(place, options = {}) {
 }
 
 /**
- * The workspace or sandbox behind a sandbox of Flue, for what Flue has no verb for: revisions, forks, sessions. A `cwd` in
- * `useSandbox` hides it.
+ * The workspace or sandbox behind a sandbox of Flue, for what Flue has no verb for: revisions, forks, sessions. A `cwd`
+ * in `useSandbox` hides it.
  * @param {FlueSandbox} sandbox
  * @returns {{ place: Workspace | Sandbox, session: Session }}
  */
@@ -186,7 +186,8 @@ async function sessionFor(place, id, cwd) {
     if (cwd !== "/") await place.files.mkdir(cwd);
     return await place.createSession(name, { cwd });
   } catch (error) {
-    if (error instanceof RametError && error.code === "already_exists" && (await isThere(place, name))) return place.session(name);
+    const taken = error instanceof RametError && error.code === "already_exists";
+    if (taken && (await isThere(place, name))) return place.session(name);
     throw died("createSandbox", error);
   }
 }
@@ -221,7 +222,8 @@ function given(options) {
  */
 function known(operation, options, names) {
   const unknown = Object.keys(given(options)).filter((name) => !names.includes(name));
-  if (unknown.length > 0) throw new SandboxOperationUnsupportedError({ operation, provider: "Ramet", options: unknown });
+  if (unknown.length === 0) return;
+  throw new SandboxOperationUnsupportedError({ operation, provider: "Ramet", options: unknown });
 }
 
 /**

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** `AgentRun`: the workspaces and sandboxes of a server. */
 
-import { RametError, invalid } from "./errors.js";
+import { RametError, known } from "./errors.js";
 import { Http, lines } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
 import { escaped, maybeRevision, query, workspaceInfo } from "./wire.js";
@@ -14,7 +14,6 @@ import { escaped, maybeRevision, query, workspaceInfo } from "./wire.js";
 /** @import { Plain } from "./wire.js" */
 
 const HOME = "/workspace";
-const KNOWN = ["url", "token", "fetch"];
 
 /**
  * A sandbox: a tree at `/workspace` that begins with the head of its workspace, and whose end makes one revision.
@@ -60,7 +59,8 @@ export class Sandbox extends Place {
    */
   async terminate(options = {}) {
     const url = `/v1/sandboxes/${escaped(this.name)}/terminate`;
-    const body = { outputs: options.outputs, checkpoint: options.checkpoint };
+    const { outputs, checkpoint } = known("terminate", options, "outputs", "checkpoint");
+    const body = { outputs, checkpoint };
     return this.#take(await this.#http.post(url, body, options)).revision;
   }
 
@@ -76,9 +76,7 @@ export class AgentRun {
 
   /** @param {ConnectOptions} options */
   constructor(options) {
-    const unknown = Object.keys(options).filter((name) => !KNOWN.includes(name));
-    if (unknown.length > 0) throw invalid(`${unknown.join(", ")}: no such option`, `use ${KNOWN.join(", ")}`);
-    this.#http = new Http(options);
+    this.#http = new Http(known("AgentRun", options, "url", "token", "fetch"));
   }
 
   /** Close the connections that are kept; a process ends without it too. */
@@ -103,10 +101,11 @@ export class AgentRun {
    * @returns {Promise<Workspace>}
    */
   async createWorkspace(name, options = {}) {
+    const { kind, reuse } = known("createWorkspace", options, "kind", "reuse");
     try {
-      await this.#http.post("/v1/workspaces", { name, kind: options.kind }, options);
+      await this.#http.post("/v1/workspaces", { name, kind }, options);
     } catch (error) {
-      if (!(options.reuse && error instanceof RametError && error.code === "workspace_exists")) throw error;
+      if (!(reuse && error instanceof RametError && error.code === "workspace_exists")) throw error;
     }
     return this.workspace(name);
   }
@@ -135,6 +134,9 @@ export class AgentRun {
    * @returns {Promise<Sandbox>}
    */
   async create(image, options = {}) {
+    known(
+      "create", options, "workspace", "name", "fromRevision", "env", "secrets", "waitMs", "lifetimeMs", "idleMs",
+    );
     const body = {
       image, workspace: options.workspace, name: options.name, from_revision: options.fromRevision, env: options.env,
       secrets: options.secrets, wait_seconds: seconds(options.waitMs), lifetime_seconds: seconds(options.lifetimeMs),
@@ -170,7 +172,7 @@ export class AgentRun {
    * @returns {AsyncGenerator<ServerEvent, void, void>}
    */
   async *events(options = {}) {
-    const { workspace, since } = options;
+    const { workspace, since } = known("events", options, "workspace", "since");
     const answer = await this.#http.send("GET", `/v1/events${query({ workspace, since })}`, {}, options);
     let event = { id: 0, type: "message", data: "" };
     for await (const line of lines(answer.blocks())) {

@@ -1,6 +1,6 @@
 /** Commands: their results, their output while they run, and jobs that run without anybody waiting. */
 
-import { ConnectionError, RametError, invalid } from "./errors.js";
+import { ConnectionError, RametError, invalid, known } from "./errors.js";
 import { lines } from "./http.js";
 import { bytesOf, fromBase64, given, toBase64 } from "./wire.js";
 
@@ -8,7 +8,6 @@ import { bytesOf, fromBase64, given, toBase64 } from "./wire.js";
 /** @import { Http } from "./http.js" */
 /** @import { Plain } from "./wire.js" */
 
-const KNOWN = ["session", "cwd", "env", "timeoutMs", "stdin", "agent", "signal", "idempotencyKey"];
 const LONGEST_MS = 86_400_000;
 
 /** What a command did. A failing command is a result, not an error. */
@@ -58,7 +57,8 @@ export class ExecResult {
   /** @param {"stdout" | "stderr"} name */
   #text(name) {
     const text = this.#plain[name];
-    return this.#plain["encoding"] === "base64" ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(fromBase64(text)) : text;
+    if (this.#plain["encoding"] !== "base64") return text;
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(fromBase64(text));
   }
 }
 
@@ -69,9 +69,7 @@ export class ExecResult {
  * @returns {Record<string, unknown>}
  */
 export function asked(command, options) {
-  const unknown = Object.keys(options).filter((name) => !KNOWN.includes(name));
-  if (unknown.length > 0) throw invalid(`${unknown.join(", ")}: no such option of exec`, `use ${KNOWN.join(", ")}`);
-  const { timeoutMs, stdin } = options;
+  const { timeoutMs, stdin } = known("exec", options, "session", "cwd", "env", "timeoutMs", "stdin", "agent");
   if (timeoutMs !== undefined && !(timeoutMs >= 0 && timeoutMs <= LONGEST_MS)) {
     throw invalid(`a timeout of ${timeoutMs} ms cannot be`, `give at most ${LONGEST_MS}, or none`);
   }
@@ -105,9 +103,11 @@ export class Running {
     this.#options = options;
   }
 
-  /** What the command did, without the output that was iterated; only after the loop has ended. @returns {ExecResult} */
+  /** What the command did, without its output, which was iterated; only after the loop has ended. @returns {ExecResult} */
   get result() {
-    if (this.#result === undefined) throw new RametError("closed", "the command has not ended", { remediation: "iterate it to its end" });
+    if (this.#result === undefined) {
+      throw new RametError("closed", "the command has not ended", { remediation: "iterate it to its end" });
+    }
     return this.#result;
   }
 
@@ -232,6 +232,7 @@ export class Shell {
    * @returns {Running}
    */
   stream(command, options = {}) {
+    if (options.idempotencyKey !== undefined) throw invalid("what is streamed cannot be given again", "use exec");
     return new Running(this.#http, `${this.#place}/exec`, asked(command, this.#own(options)), options);
   }
 

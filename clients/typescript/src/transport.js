@@ -1,8 +1,8 @@
 /**
  * How requests travel: Node's own `http` where there is one, else `fetch`.
  *
- * Node's `fetch` gives up after five silent minutes, which a command may well take, and it knows no unix sockets. Here a
- * request lasts until it is answered, aborted, or the connection is gone; TCP probes find out about the last.
+ * Node's `fetch` gives up after five silent minutes, which a command may well take, and it knows no unix sockets. Here
+ * a request lasts until it is answered, aborted, or the connection is gone; TCP probes find out about the last.
  */
 
 import { ConnectionError, aborted } from "./errors.js";
@@ -11,7 +11,9 @@ import { ConnectionError, aborted } from "./errors.js";
 /** @import { Bytes, ConnectOptions, Content } from "./types.js" */
 
 /**
- * @typedef {{ method: string, path: string, headers: Record<string, string>, body?: Content, signal?: AbortSignal }} Ask
+ * @typedef {{
+ *   method: string, path: string, headers: Record<string, string>, body?: Content, signal?: AbortSignal
+ * }} Ask
  * @typedef {{
  *   status: number, header: (name: string) => string | null, blocks: () => AsyncIterable<Bytes>,
  *   bytes: () => Promise<Bytes>
@@ -170,7 +172,7 @@ function overFetch(url, ask) {
   return {
     async send({ method, path, headers, body, signal }) {
       if (signal?.aborted) throw aborted(signal);
-      const whole = body === undefined || typeof body === "string" || body instanceof Uint8Array || body instanceof Blob;
+      const whole = body === undefined || typeof body === "string" || body instanceof Uint8Array || isBlob(body);
       const stream = whole ? undefined : body instanceof ReadableStream ? body : streamOf(body);
       /** @type {RequestInit & { duplex?: "half" }} */
       const init = { method, headers, signal: signal ?? null, redirect: "error" };
@@ -226,6 +228,14 @@ function streamOf(source) {
 // --------------------------------------------------------------------------------------------------------- common
 
 /**
+ * @param {unknown} body
+ * @returns {body is Blob}
+ */
+function isBlob(body) {
+  return body instanceof Blob;
+}
+
+/**
  * @param {unknown} error
  * @param {AbortSignal | undefined} signal
  * @returns {Error}
@@ -241,7 +251,7 @@ function gone(error, signal) {
  * @returns {AsyncIterable<Uint8Array>}
  */
 async function* blocksOf(body) {
-  if (body instanceof Blob) body = body.stream();
+  if (isBlob(body)) body = body.stream();
   if (!(body instanceof ReadableStream)) {
     yield* body;
     return;

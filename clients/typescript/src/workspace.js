@@ -1,6 +1,6 @@
 /** Workspaces and their sessions: a shell, files, and every state that was committed. */
 
-import { refusal } from "./errors.js";
+import { known, refusal } from "./errors.js";
 import { Files } from "./files.js";
 import { Job, Shell } from "./running.js";
 import { change, escaped, maybeRevision, query, revision, sessionInfo, tag, workspaceInfo } from "./wire.js";
@@ -85,7 +85,8 @@ export class Place extends Shell {
    * @returns {Promise<Session>}
    */
   async createSession(id, options = {}) {
-    await this.#http.post(`${this.#url}/sessions`, { id, cwd: options.cwd, env: options.env }, options);
+    const { cwd, env } = known("createSession", options, "cwd", "env");
+    await this.#http.post(`${this.#url}/sessions`, { id, cwd, env }, options);
     return this.session(id);
   }
 
@@ -117,7 +118,7 @@ export class Place extends Shell {
   }
 }
 
-/** A workspace on the server. Revisions are named by `head`, `head~2`, a tag, a name (`proj-x-3`), a number or an id. */
+/** A workspace. Revisions are named by `head`, `head~2`, a tag, a name (`proj-x-3`), a number or an id. */
 export class Workspace extends Place {
   #http;
   #url;
@@ -155,8 +156,9 @@ export class Workspace extends Place {
    * @returns {Promise<Revision[]>}
    */
   async log(options = {}) {
-    const { revision: from, limit } = options;
-    return (await this.#http.get(`${this.#url}/log${query({ revision: from, limit })}`, options))["revisions"].map(revision);
+    const { revision: from, limit } = known("log", options, "revision", "limit");
+    const found = await this.#http.get(`${this.#url}/log${query({ revision: from, limit })}`, options);
+    return found["revisions"].map(revision);
   }
 
   /**
@@ -181,7 +183,8 @@ export class Workspace extends Place {
    * @returns {Promise<BlameLine[]>}
    */
   async blame(path, options = {}) {
-    const found = await this.#http.get(`${this.#url}/blame${query({ path, revision: options.revision })}`, options);
+    const { revision: of } = known("blame", options, "revision");
+    const found = await this.#http.get(`${this.#url}/blame${query({ path, revision: of })}`, options);
     return found["lines"];
   }
 
@@ -202,7 +205,8 @@ export class Workspace extends Place {
    * @returns {Promise<Revision>}
    */
   async commit(options = {}) {
-    const body = { message: options.message, author: options.author, trace_id: options.traceId };
+    const { message, author, traceId } = known("commit", options, "message", "author", "traceId");
+    const body = { message, author, trace_id: traceId };
     return revision(await this.#http.post(`${this.#url}/commit`, body, options));
   }
 
@@ -216,6 +220,7 @@ export class Workspace extends Place {
    */
   async fork(of, newName, options = {}) {
     const body = { name: newName, revision: of ?? undefined };
+    known("fork", options);
     return maybeRevision((await this.#http.post(`${this.#url}/fork`, body, options))["head"]);
   }
 
@@ -226,7 +231,8 @@ export class Workspace extends Place {
    * @returns {Promise<Revision>}
    */
   async revert(to, options = {}) {
-    const body = { revision: to, message: options.message, paths: options.paths };
+    const { message, paths } = known("revert", options, "message", "paths");
+    const body = { revision: to, message, paths };
     return revision(await this.#http.post(`${this.#url}/revert`, body, options));
   }
 
@@ -237,9 +243,9 @@ export class Workspace extends Place {
    * @returns {Promise<Merged>}
    */
   async merge(other, options = {}) {
-    const answer = await this.#http.send(
-      "POST", `${this.#url}/merge`, { json: { other, message: options.message ?? "" }, fine: [409] }, options,
-    );
+    const { message = "" } = known("merge", options, "message");
+    const sending = { json: { other, message }, fine: [409] };
+    const answer = await this.#http.send("POST", `${this.#url}/merge`, sending, options);
     const bytes = await answer.bytes();
     const found = JSON.parse(new TextDecoder().decode(bytes));
     if (found.conflicts === undefined) throw refusal(answer.status, bytes);
@@ -260,7 +266,8 @@ export class Workspace extends Place {
    * @param {Changing & { revision?: string, message?: string, author?: string, force?: boolean }} [options]
    * @returns {Promise<Tag>}
    */
-  async tag(name, { signal, idempotencyKey, ...body } = {}) {
+  async tag(name, options = {}) {
+    const { signal, idempotencyKey, ...body } = known("tag", options, "revision", "message", "author", "force");
     const url = `${this.#url}/tags/${escaped(name)}`;
     return tag(await this.#http.json("PUT", url, { json: body }, { signal, idempotencyKey }));
   }
@@ -280,7 +287,7 @@ export class Workspace extends Place {
    * @returns {AsyncGenerator<Bytes, void, void>}
    */
   async *snapshot(options = {}) {
-    const { revision: of, kind, compress } = options;
+    const { revision: of, kind, compress } = known("snapshot", options, "revision", "kind", "compress");
     const url = `${this.#url}/snapshot${query({ revision: of, kind, compress })}`;
     yield* (await this.#http.send("GET", url, {}, options)).blocks();
   }
@@ -292,7 +299,7 @@ export class Workspace extends Place {
    * @returns {Promise<{ revision: Revision | null, leftOut: string[] }>}
    */
   async load(tar, options = {}) {
-    const { prefix, kind, message, author } = options;
+    const { prefix, kind, message, author } = known("load", options, "prefix", "kind", "message", "author");
     const url = `${this.#url}/snapshot${query({ prefix, kind, message, author })}`;
     const found = await this.#http.json("PUT", url, { body: tar }, options);
     return { revision: maybeRevision(found["revision"]), leftOut: found["left_out"] };

@@ -108,16 +108,27 @@ describe("commands", () => {
     const wrong = [{ timeout: 1 }, { timeoutMs: -1 }, { timeoutMs: NaN }, { timeoutMs: Infinity }, { env: { "A-B": "1" } }];
     for (const options of wrong) await assert.rejects(ws.exec("touch /f", options), refused("invalid_argument"));
     assert.equal(await ws.files.exists("/f"), false);
+    assert.throws(() => ws.stream("true", { idempotencyKey: "k" }), refused("invalid_argument"));
+    const odd = /** @type {any} */ ({ odd: 1 });
+    for (const call of [
+      () => run.createWorkspace("odd", odd), () => run.create("", odd), () => ws.createSession("odd", odd),
+      () => ws.files.write("/f", "", odd), () => ws.files.remove("/", odd), () => ws.files.mkdir("/f", odd),
+      () => ws.files.setAttributes("/", odd), () => ws.files.read("/", odd), () => ws.commit(odd), () => ws.fork(null, "odd", odd),
+      () => ws.revert("head", odd), () => ws.merge("w1", odd), () => ws.tag("odd", odd), () => ws.load("", odd),
+    ]) {
+      await assert.rejects(call, (error) => refused("invalid_argument")(error) && /no option odd/.test(String(error)));
+    }
     assert.throws(() => new AgentRun(/** @type {any} */ ({ url: server.url, namespace: "x" })), refused("invalid_argument"));
   });
 
   for (const way of ["exec", "stream"]) {
-    it(`rejects an aborted ${way} at once and stops the command`, { timeout: 20_000 }, async () => {
+    it(`rejects an aborted ${way} at once and stops the command`, { timeout: 50_000 }, async () => {
       const ws = await fresh();
       const abort = new AbortController();
       const reason = new Error("enough");
-      const command = "touch /began; sleep 1; touch /ended";
-      const work = way === "exec" ? ws.exec(command, { signal: abort.signal }) : drain(ws.stream(command, { signal: abort.signal }));
+      const command = "touch /began; sleep 20; touch /ended";
+      const { signal } = abort;
+      const work = way === "exec" ? ws.exec(command, { signal }) : drain(ws.stream(command, { signal }));
       await Promise.all([
         assert.rejects(work, (error) => isAbort(error) && /** @type {Error} */ (error).cause === reason),
         eventually(() => ws.files.exists("/began")).then(() => abort.abort(reason)),
@@ -125,7 +136,7 @@ describe("commands", () => {
       const began = Date.now();
       // The session's commands run in order: this one would wait for the first if it still ran.
       assert.equal((await ws.exec("ls /")).stdout.includes("ended"), false);
-      assert.ok(Date.now() - began < 900, "the command was still running");
+      assert.ok(Date.now() - began < 15_000, "the command was still running");
     });
   }
 
@@ -135,7 +146,7 @@ describe("commands", () => {
     assert.equal(await ws.files.exists("/f"), false);
   });
 
-  it("gives output while the command runs, and stops it when the loop is left", { timeout: 20_000 }, async () => {
+  it("gives output while the command runs, and stops it when the loop is left", { timeout: 50_000 }, async () => {
     const ws = await fresh();
     const running = ws.stream("echo one; read x < /dev/stdin; echo two >&2; exit 4", { stdin: "go\n" });
     assert.throws(() => running.result, refused("closed"));
@@ -143,7 +154,7 @@ describe("commands", () => {
     for await (const { fd, data } of running) pieces.push([fd, text.decode(data)]);
     assert.deepEqual(pieces.sort(), [[1, "one\n"], [2, "two\n"]]);
     assert.equal(running.result.exitCode, 4);
-    for await (const piece of ws.stream("echo one; sleep 1; touch /ended")) {
+    for await (const piece of ws.stream("echo one; sleep 20; touch /ended")) {
       assert.equal(text.decode(piece.data), "one\n");
       break;
     }
@@ -304,7 +315,7 @@ describe("history", () => {
     assert.equal((await ws.info()).kind, "stored");
   });
 
-  it("tells what happens, also what happened before", { timeout: 20_000 }, async () => {
+  it("tells what happens, also what happened before", { timeout: 50_000 }, async () => {
     const ws = await fresh();
     await ws.exec("false");
     const types = [];
@@ -328,18 +339,23 @@ describe("connections", () => {
   });
 
   for (const own of [false, true]) {
-    it(`asks over TCP with the token, ${own ? "with a fetch of one's own" : "over Node's http"}`, { timeout: 50_000 }, async () => {
+    const way = own ? "with a fetch of one's own" : "over Node's http";
+    it(`asks over TCP with the token, ${way}`, { timeout: 50_000 }, async () => {
       const tcp = await serve({ port: true });
       const asked = /** @type {string[]} */ ([]);
       const client = tcp.client(own ? { fetch: (url, init) => (asked.push(String(url)), fetch(url, init)) } : {});
       const ws = await client.createWorkspace("p", { kind: "memory" });
       const abort = new AbortController();
       await Promise.all([
-        assert.rejects(ws.exec("touch /began; sleep 1; touch /ended", { signal: abort.signal }), isAbort),
+        assert.rejects(ws.exec("touch /began; sleep 20; touch /ended", { signal: abort.signal }), isAbort),
         eventually(() => ws.files.exists("/began")).then(() => abort.abort()),
       ]);
       assert.equal((await ws.exec("ls /")).stdout.includes("ended"), false);
-      for await (const piece of ws.stream("echo one; sleep 1; touch /ended")) assert.ok(piece.data.length > 0), abort.abort();
+      for await (const piece of ws.stream("echo one; sleep 20; touch /ended")) {
+        assert.equal(text.decode(piece.data), "one\n");
+        break;
+      }
+      assert.equal((await ws.exec("ls /")).stdout.includes("ended"), false);
       async function* pieces() {
         for (let turn = 0; turn < 40; turn++) yield new Uint8Array(50_000);
       }
@@ -363,7 +379,7 @@ describe("connections", () => {
     assert.throws(() => connect("unix:/s", { fetch }), ConnectionError);
   });
 
-  it("keeps many requests apart and survives kept connections that the server closed", { timeout: 30_000 }, async () => {
+  it("keeps many requests apart, and goes on after close", { timeout: 30_000 }, async () => {
     const ws = await fresh();
     const done = await Promise.all(Array.from({ length: 40 }, (_, turn) => ws.exec(`echo ${turn}`)));
     assert.deepEqual(done.map((one) => one.stdout.trim()), Array.from({ length: 40 }, (_, turn) => String(turn)));

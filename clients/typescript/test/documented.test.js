@@ -9,6 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
+import { AgentRun, Files, Job, Sandbox, Session, Workspace } from "../src/index.js";
 import { serve } from "./server.js";
 
 /** @import { Server } from "./server.js" */
@@ -29,6 +30,31 @@ for (const page of PAGES) {
     blocks.push({ name: `block-${blocks.length}`, code });
   }
 }
+
+/** Which call asks for which operation of the server. */
+const OPERATIONS = {
+  AgentRun: {
+    history_health: "health", history_workspaces: "workspaces", history_create: "createWorkspace",
+    sandboxes_sandboxes: "sandboxes", sandboxes_create: "create", sandboxes_sandbox: "sandbox", history_events: "events",
+  },
+  Sandbox: { sandboxes_terminate: "terminate" },
+  Session: { history_session: "info", history_close_session: "close" },
+  Job: { exec_wait_job: "wait", exec_kill_job: "kill" },
+  Files: {
+    files_read: "read", files_write: "write", files_set_attributes: "setAttributes", files_remove: "remove",
+    files_stat: "stat", files_listing: "entries", files_make_directory: "mkdir", files_move: "move",
+    files_copy: "copy", files_link: "link",
+  },
+  Workspace: {
+    exec_run: "exec", exec_jobs: "jobs", exec_job: "job", history_sessions: "sessions", history_log: "log",
+    history_create_session: "createSession", history_show: "info", history_remove: "remove", history_diff: "diff",
+    history_blame: "blame", history_commit: "commit", history_fork: "fork", history_revert: "revert",
+    history_merge: "merge", history_tags: "tags", history_make_tag: "tag", history_untag: "untag",
+    history_download: "snapshot", history_upload: "load",
+  },
+};
+/** Operations without a call: `stat` says what HEAD would. */
+const WITHOUT = ["head_files_read"];
 
 /** @type {Server} */
 let server;
@@ -58,6 +84,19 @@ describe("blocks", () => {
     await writeFile(join(BLOCKS, "tsconfig.json"), JSON.stringify(config));
     await run(process.execPath, [TSC, "-p", BLOCKS]).catch((error) => assert.fail(error.stdout));
   });
+});
+
+it("asks for everything that the server can do", async () => {
+  const answer = await fetch(`${server.url}/openapi.json`, { headers: { authorization: `Bearer ${server.token}` } });
+  const { paths } = /** @type {{ paths: Record<string, Record<string, { operationId: string }>> }} */ (await answer.json());
+  const served = Object.values(paths).flatMap((methods) => Object.values(methods).map((one) => one.operationId));
+  const asked = Object.entries(OPERATIONS).flatMap(([, names]) => Object.keys(names));
+  assert.deepEqual(served.sort(), [...asked, ...WITHOUT].sort(), "routes and OPERATIONS differ");
+  const classes = { AgentRun, Files, Job, Sandbox, Session, Workspace };
+  for (const [owner, names] of Object.entries(OPERATIONS)) {
+    const { prototype } = classes[/** @type {keyof typeof classes} */ (owner)];
+    for (const name of Object.values(names)) assert.ok(name in prototype, `${owner}.${name}`);
+  }
 });
 
 it("ships types that are up to date", { skip: TYPES, timeout: 60_000 }, async () => {

@@ -12,7 +12,7 @@ import { eventually, serve } from "./server.js";
 const flue = await import("@flue/runtime").catch(() => undefined);
 const ours = flue === undefined ? undefined : await import("../src/flue.js");
 if (flue === undefined) console.error("SKIPPED: @flue/runtime is not installed, so nothing of Flue was tested (npm ci)");
-const limits = { timeout: 40_000, skip: flue === undefined ? "@flue/runtime is not installed" : false };
+const limits = { timeout: 60_000, skip: flue === undefined ? "@flue/runtime is not installed" : false };
 
 /** @type {Server} */
 let server;
@@ -151,7 +151,7 @@ it("rejects an abort at once, as itself also beside a timeout, and the command r
     const abort = new AbortController();
     const reason = new Error("enough");
     let late = 0;
-    const work = one.exec("touch /began; sleep 1; touch /ended", { signal: abort.signal, timeoutMs: 20_000 });
+    const work = one.exec("touch /began; sleep 20; touch /ended", { signal: abort.signal, timeoutMs: 30_000 });
     await Promise.all([
       assert.rejects(work, (error) => isAbort(error) && /** @type {Error} */ (error).cause === reason),
       eventually(() => ws.files.exists("/began")).then(() => {
@@ -159,10 +159,10 @@ it("rejects an abort at once, as itself also beside a timeout, and the command r
         abort.abort(reason);
       }),
     ]);
-    assert.ok(Date.now() - late < 500);
+    assert.ok(Date.now() - late < 5_000);
     // Commands of a session run in order: these would wait for the first if it still ran.
     await Promise.all([one.exec("true"), ws.exec("true")]);
-    assert.ok(Date.now() - late < 900, "the command was still running");
+    assert.ok(Date.now() - late < 15_000, "the command was still running");
     assert.equal(await ws.files.exists("/ended"), false);
   }
   await assert.rejects(sandbox.exec("touch /never", { signal: AbortSignal.abort() }), isAbort);

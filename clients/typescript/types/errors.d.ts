@@ -43,6 +43,15 @@ export declare function aborted(signal: AbortSignal): DOMException;
  */
 export declare function invalid(message: string, remediation: string): RametError;
 /**
+ * Refuse options that a call does not have: one that is misspelt must not be one that is left out.
+ * @template {object} T
+ * @param {string} call
+ * @param {T} options
+ * @param {string[]} names beside those that every call takes
+ * @returns {T}
+ */
+export declare function known<T extends object>(call: string, options: T, ...names: string[]): T;
+/**
  * The error that a problem document describes.
  * @param {number} status
  * @param {Uint8Array} body

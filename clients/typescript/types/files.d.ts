@@ -1,4 +1,4 @@
-/** Files of a workspace, a sandbox or a session, without running commands. Missing is an error with code `not_found`. */
+/** Files of a workspace, a sandbox or a session, without running commands. What is missing is a `not_found` error. */
 import type { Abortable, Bytes, Changing, Content, FileStat, ReadOptions, WriteOptions } from "./types.js";
 import type { Http } from "./http.js";
 /** @import { Abortable, Bytes, Changing, Content, FileStat, ReadOptions, WriteOptions } from "./types.js" */
@@ -122,7 +122,7 @@ export declare class Files {
      * @param {Changing} [options]
      * @returns {Promise<FileStat>}
      */
-    setAttributes(path: string, { mode, mtime, size }: {
+    setAttributes(path: string, attributes: {
         mode?: number;
         mtime?: Date;
         size?: number;

@@ -90,8 +90,8 @@ export declare function ramet(place: Workspace | Sandbox, options?: {
     cwd?: string;
 }): SandboxFactory;
 /**
- * The workspace or sandbox behind a sandbox of Flue, for what Flue has no verb for: revisions, forks, sessions. A `cwd` in
- * `useSandbox` hides it.
+ * The workspace or sandbox behind a sandbox of Flue, for what Flue has no verb for: revisions, forks, sessions. A `cwd`
+ * in `useSandbox` hides it.
  * @param {FlueSandbox} sandbox
  * @returns {{ place: Workspace | Sandbox, session: Session }}
  */

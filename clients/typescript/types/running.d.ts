@@ -48,7 +48,7 @@ export declare class Running {
      * @param {ExecOptions} options
      */
     constructor(http: Http, url: string, body: Record<string, unknown>, options: ExecOptions);
-    /** What the command did, without the output that was iterated; only after the loop has ended. @returns {ExecResult} */
+    /** What the command did, without its output, which was iterated; only after the loop has ended. @returns {ExecResult} */
     get result(): ExecResult;
     /** @returns {AsyncGenerator<Piece, void, void>} */
     [Symbol.asyncIterator](): AsyncGenerator<Piece, void, void>;

@@ -1,8 +1,8 @@
 /**
  * How requests travel: Node's own `http` where there is one, else `fetch`.
  *
- * Node's `fetch` gives up after five silent minutes, which a command may well take, and it knows no unix sockets. Here a
- * request lasts until it is answered, aborted, or the connection is gone; TCP probes find out about the last.
+ * Node's `fetch` gives up after five silent minutes, which a command may well take, and it knows no unix sockets. Here
+ * a request lasts until it is answered, aborted, or the connection is gone; TCP probes find out about the last.
  */
 import type { Bytes, ConnectOptions, Content } from "./types.js";
 export type Ask = {

@@ -77,7 +77,7 @@ export declare class Place extends Shell {
      */
     job(id: string, options?: Abortable): Promise<Job>;
 }
-/** A workspace on the server. Revisions are named by `head`, `head~2`, a tag, a name (`proj-x-3`), a number or an id. */
+/** A workspace. Revisions are named by `head`, `head~2`, a tag, a name (`proj-x-3`), a number or an id. */
 export declare class Workspace extends Place {
     #private;
     /**
@@ -180,7 +180,7 @@ export declare class Workspace extends Place {
      * @param {Changing & { revision?: string, message?: string, author?: string, force?: boolean }} [options]
      * @returns {Promise<Tag>}
      */
-    tag(name: string, { signal, idempotencyKey, ...body }?: Changing & {
+    tag(name: string, options?: Changing & {
         revision?: string;
         message?: string;
         author?: string;
