@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -276,3 +277,52 @@ def test_a_large_file_passes_through_in_pieces(tmp_path: Path) -> None:
     finally:
         server.process.kill()
         server.process.wait()
+
+
+def test_grants_hold_over_http(tmp_path: Path) -> None:
+    tokens = {who: f"token-of-{who}-0123456789" for who in ("ada", "bob", "eve")}
+
+    async def act() -> None:
+        store = Store(str(tmp_path / "store"), principal="ada")
+        store.create("w")
+        async with store.open("w") as ws:
+            await ws.execute("echo hello > /x")
+        store["w"].grant("ada", "readwrite")
+        store["w"].grant("bob", "readonly")
+        store.create("open")
+        async with serving(
+            Store(str(tmp_path / "store"), principal="ada"), principals={v: k for k, v in tokens.items()}
+        ) as (client, _):
+
+            async def status(who: str, method: str, path: str, **options: Any) -> int:
+                headers = {"authorization": f"Bearer {tokens[who]}"}
+                answer = await client.request(method, f"/v1/workspaces{path}", headers=headers, **options)
+                return int(answer.status_code)
+
+            table: list[tuple[Any, ...]] = [
+                ("GET", "/w/file?path=/x", {}, 200, 200, 403),
+                ("GET", "/w/log", {}, 200, 200, 403),
+                ("POST", "/w/exec", {"json": {"command": "true"}}, 200, 403, 403),
+                ("PUT", "/w/file?path=/y", {"content": b"y"}, 200, 403, 403),
+                ("PUT", "/w/tags/t", {"json": {}}, 200, 403, 403),
+                ("POST", "/w/fork", {"json": {"name": "{who}"}}, 201, 201, 403),
+                ("POST", "/open/merge", {"json": {"other": "w"}}, 409, 409, 403),
+                ("GET", "/open", {}, 200, 200, 200),
+            ]
+            for method, path, options, *expected in table:
+                for who, wanted in zip(tokens, expected, strict=True):
+                    said = json.loads(json.dumps(options).replace("{who}", who)) if "json" in options else options
+                    assert await status(who, method, path, **said) == wanted, (who, method, path)
+            assert await status("bob", "PUT", "/bob/file?path=/mine", content=b"1") == 200, "its own fork"
+            assert await status("eve", "GET", "/bob") == 403
+            for who, names in (("eve", ["open"]), ("bob", ["ada", "bob", "open", "w"])):
+                headers = {"authorization": f"Bearer {tokens[who]}"}
+                found = (await client.get("/v1/workspaces", headers=headers)).json()["workspaces"]
+                assert [one["name"] for one in found] == names
+                answer = await client.get("/v1/events?workspace=w" if who == "eve" else "/v1/events", headers=headers)
+                assert answer.status_code == 403
+            wrong = await client.get("/v1/workspaces", headers={"authorization": "Bearer nobody-nobody-nobody"})
+            assert wrong.status_code == 401
+            assert (await client.get("/v1/workspaces/w/log")).status_code == 200, "the server's own token"
+
+    run(act)

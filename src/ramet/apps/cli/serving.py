@@ -20,6 +20,9 @@ def serve(
     token_file: Annotated[
         str | None, typer.Option(help="File with the token; made when missing. [default: STORE/server-token]")
     ] = None,
+    principals: Annotated[
+        str | None, typer.Option(help="File with lines `NAME TOKEN`: whom further tokens stand for, see `grant`.")
+    ] = None,
     certificate: Annotated[str | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[str | None, typer.Option(help="TLS key (PEM).")] = None,
     allow_hosts: Annotated[
@@ -45,7 +48,7 @@ def serve(
     """Serve the workspaces of the store over HTTP until interrupted; `docs/http.md` describes the API."""
     with reported():
         from ramet.apps.server.serving import serve as run
-        from ramet.apps.server.settings import Bounds, ServerSettings
+        from ramet.apps.server.settings import Bounds, ServerSettings, read_principals
         from ramet.workspace.config import load_config
 
         configs = [load_config(file) for file in config or ()]
@@ -70,6 +73,7 @@ def serve(
             every=value("every", every), idle=value("idle", idle), mounts=_mounts(mount or []),
             bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
             configs={found.name or "*": found for found in configs},
+            principals={} if principals is None else read_principals(principals),
         )  # fmt: skip
         token = value("token_file", token_file)
         if token is None and (socket is None or value("rendezvous", rendezvous) is not None):

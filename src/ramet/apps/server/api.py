@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 from urllib.parse import unquote
 
+from ramet.apps.server.access import Door
 from ramet.apps.server.asking import PROBLEM, Call, ClientGone, Receive, Reply, Scope, Send, encoded, plain, send_reply
 from ramet.apps.server.events import Events
 from ramet.apps.server.hosting import Hosted, Hosting
@@ -27,6 +28,7 @@ class Api:
     def __init__(self, hosting: Hosting, settings: ServerSettings, events: Events) -> None:
         self.hosting, self.settings, self.events = hosting, settings, events
         self.keys = Keys(hosting, settings.bounds)
+        self.door = Door(hosting, settings)
         self._tree: dict[str, Any] = {}
         for route in ROUTES:
             node = self._tree
@@ -104,6 +106,7 @@ class Api:
         try:
             raw: bytes = scope.get("raw_path") or scope["path"].encode()
             route, call.parts = self.find(scope["method"], raw.partition(b"?")[0].decode("ascii", "replace"))
+            await self.door.check(call, route)
             if route.query.__struct_fields__ == ():
                 call.query(route.query)
             key = call.header(b"idempotency-key") if scope["method"] not in ("GET", "HEAD") else None

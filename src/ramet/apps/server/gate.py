@@ -31,6 +31,7 @@ class Gate:
         self._app, self._settings, self._own = app, settings, own
         """What begins with `own` compares the token itself, in its own way."""
         self._token = settings.token.encode()
+        self._others = [(other.encode(), principal) for other, principal in settings.principals.items()]
         self._clients: OrderedDict[str, _Client] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,6 +66,9 @@ class Gate:
             return "local"
         kind, _, given = token.partition(b" ")
         right = hmac.compare_digest(given.strip(), self._token)  # always compared: time must not tell what is wrong
+        for other, principal in self._others:
+            if hmac.compare_digest(given.strip(), other):
+                right, scope["ramet.principal"] = True, principal
         if not (right and kind.lower() == b"bearer") and not self._open(scope["path"]):
             raise Refused(
                 "unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN",

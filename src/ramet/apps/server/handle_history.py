@@ -37,7 +37,11 @@ async def workspaces(api: Api, call: Call) -> Reply:
 
     def stored() -> list[tuple[str, Revision | None]]:
         store = hosting.store
-        return [] if store is None else [(name, store.repository.head(name)) for name in store.ls()]
+        return (
+            []
+            if store is None
+            else [(name, store.repository.head(name)) for name in store.ls() if api.door.sees(call, name)]
+        )
 
     found = [workspace_info(name, hosting.find(name), head) for name, head in await hosting.blocking(stored)]
     found += [workspace_info(hosted.name, hosted, None) for hosted in hosting.memory()]
@@ -177,6 +181,7 @@ async def fork(api: Api, call: Call) -> Reply:
             await hosted.committer.commit()  # what the caller sees now is what it forks
     handle = api.handle(name)
     done = await hosting.blocking(lambda: handle().fork(asked.revision, asked.name))
+    await api.door.forked(call, asked.name)
     api.events.add("forked", asked.name, source=name, revision=done.name)
     return answer(workspace_info(asked.name, None, done), 201)
 
@@ -194,6 +199,7 @@ async def merge(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Merge)
     handle = api.handle(call.parts[0])
     other = asked.other.partition("@")[0]
+    await api.door.need(call, other)
     theirs = api.hosting.find(other)
     if theirs is not None and theirs.committer is not None and other != call.parts[0]:
         await theirs.committer.commit()
@@ -300,4 +306,5 @@ async def events(api: Api, call: Call) -> Reply:
         if not last.isascii() or not last.isdigit() or len(last) > 18:
             raise RametError("invalid_argument", "Last-Event-ID is not a number", "send the id of the last event")
         since = int(last)
+    await api.door.may_follow(call, asked.workspace)
     return Reply(headers=[SSE, NO_STORE], blocks=api.events.stream(since, asked.workspace))

@@ -52,6 +52,8 @@ class ServerSettings:
     """How to serve. `token` empty means that the connection itself is trusted, which only a unix socket may be."""
 
     token: str = ""
+    principals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further tokens, and whom each stands for: the grants of the store say what they may do."""
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "::1"})
     """Values of the Host header, without port, that are answered. `*` answers all."""
     durable: Durable = "answer"
@@ -69,6 +71,20 @@ class ServerSettings:
     """Stand-ins for mounts that were saved without credentials, by workspace and prefix."""
     configs: Mapping[str, Config] = field(default_factory=dict)
     """Descriptions of workspaces by name; `*` describes those that have none of their own."""
+
+
+def read_principals(file: str | Path) -> dict[str, str]:
+    """Tokens and whom they stand for, from a file with lines `PRINCIPAL TOKEN`; one that others can read is refused."""
+    path = Path(file).expanduser()
+    with open(path) as found:
+        if os.fstat(found.fileno()).st_mode & 0o077:
+            raise RametError("invalid_config", f"others can read the tokens in {path}", f"chmod 600 {path}")
+        lines = [line.split() for line in found if line.strip() and not line.startswith("#")]
+    if any(len(line) != 2 or len(line[1]) < 16 for line in lines):
+        raise RametError(
+            "invalid_config", f"a line of {path} is no principal and token", "write `NAME TOKEN`, a token of 16 or more"
+        )
+    return {token: principal for principal, token in lines}
 
 
 def read_token(file: str | Path) -> str:

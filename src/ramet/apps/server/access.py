@@ -1,0 +1,66 @@
+"""Who may do what over HTTP: a server that knows principals checks the grants of the store for them.
+
+The server itself is trusted by its store then. Without principals it asks the store in its own name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ramet.apps.server.asking import Call
+from ramet.apps.server.settings import ServerSettings
+from ramet.core.errors import RametError
+from ramet.store.grants import TRUSTED, Access
+
+if TYPE_CHECKING:
+    from ramet.apps.server.hosting import Hosting
+    from ramet.apps.server.routes import Route
+
+READING: Final = ("/v1/workspaces/{name}/fork", "/v1/workspaces/{name}/jobs/{id}/wait")
+"""What is asked for by POST and changes nothing of the workspace that it names."""
+
+
+class Door:
+    """Asks the grants of the store before a request reaches its handler."""
+
+    def __init__(self, hosting: Hosting, settings: ServerSettings) -> None:
+        self._hosting, self._repository = hosting, None
+        self._own: str | None = None
+        if hosting.store is not None and settings.principals:
+            self._repository = hosting.store.repository
+            self._own, self._repository.principal = self._repository.principal, TRUSTED
+
+    def principal(self, call: Call) -> str | None:
+        """Who asks: who the token stands for, or the server itself."""
+        found: str | None = call.scope.get("ramet.principal", self._own)
+        return found
+
+    async def check(self, call: Call, route: Route) -> None:
+        if self._repository is not None and "{name}" in route.path:
+            reads = route.method in ("GET", "HEAD") or route.path in READING
+            await self.need(call, call.parts[0], "readonly" if reads else "readwrite")
+
+    async def need(self, call: Call, name: str, access: Access = "readonly") -> None:
+        """Refuse who may not do this with a workspace."""
+        if self._repository is not None:
+            await self._hosting.blocking(self._repository.grants.check, self.principal(call), name, access)
+
+    def sees(self, call: Call, name: str) -> bool:
+        return self._repository is None or self._repository.grants.allows(self.principal(call), name)
+
+    async def forked(self, call: Call, name: str) -> None:
+        """Let who made a fork write it, if it has grants at all."""
+        repository, who = self._repository, self.principal(call)
+        if repository is None or who is None:
+            return
+        granted = await self._hosting.blocking(repository.grants.of, name)
+        if granted and granted.get(who) != "readwrite":
+            await self._hosting.blocking(repository.grants.put, name, {**granted, who: "readwrite"}, who)
+
+    async def may_follow(self, call: Call, name: str | None) -> None:
+        """Events of one workspace are for those who may read it; those of all are for the server's own token."""
+        if self._repository is None or self.principal(call) == self._own:
+            return
+        if name is None:
+            raise RametError("permission_denied", "events of all workspaces are not for everybody", "name a workspace")
+        await self.need(call, name)
