@@ -89,6 +89,7 @@ export class Running {
   #options;
   /** @type {ExecResult | undefined} */
   #result;
+  #begun = false;
 
   /**
    * @param {Http} http
@@ -113,6 +114,8 @@ export class Running {
 
   /** @returns {AsyncGenerator<Piece, void, void>} */
   async *[Symbol.asyncIterator]() {
+    if (this.#begun) throw new RametError("closed", "the command has run", { remediation: "ask for another" });
+    this.#begun = true;
     const answer = await this.#http.send("POST", this.#url, { json: { ...this.#body, stream: true } }, this.#options);
     for await (const line of lines(answer.blocks())) {
       if (line === "") continue;

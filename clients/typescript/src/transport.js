@@ -100,6 +100,7 @@ function sent(start, ask, again) {
     });
     request.once("response", (found) => {
       response = found;
+      found.on("error", () => {}); // whoever reads it hears of it; until somebody does, it must not end the process
       resolve(answerOf(found, signal));
     });
     if (body === undefined || typeof body === "string" || body instanceof Uint8Array) {

@@ -159,6 +159,16 @@ describe("commands", () => {
       break;
     }
     assert.equal((await ws.exec("ls /")).stdout.includes("ended"), false);
+    await assert.rejects(drain(running), refused("closed"));
+    const abort = new AbortController();
+    const slow = ws.stream("echo one; sleep 20; touch /ended", { signal: abort.signal });
+    await assert.rejects(async () => {
+      for await (const piece of slow) {
+        assert.equal(piece.fd, 1);
+        abort.abort(); // nobody waits for the next piece now
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }, isAbort);
     let size = 0;
     for await (const { data } of ws.stream("yes | head -c 20000000")) size += data.length;
     assert.equal(size, 20_000_000);
