@@ -209,6 +209,8 @@ class MailServers:
     """A running IMAP server whose one user has an empty mailbox, and a server that takes whatever is sent to it."""
 
     imap_port: int
+    plain_port: int
+    """IMAP without TLS, where STARTTLS comes before everything else."""
     smtp_port: int
     certificate: str
     username: str = "ada"
@@ -250,9 +252,9 @@ def dovecot() -> Iterator[MailServers]:
     if program is None:
         raise RuntimeError("dovecot is missing; `make test` installs it where it can")
     folder = Path(tempfile.mkdtemp(prefix="ramet-imap-", dir="/tmp"))  # a socket's path must be short
-    port, smtp = free_ports(2)
+    port, plain, smtp = free_ports(3)
     cert = certificate(folder)
-    server = MailServers(port, smtp, str(cert))
+    server = MailServers(port, plain, smtp, str(cert))
     root = os.geteuid() == 0
     owner = pwd.getpwnam("nobody") if root else pwd.getpwuid(os.geteuid())
     login = "" if root else f"default_internal_user = {owner.pw_name}\ndefault_login_user = {owner.pw_name}\n"
@@ -268,7 +270,7 @@ def dovecot() -> Iterator[MailServers]:
         "namespace inbox {\n  inbox = yes\n  separator = /\n}\n"
         f"passdb {{\n  driver = static\n  args = password={server.password}\n}}\n"
         f"userdb {{\n  driver = static\n  args = uid={owner.pw_uid} gid={owner.pw_gid}\n}}\n"
-        f"service imap-login {{\n  chroot =\n  inet_listener imap {{\n    port = 0\n  }}\n"
+        f"service imap-login {{\n  chroot =\n  inet_listener imap {{\n    port = {plain}\n  }}\n"
         f"  inet_listener imaps {{\n    port = {port}\n    ssl = yes\n  }}\n}}\nservice anvil {{\n  chroot =\n}}\n"
         "mail_max_userip_connections = 100\nauth_failure_delay = 0\n"
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import errno
 import imaplib
 import json
+import quopri
 import shutil
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
@@ -26,6 +28,7 @@ from tests.servers import MailServers, dovecot, smtp_sink
 from ramet import Workspace
 from ramet.backends import imap
 from ramet.backends.mail import MailConfig, MailResource
+from ramet.backends.mail_message import Decoder
 from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import parse
@@ -348,9 +351,17 @@ def test_a_letter_that_may_have_left_is_not_sent_again(server: MailServers) -> N
         asyncio.run(act())
 
 
+def test_tls_can_begin_later(server: MailServers) -> None:
+    async def act(tree: MailResource) -> None:
+        assert (await tree.stat(P("/INBOX/2026-01-02"))).is_dir
+
+    run(act, server, tls="starttls", port=server.plain_port)
+
+
 @pytest.mark.parametrize(
     ("changes", "number", "why"),
     [
+        ({"tls": "starttls", "port": "plain", "ca_file": None}, errno.EACCES, "certificate"),
         ({"ca_file": None}, errno.EACCES, "certificate"),
         ({"password_env": "NOT_SET"}, errno.EACCES, "refuses these credentials"),
         ({"port": 1}, errno.EIO, "could not be reached"),
@@ -362,7 +373,7 @@ def test_errors(changes: dict[str, Any], number: int, why: str, server: MailServ
             await tree.stat(P("/INBOX"))
         assert raised.value.errno == number and isinstance(raised.value, Unavailable) == (number == errno.EIO)
 
-    run(act, server, **changes)
+    run(act, server, **{name: server.plain_port if value == "plain" else value for name, value in changes.items()})
 
 
 def test_a_connection_that_was_closed_is_made_again(server: MailServers) -> None:
@@ -402,6 +413,18 @@ def test_a_snapshot_names_variables_and_no_password(server: MailServers, tmp_pat
 )
 def test_folder_names(raw: bytes, shown: str) -> None:
     assert imap.folder_text(raw) == shown
+
+
+@pytest.mark.parametrize("encoding", ["base64", "quoted-printable", "8bit"])
+def test_parts_are_decoded_piece_by_piece(encoding: str) -> None:
+    data = bytes(range(256)) * 20 + b"\r\nplain = text\r\n"
+    raw = {"base64": base64.encodebytes(data), "quoted-printable": quopri.encodestring(data), "8bit": data}[encoding]
+    for size in (1, 3, 77, len(raw)):
+        decoder = Decoder(encoding)
+        pieces = [decoder.feed(raw[at : at + size]) for at in range(0, len(raw), size)]
+        whole = quopri.decodestring(raw) if encoding == "quoted-printable" else data
+        assert b"".join(pieces) + decoder.finish() == whole, size
+    assert Decoder("base64").feed(b"!!aGVsbG8=\r\n") == b"hel"
 
 
 def test_sets_of_messages_are_short() -> None:

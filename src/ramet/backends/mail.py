@@ -304,8 +304,7 @@ class MailResource(Fixed):
         if file == ".eml":
             return stat._replace(size=message.size, version=key)
         part = message.files[file[1:]]
-        exact = part.encoding in ("7bit", "8bit", "binary")
-        return stat._replace(size=part.size if exact else None, version=f"{key}.{part.section}")
+        return stat._replace(size=part.size if part.is_plain else None, version=f"{key}.{part.section}")
 
     @property
     def _directory(self) -> Stat:
@@ -345,22 +344,32 @@ class MailResource(Fixed):
         if message is None or file == "/":
             raise fail(errno.EISDIR, path)
         if file == ".json":
-            data = await self._json(path, segments, folder, message)
-        elif file == ".eml":
-            async with closing(self._section(path, folder, message, "", start, stop)) as blocks:
-                async for block in blocks:
-                    yield block
+            data = (await self._json(path, segments, folder, message))[start:stop]
+            for at in range(0, len(data), BLOCK):
+                yield data[at : at + BLOCK]
             return
+        part = None if file == ".eml" else message.files[file[1:]]
+        if part is None or part.is_plain:
+            source = self._section(path, folder, message, "" if part is None else part.section, start, stop)
         else:
-            part = message.files[file[1:]]
-            if part.encoding in ("7bit", "8bit", "binary"):
-                async with closing(self._section(path, folder, message, part.section, start, stop)) as blocks:
-                    async for block in blocks:
-                        yield block
-                return
-            data = part.decoded(await self._whole(path, folder, message, part.section))
-        for at in range(start, len(data) if stop is None else min(stop, len(data)), BLOCK):
-            yield data[at : at + BLOCK if stop is None else min(at + BLOCK, stop)]
+            source = self._decoded(path, folder, message, part, start, stop)
+        async with closing(source) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def _decoded(
+        self, path: Path, folder: bytes, message: _Message, part: Part, start: int, stop: int | None
+    ) -> AsyncIterator[bytes]:
+        """An attachment from its beginning, of which what lies before `start` is dropped."""
+        decoder, at = mail_message.Decoder(part.encoding), 0
+        async with closing(self._section(path, folder, message, part.section)) as blocks:
+            async for raw in blocks:
+                block = decoder.feed(raw)
+                yield block[max(0, start - at) : None if stop is None else max(0, stop - at)]
+                at += len(block)
+                if stop is not None and at >= stop:
+                    return
+        yield decoder.finish()[max(0, start - at) : None if stop is None else max(0, stop - at)]
 
     async def _section(
         self, path: Path, folder: bytes, message: _Message, section: str, start: int = 0, stop: int | None = None

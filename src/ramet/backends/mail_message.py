@@ -42,21 +42,39 @@ class Part(NamedTuple):
     def is_text(self) -> bool:
         return self.type.startswith("text/")
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is written as it is."""
+        return self.encoding not in ("base64", "quoted-printable")
+
     def decoded(self, raw: bytes) -> bytes:
-        if self.encoding == "base64":
-            return decoded_base64(raw)
-        return quopri.decodestring(raw) if self.encoding == "quoted-printable" else raw
+        decoder = Decoder(self.encoding)
+        return decoder.feed(raw) + decoder.finish()
 
 
-def decoded_base64(raw: bytes) -> bytes:
-    """What is written, as far as it can be read: mail is not always well formed."""
-    kept = re.sub(rb"[^A-Za-z0-9+/]", b"", raw)
-    if len(kept) % 4 == 1:
-        kept = kept[:-1]
-    try:
-        return binascii.a2b_base64(kept + b"=" * (-len(kept) % 4))
-    except binascii.Error:
+class Decoder:
+    """Decodes a part piece by piece, as far as it can be read: mail is not always well formed."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding, self._left = encoding, b""
+
+    def feed(self, raw: bytes) -> bytes:
+        if self._encoding == "base64":
+            kept = self._left + re.sub(rb"[^A-Za-z0-9+/]", b"", raw)
+            cut = len(kept) // 4 * 4
+            self._left = kept[cut:]
+            return binascii.a2b_base64(kept[:cut])
+        if self._encoding == "quoted-printable":
+            whole, newline, rest = (self._left + raw).rpartition(b"\n")
+            self._left = rest
+            return quopri.decodestring(whole + newline)
         return raw
+
+    def finish(self) -> bytes:
+        left, self._left = self._left, b""
+        if self._encoding == "base64":  # a single character left over stands for nothing
+            return binascii.a2b_base64(left + b"=" * (-len(left) % 4)) if len(left) > 1 else b""
+        return quopri.decodestring(left)
 
 
 def parts(structure: Any, section: str = "") -> list[Part]:

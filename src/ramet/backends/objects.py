@@ -24,6 +24,7 @@ from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
 from ramet.core.resource import REDACTED, Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.streams import closing
 
 T = TypeVar("T")
 MARKER: Final = ".ramet-keep"
@@ -32,6 +33,8 @@ FIRST: Final = 256 * 1024
 """Bytes that a read asks for first: a small file needs no second request, a reader that stops early wastes little."""
 LARGEST: Final = 8 << 20
 """Bytes of one range, and of one part of an upload."""
+CHUNK: Final = 192 * 1024
+"""Bytes that are waited for before they are passed on: a little less than a block, which then is copied no more."""
 AT_ONCE: Final = 6
 """Ranges of one read in flight."""
 KNOWN: Final = 10_000
@@ -210,24 +213,28 @@ class ObjectResource:
         if block:
             yield block
         end = meta["size"] if stop is None else min(stop, meta["size"])
-        pending: deque[asyncio.Task[bytes]] = deque()
+        etag = meta["e_tag"]
+        pending: deque[tuple[int, int, asyncio.Task[Any]]] = deque()
         at, size = start + len(block), FIRST * 2
         try:
             while at < end or pending:
                 # The pieces and the number of them in flight grow while the reader goes on.
                 while at < end and len(pending) < min(AT_ONCE, 1 + size // LARGEST * AT_ONCE):
                     piece = min(size, end - at)
-                    pending.append(asyncio.ensure_future(self._range(path, at, piece, meta["e_tag"])))
+                    pending.append((at, piece, asyncio.ensure_future(self._opened(path, at, piece, etag))))
                     at += piece
                     size = min(size * 2, LARGEST)
-                yield await pending.popleft()
+                begin, piece, opened = pending.popleft()
+                async with closing(self._piece(path, begin, piece, etag, opened)) as blocks:
+                    async for block in blocks:
+                        yield block
         except Unavailable as error:
-            error.version = (meta["e_tag"] or "").strip('"') or None
+            error.version = (etag or "").strip('"') or None
             raise
         finally:
-            for task in pending:
+            for _, _, task in pending:
                 task.cancel()
-            await asyncio.gather(*pending, return_exceptions=True)
+            await asyncio.gather(*(task for _, _, task in pending), return_exceptions=True)
 
     async def _first_range(self, path: Path, start: int, size: int, etag: str | None) -> tuple[bytes, Any] | None:
         """The first bytes with what is known about the object; None when it ends before `start`."""
@@ -253,19 +260,38 @@ class ObjectResource:
                 return None
             raise
 
-    async def _range(self, path: Path, start: int, size: int, etag: str | None) -> bytes:
+    async def _opened(self, path: Path, start: int, size: int, etag: str | None) -> Any:
+        """One range, whose bytes begin to arrive."""
         import obstore
 
         key = self._key(path)
+        options: Any = {"range": (start, start + size)} if etag is None else _pinned(start, size, etag)
+        return await self._ask(path, lambda: obstore.get_async(self._store, key, options=options))
 
-        async def get() -> bytes:
-            options: Any = {"range": (start, start + size)} if etag is None else _pinned(start, size, etag)
-            block = bytes(await (await obstore.get_async(self._store, key, options=options)).bytes_async())
-            if len(block) != size:
-                raise unavailable(path, f"{size} bytes were asked for, {len(block)} came")
-            return block
-
-        return await self._ask(path, get)
+    async def _piece(
+        self, path: Path, start: int, size: int, etag: str | None, opened: asyncio.Task[Any]
+    ) -> AsyncIterator[bytes]:
+        """The bytes of a range as they come; one that breaks is asked for again from there."""
+        attempt = 0
+        result: Any = opened
+        while True:
+            try:
+                async for chunk in (await result).stream(CHUNK):
+                    block = bytes(chunk)
+                    start, size, attempt = start + len(block), size - len(block), 0
+                    yield block
+                if not size:
+                    return
+                failure: OSError = unavailable(path, f"{size} bytes are missing")
+            except OSError as error:
+                failure = error
+            except Exception as error:
+                failure = self._translated(error, path)
+            attempt += 1
+            if not isinstance(failure, Unavailable) or attempt >= ATTEMPTS:
+                raise failure from None
+            await asyncio.sleep(0.02 * 4**attempt)
+            result = self._opened(path, start, size, etag)
 
     async def _not_a_file(self, path: Path) -> OSError:
         stat = await self.stat(path)  # raises when nothing is there
