@@ -13,7 +13,7 @@ from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef
-from ramet.shell.syntax.nodes import Param
+from ramet.shell.syntax.nodes import Literal, Param, Word
 
 
 class Star(list[str]):
@@ -140,6 +140,8 @@ def _indirect(node: Param) -> Base:
 
 
 def shown(node: Param) -> str:
+    if isinstance(node.subscript, Word):
+        return f"{node.name}[{''.join(part.text for part in node.subscript.parts if isinstance(part, Literal))}]"
     return node.name
 
 
