@@ -9,6 +9,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from ramet.core.errors import RametError
 from ramet.store.frames import MARKER
 from ramet.store.keyrings import Keyrings
 from ramet.store.keys import KmsKey, LocalKey, new_key_file, open_key
-from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects
+from ramet.store.reliance import new_ids
 from ramet.store.sealed import SealedObjects, open_sealed
 from ramet.store.sealing import DataKey, Names, Sealer, derive, padded_size
 
@@ -92,6 +94,15 @@ def test_a_marker_that_is_gone_or_changed_is_no_way_in(tmp_path: Path) -> None:
     plain["encryption"]["wraps"][0]["data"] = base64.b64encode(wrapped).decode()
     marker.write_bytes(json.dumps(plain).encode())
     refused("wrong_key", where, key=KEY)
+
+
+def test_of_many_that_make_a_store_at_once_all_have_the_same(tmp_path: Path) -> None:
+    where = str(tmp_path / "store")
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: Store(where, key=KEY), range(16)))
+    for number, store in enumerate(stores):
+        store.create(f"w{number}")
+    assert len(Store(where, key=KEY).ls()) == 16 == len(stores[0].ls())
 
 
 def test_keys_come_from_files_variables_and_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,6 +220,23 @@ def test_padding_costs_little_and_is_monotonic() -> None:
     for size in range(0, 100_000, 13):
         assert padded_size(size) >= last
         last = padded_size(size)
+
+
+def test_a_machine_keeps_nothing_plain_of_a_bucket(tmp_path: Path, s3: S3Server) -> None:
+    plain = objects_at("s3", tmp_path, s3, f"local-{tmp_path.name}")
+    assert isinstance(plain, ObstoreObjects)
+    plain.local = str(tmp_path / "cache")
+    store = Store(plain, key=KEY)
+    planted(store, tmp_path / "tree")
+    for number in range(36):
+        run(store, "planted-workspace", f"echo planted-content {number} > /planted-name/{number}", mounts={})
+    again = Store(plain, key=KEY)
+    assert text(again, "planted-workspace-2", "cat /planted-name/f") == "planted-content\n"
+    kept = list(everything(tmp_path / "cache"))
+    assert {path.split("/cache/")[1].split("/")[0].split("-")[0] for path, _ in kept} >= {"indexes", "packs", "stat"}
+    kept += [(key, plain.get(key)) for key in plain.list("") if "/local-" not in key]
+    for path, data in kept:
+        assert not any(word in path.rpartition("/cache/")[2] or word.encode() in data for word in PLANTED), path
 
 
 def test_plain_files_are_kept_only_when_that_is_wanted(tmp_path: Path) -> None:
@@ -335,6 +363,74 @@ def test_repair_works_on_what_is_encrypted() -> None:
 
 def ids(store: Store, name: str) -> set[str]:
     return {identity for ring in store.keys.show() if ring.workspace == name for identity in ring.ids}
+
+
+def on_its_own(store: Store) -> None:
+    """Every workspace opens everything of its history with its own keys."""
+    repository = store.repository
+    repository.packs.refresh()
+    for name in store.ls():
+        keys = repository.keys_of(name)
+        assert keys is not None
+        for revision in store[name].log():
+            sealed_with = objects_of(store).key_of(f"revisions/{revision.id.hex()}")
+            assert sealed_with in keys, (name, revision.name)
+            lost = [
+                key.hex() for key in new_ids(repository.packs, revision, None) if not repository.packs.keeps(key, keys)
+            ]
+            assert not lost, (name, revision.name)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_happens_workspaces_do_not_need_each_other(seed: int) -> None:
+    """Random histories; then all but one workspace are shredded, one after the other, and the others stay whole."""
+    dice = random.Random(seed)
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    names = ["w0"]
+    store.create("w0")
+    run(store, "w0", "mkdir /d; seq 500 > /d/same; echo start > /start")
+    for number in range(1, 26):
+        name, what = dice.choice(names), dice.random()
+        if dice.random() < 0.3:
+            store = Store(place, key=KEY)
+        if what < 0.4:
+            same = dice.randrange(4)
+            run(
+                store, name, f"mkdir -p /e{same}; seq {300 + same} > /e{same}/same; echo {number} > /by-{name}-{number}"
+            )
+        elif what < 0.6:
+            log = store[name].log()
+            names.append(f"w{number}")
+            store[name].fork(dice.choice(log).id.hex(), names[-1])
+        elif what < 0.75:
+            store[name].merge(dice.choice(names))
+        elif what < 0.82:
+            store[name].revert(dice.choice(store[name].log()).id.hex())
+        elif what < 0.88:
+            archive = io.BytesIO()
+            store[name].export(archive)
+            archive.seek(0)
+            names.append(f"w{number}")
+            store.import_archive(names[-1], archive)
+        elif what < 0.95:
+            store.gc(grace=0)
+        elif len(names) > 2:
+            names.remove(name)
+            store.rm(name)
+    on_its_own(store)
+    before = {name: [r.id for r in store[name].log()] for name in names}
+    files = {name: text(store, name, "find / -type f | sort | xargs cat") for name in names}
+    dice.shuffle(names)
+    while len(names) > 1:
+        store = Store(place, key=KEY)
+        store.keys.shred(names.pop())
+        store = Store(place, key=KEY)
+        assert store.verify().ok
+        on_its_own(store)
+        for name in names:
+            assert [r.id for r in store[name].log()] == before[name]
+            assert text(store, name, "find / -type f | sort | xargs cat") == files[name]
 
 
 def test_a_workspace_relies_on_nothing_that_only_another_can_open() -> None:
@@ -767,14 +863,3 @@ def _vector(name: str) -> str:
     page = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
     line = next(line for line in page.splitlines() if line.startswith(f"| {name} |"))
     return line.split("`")[1]
-
-
-def test_rings_say_no_more_than_they_must() -> None:
-    store = Store("memory:", key=KEY)
-    store.create("w")
-    rings = objects_of(store).vault.rings
-    assert isinstance(rings, Keyrings)
-    rings.write_key("w")
-    raw = objects_of(store).raw
-    for key in raw.list("keys/"):
-        assert b"wraps" not in raw.get(key) and "w/" not in key

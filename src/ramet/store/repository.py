@@ -145,6 +145,11 @@ class Repository:
         bound = self._bound.pop(name) if name in self._bound else None
         return sealed.under(name) if bound is None else bound
 
+    def keys_of(self, name: str) -> frozenset[bytes] | None:
+        """In an encrypted store, the ids of the keys with which a workspace opens what it has."""
+        sealed = sealed_of(self.objects)
+        return None if sealed is None else frozenset(sealed.vault.rings.ring(name).ids)
+
     def scope(self, name: str) -> object:
         """What a memo must name for a writer of this workspace to rely on it.
 
@@ -382,7 +387,8 @@ class Repository:
         self.look()
         try:
             self.objects.get(f"revisions/{revision.id.hex()}")
-            return all(self.packs.keeps(key) for key in new_ids(self.packs, revision, None))
+            keys = self.keys_of(revision.workspace)
+            return all(self.packs.keeps(key, keys) for key in new_ids(self.packs, revision, None))
         except (KeyError, RametError):
             return False
 

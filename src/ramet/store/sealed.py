@@ -26,6 +26,7 @@ from ramet.store.objects import Objects
 from ramet.store.sealing import HEADER, OVERHEAD, SECRET, TAG, DataKey, padded_size
 
 _OF_WORKSPACES: Final = ("packs/", "revisions/")
+_SPACES: Final = ("refs/", "packs/", "revisions/", "tags/", "keys/")
 _TRIES: Final = 8
 _FRAME: Final = b"ramet frame 1\0"
 _PADDING: Final = b"ramet padding 1\0"
@@ -376,7 +377,7 @@ def open_sealed(
         )  # fmt: skip
     wrapping = open_key(key)
     if marker is None:
-        if any(True for space in ("refs/", "packs/", "revisions/", "tags/") for _ in objects.list(space)):
+        if any(True for space in _SPACES for _ in objects.list(space)):
             raise RametError(
                 "wrong_key", "a key was given, and this store is not encrypted",
                 "open it without a key, or export its workspaces into a new store that has one",
