@@ -87,10 +87,10 @@ class HostedSandbox(Hosted):
         return "sandbox"
 
     def late(self, idle: float) -> bool:
-        lifetime, own = self._asked.lifetime_seconds, self._asked.idle_seconds
-        if lifetime is not None and self._began < time.monotonic() - lifetime:
-            return True
-        return not self.users and self.used < time.monotonic() - (idle if own is None else own)
+        """Never while a command runs: it ends first, or is stopped by whoever asked for it."""
+        lifetime, own, now = self._asked.lifetime_seconds, self._asked.idle_seconds, time.monotonic()
+        over = lifetime is not None and self._began < now - lifetime
+        return not self.users and (over or self.used < now - (idle if own is None else own))
 
 
 class Committer:
