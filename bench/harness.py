@@ -29,6 +29,8 @@ class Case:
     """The highest number of seconds that is good enough, where there is no reference."""
     repeat: int = 5
     peers: dict[str, Measure] = field(default_factory=dict)
+    unit: str = "s"
+    """What is measured, where that is not time."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Row:
     mark: float | None
     ok: bool
     peers: dict[str, float]
+    unit: str = "s"
 
 
 def timed(act: Callable[[], object]) -> Measure:
@@ -73,9 +76,12 @@ def run_case(case: Case) -> Row:
     else:
         ok = case.absolute_mark is None or best <= case.absolute_mark
     mark = case.mark if case.mark is not None else case.absolute_mark
-    return Row(
-        case.name, best, real, case.reference_name, ratio, mark, ok, {name: min(times) for name, times in peers.items()}
-    )
+    measured = {name: min(times) for name, times in peers.items()}
+    return Row(case.name, best, real, case.reference_name, ratio, mark, ok, measured, case.unit)
+
+
+def show(value: float | None, unit: str) -> str:
+    return show_seconds(value) if unit == "s" else "-" if value is None else f"{value:,.6g} {unit}"
 
 
 def show_seconds(seconds: float | None) -> str:
@@ -91,14 +97,14 @@ def print_table(rows: list[Row]) -> None:
     width = max(len(row.name) for row in rows)
     for row in rows:
         peers = "  ".join(
-            f"{name} {show_seconds(seconds)}" + (f" ({seconds / row.reference:.2f}x)" if row.reference else "")
+            f"{name} {show(seconds, row.unit)}" + (f" ({seconds / row.reference:.2f}x)" if row.reference else "")
             for name, seconds in row.peers.items()
         )
-        reference = f"{row.reference_name} {show_seconds(row.reference)}" if row.reference is not None else ""
+        reference = f"{row.reference_name} {show(row.reference, row.unit)}" if row.reference is not None else ""
         ratio = f"{row.ratio:.2f}x" if row.ratio is not None else ""
-        mark = "" if row.mark is None else f"(mark {row.mark:g}{'x' if row.ratio is not None else ' s'})"
+        mark = "" if row.mark is None else f"(mark {row.mark:g}{'x' if row.ratio is not None else f' {row.unit}'})"
         state = "ok " if row.ok else "MISS"
-        left = f"{state:4} {row.name:{width}}  {show_seconds(row.ours):>9}"
+        left = f"{state:4} {row.name:{width}}  {show(row.ours, row.unit):>9}"
         print(f"{left}  {ratio:>7} {mark:14} {reference}  {peers}".rstrip())
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -208,3 +209,64 @@ class CacheMachine(RuleBasedStateMachine):
 
 TestCacheModel = CacheMachine.TestCase
 TestCacheModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+def test_a_reader_who_goes_through_a_directory_finds_the_next_files_under_way() -> None:
+    class Slow(Forward):
+        """Answers after a turn of the loop, and counts who waits at once."""
+
+        now = most = reads = 0
+
+        async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+            async for name, stat in self.inner.scan(path):
+                yield name, stat._replace(ttl=60.0)
+
+        async def stat(self, path: Path) -> Stat:
+            return (await self.inner.stat(path))._replace(ttl=60.0)
+
+        async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+            Slow.now += 1
+            Slow.reads += 1
+            Slow.most = max(Slow.most, Slow.now)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            async for block in self.inner.read(path, start, stop):
+                yield block
+            Slow.now -= 1
+
+    async def check(order: Callable[[list[str]], list[str]]) -> tuple[int, int]:
+        Slow.now = Slow.most = Slow.reads = 0
+        ram = RAMResource()
+        for folder in ("/a", "/b"):
+            await ram.mkdir(P(folder))
+            for number in range(40):
+                await ram.write(P(f"{folder}/f{number}"), f"{folder} {number}".encode())
+        fs = Cache(Slow(ram))
+        for folder in ("/a", "/b"):
+            names = order([name async for name, _ in fs.scan(P(folder))])
+            for name in names:
+                assert await ops.read_bytes(fs, P(folder) / name) == f"{folder} {name[1:]}".encode()
+        await fs.close()
+        return Slow.most, Slow.reads
+
+    for order in (sorted, list):
+        most, reads = asyncio.run(check(order))
+        assert most > 8 and reads == 80, "many at once, none twice"
+    shuffled = random.Random(7).sample
+    assert asyncio.run(check(lambda names: shuffled(names, len(names)))) == (1, 80), "no order, no guess"
+
+
+def test_what_is_read_ahead_is_not_served_after_a_change() -> None:
+    async def check() -> None:
+        ram = RAMResource()
+        for number in range(30):
+            await ram.write(P(f"/f{number:02}"), b"old")
+        fs = Cache(ram)
+        names = sorted([name async for name, _ in fs.scan(P("/"))])
+        for place, name in enumerate(names):
+            if place == 10:
+                await fs.write(P("/f20"), b"new")
+            assert await ops.read_bytes(fs, P("/") / name) == (b"new" if name == "f20" else b"old")
+        await fs.close()
+
+    asyncio.run(check())

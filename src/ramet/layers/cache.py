@@ -5,6 +5,7 @@ Rules that this file keeps:
 - Every write, removal or rename through this layer forgets what it touches before it returns, also when it fails.
 - What is remembered is bounded: bytes by `max_bytes`, entries by `max_entries`; the least recently used goes first.
 - A reader that stops early costs at most `max_drain_bytes` more, read on in the background to fill the cache.
+- A reader who goes through a directory file by file finds the next small ones under way already (`ahead`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 from ramet.core.usage import served_from_cache
+from ramet.layers.ahead import FILES, TOTAL, Ahead
 from ramet.layers.forward import Forward
 
 MIB = 1024 * 1024
@@ -128,6 +130,9 @@ class Cache(Forward):
         self._listings: OrderedDict[Path, tuple[list[tuple[str, Stat]], float]] = OrderedDict()
         self._drains: set[asyncio.Task[None]] = set()
         self._shares: set[asyncio.Task[None]] = set()
+        self._ahead = Ahead()
+        self._coming: dict[Path, tuple[asyncio.Task[None], int]] = {}
+        """What is read ahead now, and how large it is."""
         self._epoch = 0  # moves with every change, so that an answer asked for before it is not remembered after it
 
     @property
@@ -182,7 +187,7 @@ class Cache(Forward):
             entries.append(entry)
             yield entry
         if epoch == self._epoch and len(entries) <= self._max_entries:
-            until = min((self._until(stat) for _, stat in entries), default=self._until(await self.inner.stat(path)))
+            until = min([self._until(stat) for _, stat in entries] or [self._until(await self.inner.stat(path))])
             if until > self._clock():
                 self._listings[path] = (entries, until)
                 if len(self._listings) * 100 > self._max_entries:
@@ -191,6 +196,10 @@ class Cache(Forward):
                     self._remember(path / name, stat, self._until(stat))
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        if start == 0 and stop is None:
+            self._read_ahead(path)
+        if path in self._coming:
+            await asyncio.wait([self._coming[path][0]])
         entry = await self._valid_entry(path)
         if entry is not None:
             piece = entry.data if start == 0 and stop is None else entry.data[start:stop]
@@ -249,6 +258,7 @@ class Cache(Forward):
                     yield shared
                 return
         keep = (stat.kind is Kind.FILE and stat.ttl != 0) or stat.version is not None
+        keep = keep and (stat.size or 0) <= self.files.max_bytes
         source = self.inner.read(path)
         parts: list[bytes] = []
         total, finished = 0, False
@@ -302,6 +312,37 @@ class Cache(Forward):
             self._keep(path, parts, stat, epoch)
         except OSError:
             return  # nobody asked for the rest; the next reader will meet the error itself
+
+    # ----------------------------------------------------------------------------------------- reading ahead
+
+    def _read_ahead(self, path: Path) -> None:
+        listing = self._listing(path.parent)
+        if listing is None:
+            return
+        guesses = self._ahead.after(path, listing[0])
+        if len(self._coming) > FILES // 2:
+            return  # enough is under way; looking again at each file would cost more than it brings
+        for following in guesses:
+            known = self._index.get(following)
+            size = known[0].size if known is not None and known[0] is not None else None
+            if following in self._coming or size is None or self.files.get(following.onto(self._prefix)) is not None:
+                continue
+            if len(self._coming) >= FILES or size + sum(under_way for _, under_way in self._coming.values()) > TOTAL:
+                return
+            task = asyncio.ensure_future(self._fetch(following))
+            self._coming[following] = task, size
+            self._drains.add(task)
+            task.add_done_callback(self._drains.discard)
+
+    async def _fetch(self, path: Path) -> None:
+        try:
+            async with closing(self._read_whole(path)) as blocks:
+                async for _ in blocks:
+                    pass
+        except OSError:
+            return  # nobody has asked for it yet; who does will meet the error
+        finally:
+            del self._coming[path]
 
     # ---------------------------------------------------------------------------------------------- writing
 

@@ -1,0 +1,80 @@
+"""`Ahead`: guesses which files a reader who goes through a directory wants next, so that they can be under way already.
+
+It only guesses; what is read ahead is small, bounded, and goes into the cache, where it is as good as any other answer.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ramet.core.paths import Path
+from ramet.core.stat import Kind, Stat
+
+SURE: Final = 2
+"""Files in a row after which a reader is taken to go on."""
+FILES: Final = 24
+"""Files that may be under way before they are asked for."""
+EACH: Final = 1 << 20
+"""Bytes of a file that is still worth it: a larger one is better read when it is wanted."""
+TOTAL: Final = 8 << 20
+"""Bytes that may be under way."""
+DIRECTORIES: Final = 64
+
+Entries = Sequence[tuple[str, Stat]]
+
+
+class _Order:
+    """The files of a directory in one order, and where in it each one is."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.places = {name: place for place, name in enumerate(names)}
+
+
+class Ahead:
+    def __init__(self) -> None:
+        self._orders: OrderedDict[Path, tuple[Entries, tuple[_Order, _Order]]] = OrderedDict()
+        self._expected: OrderedDict[Path, tuple[int, int]] = OrderedDict()
+        """What would be next: how many came in a row before it, and in which order."""
+        self._turned = 0
+        """How many came in a row when the last directory ended: the next one begins with that."""
+
+    def after(self, path: Path, entries: Entries) -> Iterator[Path]:
+        """`path` of a directory with these entries is being read: what to fetch now, nearest first."""
+        folder = path.parent
+        orders = self._orders_of(folder, entries)
+        row, which = self._expected.pop(path, (0, 0))
+        place = orders[which].places.get(path.name)
+        if place is None:
+            return iter(())
+        if not row and any(order.places[path.name] == 0 for order in orders):
+            row, self._turned = self._turned, 0
+        for number, order in enumerate(orders):
+            following = order.places[path.name] + 1
+            if following < len(order.names):
+                self._expected[folder / order.names[following]] = (row + 1, number)
+            elif number == which:
+                self._turned = row + 1
+        while len(self._expected) > DIRECTORIES:
+            self._expected.popitem(last=False)
+        if row < SURE:
+            return iter(())
+        return (folder / name for name in orders[which].names[place + 1 : place + 1 + FILES])
+
+    def _orders_of(self, folder: Path, entries: Entries) -> tuple[_Order, _Order]:
+        """As they are listed, which is how trees are walked; and sorted, which is how `*` names them."""
+        known = self._orders.get(folder)
+        if known is not None and known[0] is entries:
+            return known[1]
+        names = [name for name, stat in entries if worth_it(stat)]
+        made = _Order(names), _Order(sorted(names))
+        self._orders[folder] = entries, made
+        if len(self._orders) > DIRECTORIES:
+            self._orders.popitem(last=False)
+        return made
+
+
+def worth_it(stat: Stat) -> bool:
+    return stat.kind is Kind.FILE and stat.size is not None and stat.size <= EACH and stat.ttl != 0
