@@ -43,9 +43,15 @@ class Field:
     """A named place for a value."""
 
     kind: Kind
-    help: str = ""
+    text: str = ""
     default: Any = None
     required: bool = False
+    find_text: Callable[[], str] | None = None
+    """Where the text is when nobody wrote it here; it is looked for only when somebody wants to read it."""
+
+    @property
+    def help(self) -> str:
+        return self.text if self.find_text is None else self.find_text()
 
     def schema(self) -> dict[str, Any]:
         found = self.kind.schema()

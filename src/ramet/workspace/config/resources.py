@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import inspect
-import textwrap
 import types
 import typing
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -34,8 +31,16 @@ class Backend(NamedTuple):
 
 @cache
 def documented(cls: type) -> Mapping[str, str]:
-    """The text that stands below each field of a dataclass."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    """The text that stands below each field of a dataclass; nothing where there is no source to look at."""
+    import ast
+    import inspect
+    import textwrap
+
+    try:
+        source = inspect.getsource(cls)
+    except (OSError, TypeError):
+        return {}
+    body = ast.parse(textwrap.dedent(source)).body[0]
     assert isinstance(body, ast.ClassDef)
     found: dict[str, str] = {}
     for before, after in zip(body.body, body.body[1:], strict=False):
@@ -46,15 +51,19 @@ def documented(cls: type) -> Mapping[str, str]:
     return found
 
 
+def _documented(cls: type, name: str) -> str:
+    return documented(cls).get(name, "")
+
+
 def fields_of(cls: Any, *, secret: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> dict[str, Field]:
     """The fields of a dataclass as settings, by their types."""
-    hints, texts = typing.get_type_hints(cls), documented(cls)
+    hints = typing.get_type_hints(cls)
     made: dict[str, Field] = {}
     for field in dataclasses.fields(cls):
         kind = _kind(field.name, hints[field.name], field.name in secret, field.name in paths)
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         default = None if field.default is dataclasses.MISSING else field.default
-        made[field.name] = Field(kind, texts.get(field.name, ""), default, required)
+        made[field.name] = Field(kind, "", default, required, partial(_documented, cls, field.name))
     return made
 
 
