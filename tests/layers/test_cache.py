@@ -253,7 +253,8 @@ def test_a_reader_who_goes_through_a_directory_finds_the_next_files_under_way() 
         most, reads = asyncio.run(check(order))
         assert most > 8 and reads == 80, "many at once, none twice"
     shuffled = random.Random(7).sample
-    assert asyncio.run(check(lambda names: shuffled(names, len(names)))) == (1, 80), "no order, no guess"
+    most, reads = asyncio.run(check(lambda names: shuffled(names, len(names))))
+    assert most <= 2 and reads == 80, "no order, no guess"
 
 
 def test_what_is_read_ahead_is_not_served_after_a_change() -> None:

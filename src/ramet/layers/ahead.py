@@ -12,7 +12,7 @@ from typing import Final
 from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat
 
-SURE: Final = 2
+SURE: Final = 3
 """Files in a row after which a reader is taken to go on."""
 FILES: Final = 24
 """Files that may be under way before they are asked for."""
@@ -21,6 +21,8 @@ EACH: Final = 1 << 20
 TOTAL: Final = 8 << 20
 """Bytes that may be under way."""
 DIRECTORIES: Final = 64
+RECENT: Final = 4
+"""Guesses that are kept: what comes later than a few other files is not in a row, though readers may take turns."""
 
 Entries = Sequence[tuple[str, Stat]]
 
@@ -57,7 +59,7 @@ class Ahead:
                 self._expected[folder / order.names[following]] = (row + 1, number)
             elif number == which:
                 self._turned = row + 1
-        while len(self._expected) > DIRECTORIES:
+        while len(self._expected) > RECENT:
             self._expected.popitem(last=False)
         if row < SURE:
             return iter(())
