@@ -83,6 +83,7 @@ CODES: Final[Mapping[str, str]] = {
     "revision_not_found": "No revision has this name.",
     "revision_expired": "The revision was removed by retention.",
     "workspace_held": "A legal hold keeps the workspace from being removed.",
+    "secret_found": "New content seems to hold a secret.",
     "content_collected": "Content that a writer relied on was collected meanwhile.",
     "revision_not_committed": "The revision has not been committed.",
     "revision_workspace_mismatch": "The revision belongs to another workspace.",

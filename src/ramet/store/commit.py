@@ -5,7 +5,9 @@ A node's memo says that its content is in this store. It is set only after every
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from ramet.backends.ram import Dir, Fifo, File, Link, RAMResource
@@ -58,10 +60,11 @@ def commit_ram(
     progress: Progress = silent,
     withheld: Withheld | None = None,
     trust: bool = True,
+    scan: Callable[[str, bytes | memoryview], None] | None = None,
 ) -> Committed:
     """The tree of a memory resource. Only nodes that changed since their last commit to this store are looked at.
 
-    Without `trust` all are: what earlier commits wrote may have been collected.
+    Without `trust` all are: what earlier commits wrote may have been collected. `scan` sees new content and its path.
     """
     known_to = store if trust else None
     top = ram.node(ROOT)
@@ -116,7 +119,10 @@ def commit_ram(
                     continue  # a place where two processes meet: there is nothing to keep
                 payload = _known(child, known_to)
                 if payload is None:
+                    if scan is not None:
+                        writer.look = partial(scan, f"{path}/{name}")
                     payload = _file(child, writer, store, done)
+                    writer.look = None
                     if done.files % EVERY == 0:
                         progress("commit", done.files, None)
                 made = Node(encode_name(name), FILE, child.mode, child.mtime_ns, child.content.size, payload, group)

@@ -16,6 +16,7 @@ import stat as modes
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
@@ -49,19 +50,20 @@ def commit_directory(
     progress: Progress = silent,
     now: Callable[[], int] = time.time_ns,
     dirty: set[bytes] | None = None,
+    scan: Callable[[str, bytes | memoryview], None] | None = None,
 ) -> TreeId:
     """The tree of a host directory. Files whose stat has not changed are not opened; `cache` is updated in place.
 
     `dirty` names the folders (`b""` is the root, `b"/a/b"` one below) that may have changed, and those above them, when
     somebody watched; every other folder is taken from the cache unseen. The cache learns what was written once the
-    writer says that it is durable. `left_out` gets the paths that were withheld.
+    writer says that it is durable. `left_out` gets the paths that were withheld, `scan` sees new content and its path.
     """
     if cache.linked or not cache.trusted:
         dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
-    walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), dirty)
+    walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), dirty, scan)
     tree = walk.run()
     if walk.linked and dirty is not None:
-        walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), None)
+        walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), None, scan)
         tree = walk.run()
     writer.when_durable(walk.settle)
     if left_out is not None:
@@ -93,6 +95,7 @@ class _Walk:
     progress: Progress
     began: int
     dirty: set[bytes] | None
+    look: Callable[[str, bytes | memoryview], None] | None = None
     seen: set[bytes] = field(default_factory=set)
     made: dict[bytes, Folder] = field(default_factory=dict)
     gone: list[bytes] = field(default_factory=list)
@@ -214,7 +217,10 @@ class _Walk:
                 if old is not None and old_rows.get(name) == row:
                     nodes.append(old)
                     continue
+                if self.look is not None:
+                    self.writer.look = partial(self.look, os.fsdecode(here.where + b"/" + name))
                 node = self.file(fd, name, mode & 0o7777, size, mtime)
+                self.writer.look = None
                 if node is None:
                     here.rows[number] = (*row[:5], NEVER, links)
                     continue

@@ -416,6 +416,8 @@ class PackWriter:
         self._durable: list[Callable[[], None]] = []
         self.objects_written = 0
         self.bytes_written = 0
+        self.look: Callable[[bytes | memoryview], None] | None = None
+        """Sees every chunk before it is kept, and may refuse it."""
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Call this once everything that was added is durable, and never if it is not."""
@@ -427,6 +429,8 @@ class PackWriter:
     def add(self, key: bytes, data: bytes | memoryview) -> None:
         """Keep a chunk unless the store has it."""
         if not self.has(key):
+            if self.look is not None:
+                self.look(data)
             self._add(self._chunks, key, data)
 
     def add_tree(self, key: bytes, data: bytes) -> None:

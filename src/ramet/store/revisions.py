@@ -47,6 +47,8 @@ class Revision:
     """The older history in segments, oldest first."""
     withheld: tuple[str, ...] = ()
     """Paths that were there and never enter a revision."""
+    suspected: tuple[str, ...] = ()
+    """Paths whose new content seemed to hold secrets, each with the kind; never the content."""
     outputs: tuple[str, ...] = ()
     """The paths that whoever made this revision narrowed it to; none means everything."""
     author: str = ""
@@ -93,6 +95,7 @@ class Revision:
             **({} if not self.history else {"history": [segment.hex() for segment in self.history]}),
             **({"withheld": list(self.withheld)} if self.withheld else {}),
             **({"outputs": list(self.outputs)} if self.outputs else {}),
+            **({"suspected": list(self.suspected)} if self.suspected else {}),
         }  # fmt: skip
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
@@ -148,4 +151,5 @@ def decode(data: bytes) -> Revision:
         history=tuple(ChunkId(bytes.fromhex(segment)) for segment in plain.get("history", ())),
         withheld=tuple(plain.get("withheld", ())),
         outputs=tuple(plain.get("outputs", ())),
+        suspected=tuple(plain.get("suspected", ())),
     )

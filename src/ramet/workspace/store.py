@@ -37,6 +37,7 @@ from ramet.store.refs import TTL, Entry, holder_name
 from ramet.store.repository import Repository
 from ramet.store.retention import STORE, Retention
 from ramet.store.revisions import MountState, Revision
+from ramet.store.scanning import Scan, Scanner, check_scan
 from ramet.store.statcache import StatCache
 from ramet.store.watch import Watcher
 from ramet.workspace.autocommit import CommitPolicy, commit_policy
@@ -178,6 +179,7 @@ class Store:
         every: float | None = None,
         pins: Mapping[str, str] | None = None,
         withhold: Iterable[str] = (),
+        scan: str = "off",
         env: Mapping[str, str] | None = None,
         policy: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
@@ -192,7 +194,8 @@ class Store:
         `commit` says when revisions are made: on `close`, after each `command` (or each `every` commands), on a
         `timer` of `every` seconds, or `never` by itself. `pins` says what a revision records of a mount whose bytes
         live elsewhere: its `config`, or the `versions` of all its paths as well. `withhold` names more files that no
-        revision may have than the places where credentials usually are (`.ssh`, `.netrc`, ...).
+        revision may have than the places where credentials usually are (`.ssh`, `.netrc`, ...). `scan` looks for
+        secrets in new content: to `report` them on the revision by path and kind, or to `refuse` the commit.
         """
         if revision is None:
             found = parse_address(name)
@@ -201,7 +204,9 @@ class Store:
             name, revision = found.name, found.revision
         options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
         options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
-        options.update(withheld=Withheld(withhold), env=dict(env or {}), guard=policy, prepare=prepare)
+        options.update(
+            withheld=Withheld(withhold), scan=check_scan(scan), env=dict(env or {}), guard=policy, prepare=prepare
+        )
         check_policies(options["pins"])
         return Opening(self.repository, name, revision, readonly or revision is not None, wait, options)
 
@@ -290,6 +295,7 @@ class StoredWorkspace(Workspace):
         policy: CommitPolicy | None = None,
         pins: Mapping[str, str] | None = None,
         withheld: Withheld = NOTHING,
+        scan: Scan = "off",
         env: Mapping[str, str] | None = None,
         guard: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
@@ -317,6 +323,7 @@ class StoredWorkspace(Workspace):
         ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
         ws._tasks, ws.recovered = [], []
         ws._commits, ws._pins, ws._withheld = policy or CommitPolicy(), pins or {}, withheld
+        ws._scan = scan
         ws._kernel_of(base)
         ws._position = ws.history.next_number
         ws._committing = asyncio.Lock()
@@ -337,6 +344,8 @@ class StoredWorkspace(Workspace):
     _commits: CommitPolicy
     _pins: Mapping[str, str]
     _withheld: Withheld
+    _scan: Scan
+    _scanner: Scanner | None = None
     _position: int
     """The number of the first command that no revision has yet."""
     _committing: asyncio.Lock
@@ -444,6 +453,7 @@ class StoredWorkspace(Workspace):
             parents=() if base is None else (base.id,),
             lineage=self._lineage(base),
             mounts=states, kernel=chunk, history=history, withheld=left_out,
+            suspected=() if self._scanner is None else self._scanner.told,
             outputs=tuple(sorted(outputs)), author=asked["author"], agent=asked["agent"] or _agent_of(records),
             time=self.settings.clock(), message=asked["message"], trace_id=asked["trace_id"],
         )  # fmt: skip
@@ -531,6 +541,7 @@ class StoredWorkspace(Workspace):
     ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed], tuple[str, ...]]:
         """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
         writer: PackWriter = self.repository.writer(self.name)
+        self._scanner = None if self._scan == "off" else Scanner(self._scan)
         settled: list[Committed] = []
         states: list[MountState] = []
         left_out: list[str] = []
@@ -547,6 +558,11 @@ class StoredWorkspace(Workspace):
             raise
         return tuple(states), chunk, history, settled, tuple(sorted(left_out))
 
+    def _looking(self, prefix: str) -> Callable[[str, bytes | memoryview], None] | None:
+        """What sees new content of a mount, if anything does."""
+        scanner, top = self._scanner, prefix.rstrip("/")
+        return None if scanner is None else lambda path, data: scanner.look(top + path, data)
+
     def _mount_state(
         self,
         mount: Mount,
@@ -559,7 +575,13 @@ class StoredWorkspace(Workspace):
         prefix, resource = str(mount.prefix), mount.resource
         if prefix in forks:
             done = commit_ram(
-                forks[prefix], writer, self.repository.scope(self.name), progress, self._withheld, self._trust
+                forks[prefix],
+                writer,
+                self.repository.scope(self.name),
+                progress,
+                self._withheld,
+                self._trust,
+                self._looking(prefix),
             )
             settled.append(done)
             left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
@@ -571,7 +593,14 @@ class StoredWorkspace(Workspace):
             dirty = watcher.take(stats) if watcher is not None else None
             found: list[str] = []
             tree = commit_directory(
-                resource.root, writer, stats, dirty=dirty, progress=progress, withheld=self._withheld, left_out=found
+                resource.root,
+                writer,
+                stats,
+                dirty=dirty,
+                progress=progress,
+                withheld=self._withheld,
+                left_out=found,
+                scan=self._looking(prefix),
             )
             left_out.extend(str(parse(path).onto(mount.prefix)) for path in found)
             return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)

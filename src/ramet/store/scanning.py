@@ -1,0 +1,92 @@
+"""Looking for secrets in new content: known forms of keys, and values of telling names that look random.
+
+It is off unless somebody asks for it. What is found is told by path and kind, never by content. A chunk in which
+something is found is not written when that is to be refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Final, Literal
+
+from ramet.core.errors import RametError
+
+Scan = Literal["off", "report", "refuse"]
+SCANS: Final[tuple[Scan, ...]] = ("off", "report", "refuse")
+ENTROPY: Final = 3.5
+"""Bits per character from which on a value looks random."""
+
+FORMS: Final[dict[str, bytes]] = {
+    "private_key": rb"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
+    "aws_access_key": rb"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "github_token": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})\b",
+    "gitlab_token": rb"\bglpat-[A-Za-z0-9_-]{20,64}\b",
+    "slack_token": rb"\bxox[abeoprs]-[A-Za-z0-9-]{10,250}\b",
+    "google_key": rb"\bAIza[0-9A-Za-z_-]{35}\b",
+    "stripe_key": rb"\b[rs]k_live_[0-9A-Za-z]{24,247}\b",
+    "model_key": rb"\bsk-(?:[a-z]+-)*[A-Za-z0-9_-]{32,200}\b",
+    "npm_token": rb"\bnpm_[A-Za-z0-9]{36}\b",
+    "pypi_token": rb"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,200}",
+    "hugging_face_token": rb"\bhf_[A-Za-z0-9]{30,64}\b",
+    "web_token": rb"\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}",
+}
+_KNOWN: Final = re.compile(b"|".join(b"(?P<%b>%b)" % (name.encode(), form) for name, form in FORMS.items()))
+_VALUE: Final = re.compile(
+    rb"""(?i:secret|token|passw(?:or)?d|api[_-]?key|credential)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?"""
+    rb"""([A-Za-z0-9+/_=.-]{20,200})"""
+)
+_START: Final = re.compile(rb"BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|_live_|sk-|npm_|pypi-|hf_|eyJ")
+"""One of these is in every known form; most content has none, and is done with one search."""
+
+
+def kinds(data: bytes) -> list[str]:
+    """What a content seems to hold, by kind, each once."""
+    found: dict[str, None] = {}
+    if _START.search(data) is not None:
+        for match in _KNOWN.finditer(data):
+            found[str(match.lastgroup)] = None
+    for match in _VALUE.finditer(data):
+        if entropy(match[1]) >= ENTROPY:
+            found["random_value"] = None
+            break
+    return list(found)
+
+
+def entropy(text: bytes) -> float:
+    """Bits per character, as its own frequencies have it."""
+    size = len(text)
+    return -sum(count / size * math.log2(count / size) for count in Counter(text).values())
+
+
+class Scanner:
+    """Looks at the chunks that a commit writes; `found` is what it tells, by path."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.refuses = scan == "refuse"
+        self.found: dict[str, list[str]] = {}
+
+    def look(self, path: str, data: bytes | memoryview) -> None:
+        """Remember what is in the content of a path; raise when it must not be written."""
+        seen = kinds(bytes(data))
+        if not seen:
+            return
+        known = self.found.setdefault(path, [])
+        known.extend(kind for kind in seen if kind not in known)
+        if self.refuses:
+            raise RametError(
+                "secret_found", f"{path} seems to hold a secret ({', '.join(known)})",
+                "take it out, withhold the file, or commit with scan='report'", {"path": path},
+            )  # fmt: skip
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        return tuple(f"{path} ({', '.join(sorted(found))})" for path, found in sorted(self.found.items()))
+
+
+def check_scan(scan: str) -> Scan:
+    found = next((one for one in SCANS if one == scan), None)
+    if found is None:
+        raise RametError("invalid_argument", f"unknown way to scan {scan!r}", f"use one of {', '.join(SCANS)}")
+    return found
