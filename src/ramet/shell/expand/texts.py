@@ -63,7 +63,44 @@ _REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
 
 
 def regex_escape(text: str) -> str:
-    return _REGEX.sub(r"\\\g<0>", text)
+    """Quoted text of a regular expression, each character that would mean something marked by a NUL before it."""
+    return _REGEX.sub("\0\\g<0>", text)
+
+
+def regex_text(marked: str) -> str:
+    """The regular expression: a marked character has a backslash before it, or nothing inside of brackets."""
+    if "\0" not in marked:
+        return marked
+    out: list[str] = []
+    # `first` is where the members of the open bracket expression begin; -1 outside of one.
+    pos, first = 0, -1
+    while pos < len(marked):
+        char = marked[pos]
+        quoted = char == "\0"
+        if quoted:
+            pos += 1
+            char = marked[pos]
+        elif first < 0 and char == "\\":
+            out.append(marked[pos : pos + 2])
+            pos += 2
+            continue
+        pos += 1
+        if first < 0:
+            out.append("\\" + char if quoted else char)
+            if char == "[" and not quoted:
+                first = len(out)
+            continue
+        out.append(char)
+        if char == "^" and len(out) == first + 1:
+            first += 1
+        elif char == "]" and len(out) > first + 1:
+            first = -1
+        elif char == "[" and not quoted and marked[pos : pos + 1] in (":", ".", "=") and pos < len(marked):
+            close = marked.find(marked[pos] + "]", pos + 1)
+            if close >= 0:
+                out.append(marked[pos : close + 2].replace("\0", ""))
+                pos = close + 2
+    return "".join(out)
 
 
 def _as_is(text: str) -> str:
@@ -181,7 +218,9 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
         return const(_quoted(part.text, quote))  # type: ignore[union-attr]
     if kind is Escaped:
         char: str = part.char  # type: ignore[union-attr]
-        return const("\\" + char if quote is regex_escape else _quoted(char, quote))
+        if quote is regex_escape:
+            return const(regex_escape(char) if _REGEX.match(char) else "\\" + char)
+        return const(_quoted(char, quote))
     if kind is AnsiQuoted:
         return const(_quoted(part.value, quote))  # type: ignore[union-attr]
     if kind is DoubleQuoted:

@@ -410,7 +410,7 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
 def _regex_test(left: texts.Text, right: texts.Text) -> Test:
     async def run(sh: Session) -> bool:
         value = await left.run(sh) if left.wait else left.run(sh)
-        pattern = await right.run(sh) if right.wait else right.run(sh)
+        pattern = texts.regex_text(await right.run(sh) if right.wait else right.run(sh))
         if sh.xtrace:
             _trace(sh, _shown(value), "=~", _shown(pattern))
         return await _regex_match(sh, value, pattern)

@@ -592,7 +592,7 @@ class Parser(AssignmentReader):
                 raw = self.raw
                 if self._alias_next >= 0 and words and self._alias_follows(raw):
                     continue
-                if assigns and not words and self._alias_here(raw):
+                if (assigns or redirects) and not words and self._alias_here(raw):
                     continue
                 if raw[0] in _DESCRIPTOR and self.text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
                     redirects.append(self._redirect(*self._prefix(raw)))
