@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 import ipaddress
+import re
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -52,23 +52,29 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return cert, secret
 
 
+def started(*words: str) -> tuple[subprocess.Popen[str], int]:
+    """A server on a port that it found by itself, and that it listens on when it has said so."""
+    process = subprocess.Popen([sys.executable, "-m", "ramet.apps.cli", *words], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    found = re.search(r":(\d+), token", process.stderr.readline())
+    assert found is not None
+    return process, int(found[1])
+
+
+def ended(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stderr is not None
+    process.stderr.close()
+
+
 def test_tls(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    words = ["serve", "--store", str(tmp_path / "store"), "--port", str(port), "--certificate", str(cert)]
+    words = ["serve", "--store", str(tmp_path / "store"), "--port", "0", "--certificate", str(cert)]
     half = subprocess.run([sys.executable, "-m", "ramet.apps.cli", *words], capture_output=True, text=True, check=False)
     assert half.returncode == 1 and "belong together" in half.stderr
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ramet.apps.cli", *words, "--key", str(key)], stderr=subprocess.DEVNULL
-    )
+    process, port = started(*words, "--key", str(key))
     try:
-        for _ in range(400):
-            with socket.socket() as waiting:
-                if waiting.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
         trusted = ssl.create_default_context(cafile=str(cert))
         with httpx2.Client(verify=trusted, base_url=f"https://127.0.0.1:{port}", timeout=20) as http:
             assert http.get("/v1/health").json()["status"] == "ok"
@@ -82,8 +88,7 @@ def test_tls(tmp_path: Path) -> None:
         ):
             http.get(f"https://127.0.0.1:{port}/v1/health")
     finally:
-        process.kill()
-        process.wait()
+        ended(process)
 
 
 def written(tmp_path: Path, *options: str) -> tuple[Process, str]:
@@ -201,14 +206,8 @@ def test_branches_are_received_beside_the_workspaces(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    words = ["serve", "--store", str(tmp_path / "store"), "--port", str(port), "--token-file", str(token)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ramet.apps.cli", *words, "--rendezvous", str(tmp_path / "git")],
-        stderr=subprocess.DEVNULL,
-    )
+    words = ["serve", "--store", str(tmp_path / "store"), "--port", "0", "--token-file", str(token)]
+    process, port = started(*words, "--rendezvous", str(tmp_path / "git"))
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
         quiet = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0"}
@@ -224,11 +223,6 @@ def test_branches_are_received_beside_the_workspaces(tmp_path: Path) -> None:
         )  # fmt: skip
 
     try:
-        for _ in range(400):
-            with socket.socket() as waiting:
-                if waiting.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
         (tmp_path / "work").mkdir()
         git("init", "--quiet", "-b", "main")
         git("commit", "--quiet", "--allow-empty", "-m", "first")
@@ -243,5 +237,4 @@ def test_branches_are_received_beside_the_workspaces(tmp_path: Path) -> None:
             given = {"authorization": f"Bearer {TOKEN}"}
             assert http.get("/v1/workspaces", headers=given).status_code == 200
     finally:
-        process.kill()
-        process.wait()
+        ended(process)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket as sockets
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ def serve(
     context: typer.Context,
     store: Where = HOME,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8750,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.")] = 8750,
     uds: Annotated[str | None, typer.Option("--socket", help="Unix socket to listen on instead.")] = None,
     token_file: Annotated[
         str | None, typer.Option(help="File with the token; made when missing. [default: STORE/server-token]")
@@ -58,7 +59,7 @@ def serve(
             """What was written on the command line, else what a file says, else the default."""
             source = context.get_parameter_source("uds" if name == "socket" else name)
             told = said.get(name)
-            return told if told and source is not None and source.name.startswith("DEFAULT") else given
+            return told if told is not None and source is not None and source.name.startswith("DEFAULT") else given
 
         durable, socket, tls = value("durable", durable), value("socket", uds), value("certificate", certificate)
         if durable not in ("answer", "timer", "close"):
@@ -79,6 +80,11 @@ def serve(
         if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
             token = str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
         address, number = value("host", host), value("port", port)
+        listening = None
+        if number == 0 and socket is None:
+            family = sockets.AF_INET6 if ":" in address else sockets.AF_INET
+            listening = sockets.create_server((address, 0), family=family, backlog=2048)
+            number = listening.getsockname()[1]
         where = socket or f"{'https' if tls else 'http'}://{address}:{number}"
         typer.echo(f"ramet serves {store} on {where}" + (f", token in {token}" if token else ""), err=True)
         served = opened(store)
@@ -87,7 +93,7 @@ def serve(
                 served.create(found.name)
         run(
             served, host=address, port=number, uds=socket, token_file=token, certificate=tls,
-            key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous),
+            key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous), listening=listening,
         )  # fmt: skip
 
 

@@ -121,11 +121,13 @@ def serve(
     settings: ServerSettings | None = None,
     mounts: Mapping[str, Any] | None = None,
     rendezvous: str | None = None,
+    listening: socket.socket | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; then commit everything and give the leases back.
 
     On a unix socket (mode 0600) a token is optional; on TCP it is read from `token_file`, which is made when missing.
-    `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token.
+    `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token. `listening` is
+    a TCP socket that listens already, in the place of a port.
     """
     settings = settings or ServerSettings()
     if not settings.token and token_file is not None:
@@ -151,7 +153,7 @@ def serve(
     server = _Server(config)
     server.app = app
     if uds is None:
-        server.run()
+        server.run(None if listening is None else [listening])
         return
     with _socket(uds) as listening:
         try:
