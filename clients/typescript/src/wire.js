@@ -38,6 +38,9 @@ export function escaped(text) {
  * @returns {Bytes}
  */
 export function fromBase64(text) {
+  const native = /** @type {{ fromBase64?: (text: string) => Bytes }} */ (/** @type {unknown} */ (Uint8Array)).fromBase64;
+  if (native !== undefined) return native.call(Uint8Array, text);
+  if (typeof Buffer !== "undefined") return new Uint8Array(Buffer.from(text, "base64"));
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 

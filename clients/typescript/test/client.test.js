@@ -389,10 +389,13 @@ describe("connections", () => {
     assert.throws(() => connect("unix:/s", { fetch }), ConnectionError);
   });
 
-  it("keeps many requests apart, and goes on after close", { timeout: 30_000 }, async () => {
+  it("keeps many requests apart, waits for silent ones, and goes on after close", { timeout: 30_000 }, async () => {
     const ws = await fresh();
+    // Longer than an idle connection is kept: what is waited for is not idle.
+    const silent = (await ws.createSession("silent")).exec("sleep 4.5; echo late");
     const done = await Promise.all(Array.from({ length: 40 }, (_, turn) => ws.exec(`echo ${turn}`)));
     assert.deepEqual(done.map((one) => one.stdout.trim()), Array.from({ length: 40 }, (_, turn) => String(turn)));
+    assert.equal((await silent).stdout, "late\n");
     run.close();
     assert.equal((await ws.exec("echo again")).stdout, "again\n");
   });
