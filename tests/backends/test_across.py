@@ -20,7 +20,7 @@ from ramet.workspace.result import IOResult
 
 KINDS = ("ram", "disk", "s3", "redis", "ssh")
 PAIRS = [pair for pair in product(KINDS, KINDS) if pair[0] != pair[1]]
-Make = Callable[[str], Resource]
+Make = Callable[..., Resource]
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +28,12 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
     """A fresh, empty resource of a kind; the servers start once."""
     folder = tmp_path_factory.mktemp
     with seaweed(folder("s3")) as s3, redis_server(folder("redis")) as redis, ssh_server(folder("ssh")) as ssh:
-        yield lambda kind: _fresh(kind, folder, s3, redis, ssh)
+        yield lambda kind, name="": _fresh(kind, name or uuid.uuid4().hex, folder, s3, redis, ssh)
 
 
-def _fresh(kind: str, folder: Callable[[str], LocalPath], s3: S3Server, redis: str, ssh: SSHServer) -> Resource:
-    name = uuid.uuid4().hex
+def _fresh(
+    kind: str, name: str, folder: Callable[[str], LocalPath], s3: S3Server, redis: str, ssh: SSHServer
+) -> Resource:
     if kind == "s3":
         config = S3Config.of("minio", endpoint=s3.endpoint, bucket=s3.bucket, prefix=name,
                              aws_access_key_id=s3.key, aws_secret_access_key=s3.secret)  # fmt: skip
@@ -117,5 +118,32 @@ def test_a_time_that_cannot_be_kept_is_refused(make: Make) -> None:
         assert set_time.error_text == "touch: setting times of '/a/f': Operation not supported\n"
         assert set_time.exit_code == 1
         await ws.close()
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize("kind", ["s3", "redis"])
+def test_a_branch_meets_a_change_from_outside(kind: str, make: Make) -> None:
+    async def act() -> None:
+        name = uuid.uuid4().hex
+        ws, outside = Workspace({"/d": make(kind, name)}), Workspace({"/d": make(kind, name)})
+        await ws.execute("echo base | tee /d/f > /d/g; cat /d/f /d/g")
+        branch = ws.branch()
+        await branch.execute("echo mine >> /d/f; echo new > /d/h; rm /d/g")
+        assert (await branch.execute("cat /d/f")).text == "base\nmine\n"
+        assert (await ws.execute("cat /d/f; ls /d")).text == "base\nf\ng\n"
+
+        await outside.execute("echo theirs > /d/f")
+        report = await branch.commit()
+        assert [str(conflict.path) for conflict in report.conflicts] == ["/d/f"], "nobody waits for a ttl to see that"
+        assert (await outside.execute("cat /d/f /d/g; ls /d")).text == "theirs\nbase\nf\ng\n", "nothing was applied"
+
+        again = outside.branch()
+        await again.execute("echo mine >> /d/f; echo new > /d/h; rm /d/g")
+        assert (await again.commit()).ok
+        fresh = Workspace({"/d": make(kind, name)})
+        assert (await fresh.execute("cat /d/f /d/h; ls /d")).text == "theirs\nmine\nnew\nf\nh\n"
+        for one in (ws, outside, fresh):
+            await one.close()
 
     asyncio.run(act())

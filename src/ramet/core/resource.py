@@ -118,6 +118,13 @@ class Pinned(Protocol):
 
 
 @runtime_checkable
+class Remembering(Protocol):
+    def forget(self, path: Path) -> None:
+        """What is remembered of this path is not trusted any more: the next answer is the backend's."""
+        ...
+
+
+@runtime_checkable
 class Forkable(Protocol):
     def fork(self) -> Resource:
         """An independent copy in O(1)."""

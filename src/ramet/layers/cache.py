@@ -346,7 +346,7 @@ class Cache(Forward):
 
     # ---------------------------------------------------------------------------------------------- writing
 
-    def _forget(self, path: Path) -> None:
+    def forget(self, path: Path) -> None:
         self._epoch += 1
         self._index.pop(path, None)
         self._index.pop(path.parent, None)
@@ -356,7 +356,7 @@ class Cache(Forward):
 
     def forget_below(self, top: Path) -> None:
         """Drop everything known about `top` and what lies below it."""
-        self._forget(top)
+        self.forget(top)
         self.files.forget_below(top.onto(self._prefix))
         for known in [p for p in self._index if p.under(top)]:
             del self._index[known]
@@ -366,18 +366,18 @@ class Cache(Forward):
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
     ) -> Stat:
-        self._forget(path)
+        self.forget(path)
         try:
             return await self.inner.write(path, data, how, at=at, if_version=if_version)
         finally:
-            self._forget(path)
+            self.forget(path)
 
     async def mkdir(self, path: Path) -> None:
-        self._forget(path)
+        self.forget(path)
         try:
             await self.inner.mkdir(path)
         finally:
-            self._forget(path)
+            self.forget(path)
 
     async def remove(self, path: Path) -> None:
         self.forget_below(path)
@@ -397,7 +397,7 @@ class Cache(Forward):
         try:
             await self.inner.copy(src, dst)
         finally:
-            self._forget(dst)
+            self.forget(dst)
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
         if attrs == Attrs():
@@ -406,7 +406,7 @@ class Cache(Forward):
         try:
             await self.inner.setattr(path, attrs)
         finally:
-            self._forget(path)
+            self.forget(path)
 
     # ------------------------------------------------------------------------------------------- lifecycle
 

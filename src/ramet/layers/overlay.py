@@ -18,7 +18,7 @@ from ramet.backends.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
-from ramet.core.resource import Cap, Data, Handle, HardLinks, How, Openable, Resource, extension
+from ramet.core.resource import Cap, Data, Handle, HardLinks, How, Openable, Remembering, Resource, extension
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
@@ -336,9 +336,12 @@ class Overlay:
     async def conflicts(self) -> list[Conflict]:
         """Paths that someone else changed below since they were first touched here."""
         found: list[Conflict] = []
+        memory = extension(self.inner, Remembering)  # type: ignore[type-abstract]
         for path, expected in sorted(self._base.items()):
             if self._above(path) is None and path not in self._gone:
                 continue
+            if memory is not None:  # what was seen a moment ago says nothing about now
+                memory.forget(path)
             below = await _stat_or_none(self.inner, path)
             state = ABSENT if below is None else _state(below)
             if state != expected and not (
