@@ -20,7 +20,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -38,8 +38,8 @@ from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
 BLOCK: Final = 1 << 20
-IDLE: Final = 4
-"""Connections that are kept for the next question."""
+CONNECTIONS: Final = 4
+"""At a time, and kept: servers allow few, and each costs a handshake and a login. None is held while a reader waits."""
 AT_ONCE: Final = 500
 """Messages that one request describes."""
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -130,6 +130,7 @@ class MailResource(Fixed):
                 raise ValueError(f"tls is implicit, starttls or off, not {setting!r}")
         self.config = config
         self._idle: dict[asyncio.AbstractEventLoop, list[Imap]] = {}
+        self._room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
         self._indexes: dict[bytes, _Index] = {}
         self._folders: tuple[dict[tuple[str, ...], tuple[bytes, bool]], float] = ({}, 0.0)
 
@@ -165,7 +166,14 @@ class MailResource(Fixed):
     @asynccontextmanager
     async def _connected(self, path: Path, folder: bytes | None = None) -> AsyncIterator[Imap]:
         """A connection, with that mailbox open. Errors of the protocol become ours here, and nowhere else."""
-        idle = self._idle.setdefault(asyncio.get_running_loop(), [])
+        loop = asyncio.get_running_loop()
+        idle = self._idle.setdefault(loop, [])
+        room = self._room.setdefault(loop, asyncio.Semaphore(CONNECTIONS))
+        async with room, self._from(idle, path, folder) as client:
+            yield client
+
+    @asynccontextmanager
+    async def _from(self, idle: list[Imap], path: Path, folder: bytes | None) -> AsyncIterator[Imap]:
         client, done = None, False
         try:
             fitting = [one for one in idle if one.selected is not None and one.selected.folder == folder] or idle
@@ -195,7 +203,7 @@ class MailResource(Fixed):
             raise unavailable(path, f"{self.config.host} could not be reached: {type(error).__name__}") from None
         finally:
             if client is not None:
-                if done and len(idle) < IDLE:
+                if done:
                     idle.append(client)
                 else:
                     client.drop()
@@ -242,7 +250,7 @@ class MailResource(Fixed):
     async def _days(client: Imap, index: _Index, first: int) -> None:
         async for found in client.fetch(f"{first}:*", "INTERNALDATE"):
             uid = int(found["UID"])
-            if uid >= first:  # `9:*` is the last message even where that is number 5
+            if uid >= first and "INTERNALDATE" in found:  # `9:*` is the last message even where that is number 5
                 index.days[uid] = _received(found).strftime("%Y-%m-%d")
 
     async def _messages(self, path: Path, folder: bytes, uids: Iterable[int]) -> list[_Message]:
@@ -258,8 +266,9 @@ class MailResource(Fixed):
                     some = uid_set(missing[start : start + AT_ONCE])
                     items = "RFC822.SIZE INTERNALDATE ENVELOPE BODYSTRUCTURE"
                     async for found in client.fetch(some, items):
-                        message = _message(found)
-                        index.known[message.uid] = message
+                        if "RFC822.SIZE" in found:
+                            message = _message(found)
+                            index.known[message.uid] = message
         return [index.known[uid] for uid in wanted if uid in index.known]
 
     # -------------------------------------------------------------------------------------------------- paths
@@ -381,7 +390,8 @@ class MailResource(Fixed):
             async with self._connected(path, folder) as client:
                 self._same(client, folder, path)
                 async for found in client.fetch(str(message.uid), f"BODY.PEEK[{section}]<{start}.{size}>"):
-                    block = _content(found, f"BODY[{section.upper()}]")
+                    if (content := _content(found, f"BODY[{section}]")) is not None:
+                        block = content
             if block is None:
                 raise fail(errno.ESTALE, path)  # it was removed while it was read
             if block:
@@ -404,24 +414,35 @@ class MailResource(Fixed):
         bodies = [part for part in message.parts if part.is_body]
         if any(part.type == "text/plain" for part in bodies):
             bodies = [part for part in bodies if part.type == "text/plain"]
-        texts = [
-            (part, mail_message.as_text(part, await self._whole(path, folder, message, part.section)))
-            for part in bodies
-        ]
-        header, flags = await self._header(path, folder, message)
+        # One request where the text is not unusually long.
+        together = [part.section for part in bodies] if sum(part.size for part in bodies) <= BLOCK else []
+        header, flags, raws = await self._header(path, folder, message, together)
+        texts = []
+        for part in bodies:
+            raw = raws[part.section] if together else await self._whole(path, folder, message, part.section)
+            texts.append((part, mail_message.as_text(part, raw)))
         about: dict[str, object] = {
             "uid": message.uid, "uidvalidity": self._indexes[folder].selected.validity, "folder": "/".join(segments),
             "flags": flags, "size": message.size, "received": message.received.isoformat(),
         }  # fmt: skip
         return mail_message.as_json(about, header, texts, message.files)
 
-    async def _header(self, path: Path, folder: bytes, message: _Message) -> tuple[bytes, list[str]]:
+    async def _header(
+        self, path: Path, folder: bytes, message: _Message, sections: Sequence[str] = ()
+    ) -> tuple[bytes, list[str], dict[str, bytes]]:
+        """The header of a message and its flags, along with some of its parts."""
+        items = " ".join(["FLAGS BODY.PEEK[HEADER]", *(f"BODY.PEEK[{section}]" for section in sections)])
+        answer: dict[str, Any] = {}
         async with self._connected(path, folder) as client:
             self._same(client, folder, path)
-            async for found in client.fetch(str(message.uid), "FLAGS BODY.PEEK[HEADER]"):
-                flags = sorted(flag.decode() for flag in found.get("FLAGS") or () if flag.lower() != b"\\recent")
-                return _content(found, "BODY[HEADER]"), flags
-        raise fail(errno.ESTALE, path)
+            async for found in client.fetch(str(message.uid), items):
+                if "BODY[HEADER]" in found:  # else it tells that flags have changed meanwhile
+                    answer = found
+        if not answer:
+            raise fail(errno.ESTALE, path)
+        flags = sorted(flag.decode() for flag in answer.get("FLAGS") or () if flag.lower() != b"\\recent")
+        parts = {section: _content(answer, f"BODY[{section}]") or b"" for section in sections}
+        return answer["BODY[HEADER]"] or b"", flags, parts
 
     # --------------------------------------------------------------------------------------------- searching
 
@@ -490,6 +511,7 @@ class MailResource(Fixed):
                 if loop is asyncio.get_running_loop():
                     await client.logout()
             del self._idle[loop]
+            self._room.pop(loop, None)
 
 
 def _segment(name: str) -> str:
@@ -509,12 +531,12 @@ def _message(found: dict[str, Any]) -> _Message:
     return _Message(uid, mail_message.stem(subject, uid), int(found["RFC822.SIZE"]), _received(found), parts)
 
 
-def _content(found: dict[str, Any], item: str) -> bytes:
-    """The bytes of an item, whichever offset the server names with it."""
+def _content(found: dict[str, Any], item: str) -> bytes | None:
+    """The bytes of an item, whichever offset the server names with it; None where the answer is about others."""
     for name, value in found.items():
         if name == item or name.startswith(item + "<"):
             return value or b""
-    return b""
+    return None
 
 
 def _can_search(text: str) -> bool:

@@ -43,7 +43,7 @@ CSV_BLOCK: Final = 64 * 1024
 FIRST_ROWS: Final = 16
 """Rows of the first batch; more follow as they are read."""
 MOST_ROWS: Final = 10_000
-IDLE: Final = 4
+IDLE: Final = 8
 """Connections that are kept for the next question."""
 LONG_KEY: Final = "%sha256-"
 """How a name begins that stands for a key too long to be one."""
