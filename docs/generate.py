@@ -240,7 +240,7 @@ SITE = (
     ("How to", ("config.md", "store.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
                 "agent-run.md", "backends.md", "writing-a-backend.md")),
     ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "commands.md", "errors.md", "format.md",
-                   "architecture.md")),
+                   "store-promises.md", "architecture.md")),
 )  # fmt: skip
 """The pages of the site by section; `zensical.toml` has the same, which a test checks."""
 

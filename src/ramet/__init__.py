@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ramet.backends.ram import RAMResource as RAMResource
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
+    from ramet.store.retention import Retention as Retention
     from ramet.workspace.agent_run import AgentRun as AgentRun
     from ramet.workspace.config import load_config as load_config
     from ramet.workspace.mounts import MountMode as MountMode
@@ -33,6 +34,7 @@ _PLACES = {
     "MountMode": "ramet.workspace.mounts",
     "RAMResource": "ramet.backends.ram",
     "RametError": "ramet.core.errors",
+    "Retention": "ramet.store.retention",
     "Store": "ramet.workspace.store",
     "Workspace": "ramet.workspace.workspace",
     "connect": "ramet.apps.client",
@@ -47,6 +49,7 @@ __all__ = [
     "MountMode",
     "RAMResource",
     "RametError",
+    "Retention",
     "Store",
     "Workspace",
     "__version__",
