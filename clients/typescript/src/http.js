@@ -1,6 +1,6 @@
 /** Requests with the token, answers as JSON, refusals as errors. Everything that the client asks goes through here. */
 
-import { refusal } from "./errors.js";
+import { RametError, refusal } from "./errors.js";
 import { transport } from "./transport.js";
 import { given } from "./wire.js";
 
@@ -13,7 +13,7 @@ import { given } from "./wire.js";
  * @property {unknown} [json]
  * @property {Content} [body]
  * @property {Record<string, string | undefined>} [headers]
- * @property {number[]} [fine] statuses of 400 and above that are answers
+ * @property {number[]} [fine] statuses of 300 and above that are answers
  */
 
 export class Http {
@@ -47,7 +47,7 @@ export class Http {
       method, path, headers: /** @type {Record<string, string>} */ (all),
       ...(content === undefined ? {} : { body: content }), ...(signal === undefined ? {} : { signal }),
     });
-    if (answer.status >= 400 && !fine.includes(answer.status)) throw refusal(answer.status, await answer.bytes());
+    if (answer.status >= 300 && !fine.includes(answer.status)) throw refusal(answer.status, await answer.bytes());
     return answer;
   }
 
@@ -60,7 +60,13 @@ export class Http {
    */
   async json(method, path, sending, options) {
     const answer = await this.send(method, path, sending, options);
-    return JSON.parse(new TextDecoder().decode(await answer.bytes()));
+    const text = new TextDecoder().decode(await answer.bytes());
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      const remediation = "see whether the URL is that of a Ramet server";
+      throw new RametError("unavailable", "the answer is not JSON", { status: answer.status, remediation, cause });
+    }
   }
 
   /**

@@ -4,7 +4,7 @@
 import { RametError, known } from "./errors.js";
 import { Http, lines } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
-import { escaped, maybeRevision, query, workspaceInfo } from "./wire.js";
+import { maybeRevision, query, segment, workspaceInfo } from "./wire.js";
 
 /**
  * @import {
@@ -49,7 +49,7 @@ export class Sandbox extends Place {
    * @returns {Promise<this>}
    */
   async refresh(options = {}) {
-    return this.#take(await this.#http.get(`/v1/sandboxes/${escaped(this.name)}`, options));
+    return this.#take(await this.#http.get(`/v1/sandboxes/${segment(this.name)}`, options));
   }
 
   /**
@@ -58,7 +58,7 @@ export class Sandbox extends Place {
    * @returns {Promise<Revision | null>}
    */
   async terminate(options = {}) {
-    const url = `/v1/sandboxes/${escaped(this.name)}/terminate`;
+    const url = `/v1/sandboxes/${segment(this.name)}/terminate`;
     const { outputs, checkpoint } = known("terminate", options, "outputs", "checkpoint");
     const body = { outputs, checkpoint };
     return this.#take(await this.#http.post(url, body, options)).revision;
@@ -152,7 +152,7 @@ export class AgentRun {
    * @returns {Promise<Sandbox>}
    */
   async sandbox(name, options = {}) {
-    return new Sandbox(this.#http, await this.#http.get(`/v1/sandboxes/${escaped(name)}`, options));
+    return new Sandbox(this.#http, await this.#http.get(`/v1/sandboxes/${segment(name)}`, options));
   }
 
   /**

@@ -2,7 +2,7 @@
 
 import { ConnectionError, RametError, invalid, known } from "./errors.js";
 import { lines } from "./http.js";
-import { bytesOf, fromBase64, given, toBase64 } from "./wire.js";
+import { bytesOf, fromBase64, given, segment, toBase64 } from "./wire.js";
 
 /** @import { Abortable, Bytes, Changing, ExecOptions, Piece } from "./types.js" */
 /** @import { Http } from "./http.js" */
@@ -20,6 +20,10 @@ export class ExecResult {
     this.#plain = plain;
     /** @type {number} */
     this.exitCode = plain["exit_code"];
+    /** Standard output as text; what is not UTF-8 becomes U+FFFD, and `stdoutBytes` has it as it is. @type {string} */
+    this.stdout = this.#text("stdout");
+    /** Standard error as text. @type {string} */
+    this.stderr = this.#text("stderr");
     /** Whether `timeoutMs` was over; the exit code is 124 then. @type {boolean} */
     this.timedOut = plain["timed_out"];
     /** Whether there was more output than the server keeps; the exit code is not 0 then. @type {boolean} */
@@ -32,16 +36,6 @@ export class ExecResult {
     this.bytesWritten = plain["bytes_written"];
     /** @type {number} */
     this.cacheHits = plain["cache_hits"];
-  }
-
-  /** Standard output as text; what is not UTF-8 becomes U+FFFD, and `stdoutBytes` has it as it is. @returns {string} */
-  get stdout() {
-    return this.#text("stdout");
-  }
-
-  /** Standard error as text. @returns {string} */
-  get stderr() {
-    return this.#text("stderr");
   }
 
   /** @returns {Bytes} */
@@ -144,7 +138,7 @@ export class Job {
     this.#http = http;
     /** @type {string} */
     this.id = plain["id"];
-    this.#url = `${place}/jobs/${encodeURIComponent(this.id)}`;
+    this.#url = `${place}/jobs/${segment(this.id)}`;
     this.#take(plain);
   }
 

@@ -5,7 +5,7 @@
  * a request lasts until it is answered, aborted, or the connection is gone; TCP probes find out about the last.
  */
 
-import { ConnectionError, aborted } from "./errors.js";
+import { ConnectionError, aborted, invalid } from "./errors.js";
 
 /** @import { Agent, ClientRequest, IncomingMessage } from "node:http" */
 /** @import { Bytes, ConnectOptions, Content } from "./types.js" */
@@ -30,6 +30,9 @@ const KEPT_MS = 4_000;
  * @returns {Transport}
  */
 export function transport(options) {
+  if (!/^(unix:\/|https?:\/\/[^/])/.test(options.url) || !URL.canParse(options.url)) {
+    throw invalid(`${options.url} is not the URL of a server`, "give http://..., https://... or unix:/path");
+  }
   if (options.fetch !== undefined) return overFetch(options.url, options.fetch);
   // Deno has Node's http too, but there an aborted request leaves its connection open, and the command running.
   const node = globalThis.process?.versions?.node !== undefined && !("Deno" in globalThis);
@@ -100,6 +103,8 @@ function sent(start, ask, again) {
     });
     request.once("response", (found) => {
       response = found;
+      // A refusal may come while the content is still being sent: nobody wants the rest.
+      found.once("end", () => request.writableEnded || request.destroy());
       found.on("error", () => {}); // whoever reads it hears of it; until somebody does, it must not end the process
       resolve(answerOf(found, signal));
     });
@@ -168,7 +173,7 @@ function answerOf(response, signal) {
  * @returns {Transport}
  */
 function overFetch(url, ask) {
-  if (url.startsWith("unix:")) throw new ConnectionError("unix sockets need Node, and no fetch of one's own");
+  if (url.startsWith("unix:")) throw invalid("fetch knows no unix sockets", "use Node, and give no fetch");
   const base = url.replace(/\/$/, "");
   return {
     async send({ method, path, headers, body, signal }) {

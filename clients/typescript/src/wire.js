@@ -1,5 +1,7 @@
 /** Between what travels and what the client gives: names in the server's spelling end here. */
 
+import { invalid } from "./errors.js";
+
 /** @import { Bytes, Change, FileStat, Revision, SessionInfo, Tag, WorkspaceInfo } from "./types.js" */
 /** @typedef {Record<string, any>} Plain a decoded JSON object of the server */
 
@@ -31,6 +33,16 @@ export function escaped(text) {
     else for (const byte of bytes) found += `%${byte.toString(16).padStart(2, "0")}`;
   }
   return found;
+}
+
+/**
+ * A name as one segment of a URL. What a URL would read as a way up or as nothing is refused.
+ * @param {string} name
+ * @returns {string}
+ */
+export function segment(name) {
+  if (name === "" || name === "." || name === "..") throw invalid(`${JSON.stringify(name)} names nothing`, "give a name");
+  return escaped(name).replaceAll("/", "%2f");
 }
 
 /**

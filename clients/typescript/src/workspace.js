@@ -3,7 +3,7 @@
 import { known, refusal } from "./errors.js";
 import { Files } from "./files.js";
 import { Job, Shell } from "./running.js";
-import { change, escaped, maybeRevision, query, revision, sessionInfo, tag, workspaceInfo } from "./wire.js";
+import { change, maybeRevision, query, revision, segment, sessionInfo, tag, workspaceInfo } from "./wire.js";
 
 /**
  * @import {
@@ -25,7 +25,7 @@ export class Session extends Shell {
   constructor(http, place, id) {
     super(http, place, id);
     this.#http = http;
-    this.#url = `${place}/sessions/${escaped(id)}`;
+    this.#url = `${place}/sessions/${segment(id)}`;
     this.id = id;
     /** Relative paths begin at the session's working directory. */
     this.files = new Files(http, place, { session: id });
@@ -62,7 +62,7 @@ export class Place extends Shell {
    * @param {string} [home] where relative paths of files begin
    */
   constructor(http, name, home) {
-    const url = `/v1/workspaces/${escaped(name)}`;
+    const url = `/v1/workspaces/${segment(name)}`;
     super(http, url);
     this.#http = http;
     this.#url = url;
@@ -114,7 +114,7 @@ export class Place extends Shell {
    * @returns {Promise<Job>}
    */
   async job(id, options = {}) {
-    return new Job(this.#http, this.#url, await this.#http.get(`${this.#url}/jobs/${escaped(id)}`, options));
+    return new Job(this.#http, this.#url, await this.#http.get(`${this.#url}/jobs/${segment(id)}`, options));
   }
 }
 
@@ -130,7 +130,7 @@ export class Workspace extends Place {
   constructor(http, name) {
     super(http, name);
     this.#http = http;
-    this.#url = `/v1/workspaces/${escaped(name)}`;
+    this.#url = `/v1/workspaces/${segment(name)}`;
   }
 
   /**
@@ -268,7 +268,7 @@ export class Workspace extends Place {
    */
   async tag(name, options = {}) {
     const { signal, idempotencyKey, ...body } = known("tag", options, "revision", "message", "author", "force");
-    const url = `${this.#url}/tags/${escaped(name)}`;
+    const url = `${this.#url}/tags/${segment(name)}`;
     return tag(await this.#http.json("PUT", url, { json: body }, { signal, idempotencyKey }));
   }
 
@@ -278,7 +278,7 @@ export class Workspace extends Place {
    * @returns {Promise<void>}
    */
   async untag(name, options = {}) {
-    await this.#http.json("DELETE", `${this.#url}/tags/${escaped(name)}`, {}, options);
+    await this.#http.json("DELETE", `${this.#url}/tags/${segment(name)}`, {}, options);
   }
 
   /**

@@ -1,11 +1,14 @@
 /** The client against a real server: what it gives, what it refuses, what it stops. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { before, describe, it } from "node:test";
 
 import { AgentRun, ConnectionError, RametError, connect } from "../src/index.js";
 import { Server, eventually, serve } from "./server.js";
 
+/** @import { AddressInfo } from "node:net" */
 /** @import { Workspace } from "../src/index.js" */
 
 const text = new TextDecoder();
@@ -386,7 +389,45 @@ describe("connections", () => {
   it("says when nothing is there", async () => {
     await assert.rejects(connect("http://127.0.0.1:9").health(), ConnectionError);
     await assert.rejects(connect("unix:/nowhere/s").health(), ConnectionError);
-    assert.throws(() => connect("unix:/s", { fetch }), ConnectionError);
+    for (const url of ["", "localhost:8750", "ftp://x", "http://", "unix:relative"]) {
+      assert.throws(() => connect(url), refused("invalid_argument"), url);
+    }
+    assert.throws(() => connect("unix:/s", { fetch }), refused("invalid_argument"));
+  });
+
+  it("does not take another server's word for an answer", async () => {
+    let [status, body] = [200, "<html>"];
+    const other = createServer((_, response) => response.writeHead(status, { location: "/" }).end(body)).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const client = connect(`http://127.0.0.1:${/** @type {AddressInfo} */ (other.address()).port}`);
+    for ([status, body] of /** @type {[number, string][]} */ ([[200, "<html>"], [302, ""], [500, "<html>"], [502, "{}"], [304, ""]])) {
+      await assert.rejects(client.health(), refused("unavailable"), String(status));
+    }
+    client.close();
+    other.close();
+  });
+
+  it("asks for what was named and nothing else", async () => {
+    for (const name of ["", ".", ".."]) assert.throws(() => run.workspace(name), refused("invalid_argument"));
+    for (const name of ["p/file", "p/../q", "a%2fb", "a b"]) {
+      await assert.rejects(run.workspace(name).info(), refused("workspace_not_found"), name);
+      await assert.rejects(run.sandbox(name), refused("not_found"), name);
+    }
+    const ws = await fresh();
+    await assert.rejects(ws.session("default/../default").info(), refused("session_not_found"));
+  });
+
+  it("stops sending when the server has refused", { timeout: 50_000 }, async () => {
+    let ended = false;
+    async function* endless() {
+      try {
+        for (;;) yield new Uint8Array(1 << 16);
+      } finally {
+        ended = true;
+      }
+    }
+    await assert.rejects(run.workspace("nowhere").files.write("/f", endless()), RametError);
+    await eventually(async () => ended);
   });
 
   it("keeps many requests apart, waits for silent ones, and goes on after close", { timeout: 30_000 }, async () => {

@@ -7,7 +7,7 @@ export type Sending = {
     body?: Content;
     headers?: Record<string, string | undefined>;
     /**
-     * statuses of 400 and above that are answers
+     * statuses of 300 and above that are answers
      */
     fine?: number[];
 };
@@ -19,7 +19,7 @@ export type Sending = {
  * @property {unknown} [json]
  * @property {Content} [body]
  * @property {Record<string, string | undefined>} [headers]
- * @property {number[]} [fine] statuses of 400 and above that are answers
+ * @property {number[]} [fine] statuses of 300 and above that are answers
  */
 export declare class Http {
     #private;

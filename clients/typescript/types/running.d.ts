@@ -8,6 +8,10 @@ export declare class ExecResult {
     #private;
     /** @type {number} */
     exitCode: number;
+    /** Standard output as text; what is not UTF-8 becomes U+FFFD, and `stdoutBytes` has it as it is. @type {string} */
+    stdout: string;
+    /** Standard error as text. @type {string} */
+    stderr: string;
     /** Whether `timeoutMs` was over; the exit code is 124 then. @type {boolean} */
     timedOut: boolean;
     /** Whether there was more output than the server keeps; the exit code is not 0 then. @type {boolean} */
@@ -22,10 +26,6 @@ export declare class ExecResult {
     cacheHits: number;
     /** @param {Plain} plain */
     constructor(plain: Plain);
-    /** Standard output as text; what is not UTF-8 becomes U+FFFD, and `stdoutBytes` has it as it is. @returns {string} */
-    get stdout(): string;
-    /** Standard error as text. @returns {string} */
-    get stderr(): string;
     /** @returns {Bytes} */
     get stdoutBytes(): Bytes;
     /** @returns {Bytes} */

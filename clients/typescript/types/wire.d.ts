@@ -14,6 +14,12 @@ export declare function query(values: Record<string, string | number | boolean |
  */
 export declare function escaped(text: string): string;
 /**
+ * A name as one segment of a URL. What a URL would read as a way up or as nothing is refused.
+ * @param {string} name
+ * @returns {string}
+ */
+export declare function segment(name: string): string;
+/**
  * @param {string} text
  * @returns {Bytes}
  */
