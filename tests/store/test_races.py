@@ -20,6 +20,7 @@ ROUNDS = int(os.environ.get("RAMET_RACES", "0"))
 """How often each process writes; without it twice, and on a disk only."""
 
 
+@pytest.mark.timeout(ROUNDS * 60 or 120)
 @pytest.mark.parametrize("kind", ["directory", "s3"])
 def test_sixteen_processes_with_leases_that_end_too_early(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
