@@ -56,7 +56,8 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
                 await reader.read_exactly(skip)
             readers.append(reader)
         except OSError as error:
-            proc.complain(f"{shown(word)}: {reason(error)}")
+            if not o.silent:
+                proc.complain(f"{shown(word)}: {reason(error)}")
             return 2
     digits = len(str(await _smaller(proc, (a, b), skips, limit))) if o.verbose else 0
     at_byte, line, status = 1, 1, 0

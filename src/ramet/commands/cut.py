@@ -120,8 +120,24 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
         delimiter = b"\t" if o.delimiter is None else encode(o.delimiter) or b"\0"
         if len(delimiter) > 1:
             raise UsageError("the delimiter must be a single character")
-        change = _cut_fields(ranges, delimiter, delimiter if o.output is None else encode(o.output) or b"\0", o.only)
+        glue = delimiter if o.output is None else encode(o.output) or b"\0"
+        if delimiter == (b"\0" if o.zero else b"\n"):
+            return await _cut_lines(proc, operands, ranges, delimiter, glue)
+        change = _cut_fields(ranges, delimiter, glue, o.only)
     return await filter_lines(proc, operands, change, b"\0" if o.zero else b"\n")
+
+
+async def _cut_lines(
+    proc: Proc, operands: list[str], ranges: list[tuple[int, int]], delimiter: bytes, glue: bytes
+) -> int:
+    """Fields that are the lines themselves: each file is one record."""
+    inputs = Inputs(proc, operands)
+    async for _, reader in inputs.each():
+        lines = (await reader.read_all()).removesuffix(delimiter).split(delimiter)
+        chosen = [line for low, high in ranges for line in lines[low - 1 : high]]
+        if chosen:
+            await proc.emit(glue.join(chosen) + delimiter)
+    return inputs.status
 
 
 Change = Callable[[list[bytes]], list[bytes]]

@@ -128,7 +128,7 @@ def line_of(word: str, value_: str, kind: str, bits: int, tag: bool, binary: boo
 
 
 _GNU = re.compile(r"(\\?)([0-9a-fA-F]+) [ *](.*)", re.S)
-_BSD = re.compile(r"(\\?)([A-Za-z0-9]+)(?:-(\d+))? \((.*)\) = ([0-9a-fA-F]+)", re.S)
+_BSD = re.compile(r"(\\?)([A-Za-z0-9]+)(?:-(\d+))? ?\((.*)\) ?= ?([0-9a-fA-F]+)", re.S)
 
 
 async def _check_file(proc: Proc, o: SumOptions, word: str, kind: str) -> int:

@@ -177,16 +177,19 @@ async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
             if data:
                 await proc.emit(how.decode(data))
         except (ValueError, binascii.Error):
-            await proc.emit(await _good_part(data, how))
-            proc.complain("invalid input")
-            return 1
+            good, whole = _good_part(data, how)
+            await proc.emit(good)
+            if not whole:
+                proc.complain("invalid input")
+                return 1
         await proc.budget.breathe()
     if rest:
         try:
             padded = rest
-            if how.text == 4 and how.group == 3 and b"=" not in rest and len(rest) > 1:
+            known = rest.rstrip(b"=")
+            if how.text == 4 and how.group == 3 and len(known) > 1:
                 # What is there is written, but an unpadded end is still an error.
-                await proc.emit(how.decode(rest + b"=" * (-len(rest) % 4)))
+                await proc.emit(how.decode(known + b"=" * (-len(known) % 4)))
                 raise ValueError
             await proc.emit(how.decode(padded))
         except (ValueError, binascii.Error):
@@ -195,7 +198,8 @@ async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
     return 0
 
 
-async def _good_part(data: bytes, how: _Codec) -> bytes:
+def _good_part(data: bytes, how: _Codec) -> tuple[bytes, bool]:
+    """What can be decoded of some text, group by group, and whether that is all of it."""
     out: list[bytes] = []
     for i in range(0, len(data), how.text):
         try:
@@ -203,12 +207,12 @@ async def _good_part(data: bytes, how: _Codec) -> bytes:
         except (ValueError, binascii.Error):
             # Padding inside is legal: what follows is another encoding.
             group = data[i : i + how.text]
-            good = bytes(c for c in group if c in how.alphabet and c != 61)
             good = group[: next((k for k, c in enumerate(group) if c not in how.alphabet), len(group))]
-            if how.text == 4 and len(good) >= 2:
-                out.append(how.decode(good[: len(good)] + b"=" * (4 - len(good))))
-            break
-    return b"".join(out)
+            good = good.rstrip(b"=")
+            if how.text == 4 and len(good) >= 2 and b"=" not in good:
+                out.append(how.decode(good + b"=" * (4 - len(good))))
+            return b"".join(out), False
+    return b"".join(out), True
 
 
 _USAGE = "[OPTION]... [FILE]"

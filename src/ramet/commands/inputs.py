@@ -127,15 +127,18 @@ _POWERS = "KMGTPEZYRQ"
 _NUMBER = re.compile(r"\s*\+?(\d+)([A-Za-z]*)\Z")
 
 
-def size_suffix(suffix: str) -> int | None:
-    """The factor of a GNU size suffix (`K` 1024, `kB` 1000, `KiB` 1024, `b` 512); None when it means nothing."""
+def size_suffix(suffix: str, lower: str = "km") -> int | None:
+    """The factor of a GNU size suffix (`K` 1024, `kB` 1000, `KiB` 1024, `b` 512); None when it means nothing.
+
+    `lower` are the letters that may be small: each command of GNU has its own.
+    """
     if not suffix:
         return 1
     if suffix == "b":
         return 512
     if suffix == "B":
         return 1
-    letter, rest = suffix[0].upper() if suffix[0] == "k" else suffix[0], suffix[1:]
+    letter, rest = suffix[0].upper() if suffix[0] in lower else suffix[0], suffix[1:]
     if letter not in _POWERS:
         return None
     base = {"": 1024, "iB": 1024, "B": 1000, "D": 1000}.get(rest)

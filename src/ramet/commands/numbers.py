@@ -59,6 +59,15 @@ def _places(text: str) -> int:
     return max(0, places - int(power or 0)) if "0x" not in body else 0
 
 
+def _width(text: str, places: int) -> int:
+    """The columns of an end as it was written, zeros in front included, with so many decimal places."""
+    body = text.strip().removeprefix("+")
+    if not re.fullmatch(r"-?\d*\.?\d*", body):
+        return len(f"{_seq_number(text):.{places}f}")
+    whole = body.partition(".")[0]
+    return len(whole) + (0 if whole.lstrip("-") else 1) + (1 + places if places else 0)
+
+
 async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
     if not operands:
         raise UsageError("missing operand")
@@ -83,11 +92,7 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
         places = max(_places(texts[0]), _places(texts[1]))
         if places == 0 and first == first.to_integral() and step == step.to_integral() and last.is_finite():
             return await _integers(proc, int(first), int(step), last, o.equal, separator, texts)
-        width = 0
-        if o.equal:
-            whole = max(len(f"{first:.{places}f}"), len(f"{last:.{places}f}"))
-            width = whole
-
+        width = max(_width(texts[0], places), _width(texts[2], places)) if o.equal else 0
         show = lambda number: f"{number:.{places}f}".zfill(width)  # noqa: E731
 
     out: list[str] = []
@@ -119,7 +124,7 @@ async def _integers(
         return 0
     width = 0
     if equal:
-        width = max(len(str(numbers[0])), len(str(stop)), len(str(numbers[-1])))
+        width = max(_width(texts[0], 0), _width(texts[2], 0), len(str(numbers[-1])))
     batch = 20_000
     for at in range(0, len(numbers), batch):
         part = numbers[at : at + batch]

@@ -136,7 +136,7 @@ async def truncate(proc: Proc, o: TruncateOptions, operands: list[str]) -> int:
     op, amount = "", 0
     if o.size is not None:
         found = re.fullmatch(r"\s*([+\-<>/%]?)\s*(\d+)([A-Za-z]*)", o.size)
-        factor = size_suffix(found[3]) if found else None
+        factor = size_suffix(found[3], "gkmt") if found else None
         if found is None or factor is None:
             raise UsageError(f"Invalid number: {quote(o.size)}", hint=False)
         op, amount = found[1], int(found[2]) * factor * (4096 if o.blocks else 1)

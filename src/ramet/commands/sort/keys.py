@@ -129,8 +129,14 @@ def _skip(line: Line, at: int) -> int:
 _FIELD = re.compile(r"[ \t\n]*[^ \t\n]*")
 
 
+_MOST_FIELDS = 1 << 20
+"""More than a line has: a key beyond it is empty, as it would be."""
+
+
 def _fields(count: int) -> re.Pattern[str]:
     """So many blank-separated fields, with the blanks before each."""
+    if count > _MOST_FIELDS:
+        return re.compile(r"[\s\S]*")
     return re.compile(rf"(?:[ \t\n]*[^ \t\n]*){{{count}}}")
 
 

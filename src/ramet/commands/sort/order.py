@@ -167,10 +167,19 @@ def _extractor(key: Key, separator: str | None, salt: bytes) -> KeyOf:
     find, compare = region(key, separator), comparer(key.ordering, salt)
     if compare is None:
         return find
-    if compare is numeric_key and separator is None and key.first_char == 1 and key.last_char == 0:
+    if (
+        compare is numeric_key
+        and separator is None
+        and key.first_char == 1
+        and key.last_char == 0
+        and key.first_field < 99
+    ):
         return _fast_numeric(key, find)
     inner = compare
     return lambda line: inner(find(line))
+
+
+_FEW_FIELDS = 100
 
 
 def _fast_numeric(key: Key, find: Callable[[Line], Line]) -> KeyOf:
