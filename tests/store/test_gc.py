@@ -16,6 +16,7 @@ from ramet.store.gc import CROWD
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
 from ramet.store.packs import PackReader
 from ramet.store.retention import GRACE, Retention
+from ramet.workspace.delivery import JsonLines
 
 DAY = 86400.0
 
@@ -379,3 +380,25 @@ def test_progress_is_told() -> None:
     stages: set[str] = set()
     store.gc(grace=0, progress=lambda stage, done, total: stages.add(stage))
     assert {"mark", "remove"} <= stages
+
+
+def test_what_stops_being_needed_during_a_sweep_is_no_damage(tmp_path: Path) -> None:
+    """A sink takes its events between the two looks of a collection: what it kept ends where it ended before."""
+    place = MemoryObjects()
+    store, other = Store(place), Store(place)
+    write(store, "w", "echo 1 > /x")
+    sink = JsonLines(str(tmp_path / "events"))
+    asyncio.run(store.deliver(sink, "sink"))
+    write(store, "w", "echo 2 > /x", "echo 3 > /x", "echo 4 > /x")
+    store.retention(Retention(keep_last=2))
+    barrier = store.repository.refs.barrier
+
+    def late(name: str) -> None:
+        asyncio.run(other.deliver(sink, "sink"))
+        barrier(name)
+
+    store.repository.refs.barrier = late  # type: ignore[method-assign]
+    assert store.gc(grace=0).revisions == 1
+    assert Store(place).verify().ok
+    assert other.gc(grace=0).revisions == 1 and Store(place).verify().ok
+    assert [revision.seq for revision in Store(place)["w"].log()] == [4, 3]

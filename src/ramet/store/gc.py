@@ -351,8 +351,10 @@ class _Pass:
         needed = self._needed(live, due, self._keys(keep))
         removed = sorted(key for key in due if key not in needed and not self._kept_revision(key, keep))
         counts = self._remove(removed)
+        # What was kept when this pass began may not be any more: its history still ends where it did.
+        ends = frozenset((begun.shallow | keep.shallow) - keep.revisions.keys())
         after = replace(
-            begun, kind="swept", time=repository.clock(), sweeping=frozenset(), removed=counts, shallow=keep.shallow,
+            begun, kind="swept", time=repository.clock(), sweeping=frozenset(), removed=counts, shallow=ends,
             doomed={key: s for key, s in begun.doomed.items() if key not in due},
         )  # fmt: skip
         self.done.removed, self.done.revisions = counts["packs"], counts["revisions"]
