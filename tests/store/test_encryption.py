@@ -738,6 +738,7 @@ def test_a_rotation_that_is_cut_off_anywhere_locks_nobody_out() -> None:
 def test_a_ring_that_was_made_while_rotating_is_not_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     place, store = some_rings()
     late = Store(place, key=KEY)
+    assert text(late, "a", "cat /f") == "2\n"
     store.keys.rotate(OTHER)
     with pytest.raises(RametError) as caught:
         late["a"].fork(None, "late")
@@ -826,6 +827,35 @@ def test_collecting_keeps_what_each_ring_needs() -> None:
     store.keys.shred("a")
     fresh = Store(place, key=KEY)
     assert fresh.verify().ok and text(fresh, "b", "tail -1 /same") == "30000\n"
+
+
+class Reads(MemoryObjects):
+    """Counts what is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[str] = []
+
+    def get(self, key: str) -> bytes:
+        self.keys.append(key)
+        return super().get(key)
+
+
+def test_opening_a_workspace_reads_its_own_keyring_and_no_other() -> None:
+    place = Reads()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "echo x > /x")
+    for number in range(20):
+        store["w"].fork(None, f"f{number}")
+        run(store, f"f{number}", f"echo {number} > /n")
+    place.keys.clear()
+    fresh = Store(place, key=KEY)
+    assert text(fresh, "f3", "cat /x /n") == "x\n3\n"
+    assert len([key for key in place.keys if key.startswith("keys/")]) <= 2
+    assert len(fresh.repository.packs.packs()) == len(fresh.repository.packs.names()) == 21
+    place.keys.clear()
+    assert store.gc(grace=0).removed == 0 and Store(place, key=KEY).verify().ok
 
 
 def test_a_directory_is_not_read_again_by_another_process(tmp_path: Path) -> None:

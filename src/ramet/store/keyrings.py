@@ -17,7 +17,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -150,6 +150,7 @@ class Keyrings:
         """By what was unwrapped, so that a KMS is asked once for a ring."""
         self._homes: dict[bytes, Batch] = {}
         self._shredded: set[bytes] = set()
+        self._met: set[str] = set()
         self._lock = threading.RLock()
 
     # ---------------------------------------------------------------------------------------------- reading
@@ -161,6 +162,12 @@ class Keyrings:
     def ring(self, workspace: str) -> Ring:
         """The ring of a workspace as it is now."""
         return self._read(workspace, self._objects.list(f"keys/{workspace}/"), False)
+
+    def meet(self, workspace: str) -> None:
+        """Read the ring of a workspace that somebody asks for, once: what it opens need not be looked for elsewhere."""
+        if workspace not in self._met:
+            self._met.add(workspace)
+            self._read(workspace, self._objects.list(f"keys/{workspace}/"), True)
 
     def rings(self, *, skip_damaged: bool = False) -> list[Ring]:
         """All rings. With `skip_damaged` what cannot be read is left out: others must not suffer from it."""
@@ -203,6 +210,11 @@ class Keyrings:
                 self._gone[key] = frozenset(bytes.fromhex(identity) for identity in plain["ids"])
                 self._shredded |= self._gone[key]
             return self._gone[key]
+
+    @property
+    def known(self) -> Set[bytes]:
+        """Keys that a ring has or had that was read until now."""
+        return self._homes.keys() | self._shredded if self._shredded else self._homes.keys()
 
     def secret(self, identity: bytes) -> bytes:
         """A data key; `wrong_key` when it was destroyed, `store_corrupt` when no ring has ever had it."""
@@ -350,6 +362,7 @@ class Keyrings:
             for known in (self._batches, self._gone, self._secrets, self._ring_keys, self._homes):
                 known.clear()
             self._shredded.clear()
+            self._met.clear()
 
     def rewrap(self, new: WrappingKey, *, only: bool) -> int:
         """Wrap all rings for another key as well, or with `only` for that one alone. Data keys stay as they are."""

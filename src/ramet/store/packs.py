@@ -17,13 +17,14 @@ import struct
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from blake3 import blake3
 
 from ramet.core.errors import RametError
+from ramet.store.deferred import Deferred
 from ramet.store.frames import Damaged, compressed, frames_of, sealed_of
 from ramet.store.ids import SIZE, chunk_id
 from ramet.store.objects import Objects
@@ -135,6 +136,9 @@ class PackReader:
         """In an encrypted store, the id of the key that a pack is sealed with."""
         self._shredded: set[str] = set()
         """Packs whose key was destroyed."""
+        self._later = Deferred()
+        """In an encrypted store, packs of workspaces that nobody has asked for yet."""
+        self._waking = threading.RLock()
         self._codec = frames_of(objects)
         self._looked = -1e9
         self._frames: OrderedDict[tuple[str, int], bytes] = OrderedDict()
@@ -154,26 +158,50 @@ class PackReader:
         """Learn of packs that others have written, if the last look is `older` than this many seconds."""
         now = time.monotonic()
         if now - self._looked < older:
+            self._wake_known()
             return
-        before = list(self._indexes)  # what is added while this lists is not gone
+        before = [*self._indexes, *self._later.names]  # what is added while this lists is not gone
         wanted = {key[6:-4] for key in self._objects.list("packs/") if key.endswith(".idx")}
         gone = [name for name in before if name not in wanted]
         if gone:
+            self._later.drop(gone)
             for name in gone:
-                self._departed[name] = self._indexes.pop(name)
+                if name in self._indexes:
+                    self._departed[name] = self._indexes.pop(name)
             self._arrange()
-        missing = [name for name in wanted if name not in self._indexes and name not in self._shredded]
+        there = self._indexes.keys() | self._shredded | set(self._later.names)
+        missing = [name for name in wanted if name not in there]
         if missing:
             kept = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
-            fetched = {name: self.load(name, kept.get(name)) for name in missing}
+            fetched = {name: self.load(name, kept.get(name), later=True) for name in missing}
             if self._catalog is not None and len(missing) - len(kept) > CATALOG:
                 self._catalog.save({**kept, **fetched})
         self._looked = now
+        self._wake_known()
 
-    def load(self, name: str, data: bytes | None = None) -> bytes:
+    def _wake_known(self) -> None:
+        """Open the indexes of workspaces that were asked for by now."""
+        sealed = sealed_of(self._objects)
+        if sealed is not None and self._later:
+            self._wake(sealed.vault.rings.known)
+
+    def _wake(self, keys: Set[bytes] | None = None) -> None:
+        """Open indexes that were left for later: all, or those with these keys. A damaged one stops no other."""
+        failure: RametError | None = None
+        with self._waking:
+            for name, data in self._later.take(keys):
+                try:
+                    self.load(name, data)
+                except RametError as error:
+                    failure = error
+        if failure is not None:
+            raise failure
+
+    def load(self, name: str, data: bytes | None = None, *, later: bool = False) -> bytes:
         """Add a pack by its index, as it lies in the store or was kept of it; gives the index as it lies there.
 
-        A pack whose key was destroyed is left out: nobody can say what was in it.
+        A pack whose key was destroyed is left out: nobody can say what was in it. With `later`, one whose key nobody
+        has asked for is opened when something is looked for that is not found elsewhere.
         """
         key = f"packs/{name}.idx"
         sealed = sealed_of(self._objects)
@@ -182,8 +210,12 @@ class PackReader:
             self.add(name, data)
             return data
         data = data or sealed.raw.get(key)
+        identity = sealed.vault.sealer.key_of(data)
+        if later and identity not in sealed.vault.rings.known:
+            self._later.put(name, identity, data)
+            return data
         try:
-            self.add(name, sealed.opened(key, data), sealed.vault.sealer.key_of(data))
+            self.add(name, sealed.opened(key, data), identity)
         except RametError as error:
             if not error.context.get("shredded"):
                 raise
@@ -218,6 +250,9 @@ class PackReader:
     def keeps(self, key: bytes, keys: frozenset[bytes] | None = None) -> bool:
         """Whether the store has an object in a pack that stays, sealed with one of these keys if some are given."""
         place = self.find(key)
+        if self._later and (place is None or not self._usable(place.pack, keys)):
+            self._wake(keys)
+            place = self.find(key)
         if place is None or self._usable(place.pack, keys):
             return place is not None
         return any(index.find(key) for name, index in self._indexes.items() if self._usable(name, keys))
@@ -226,7 +261,14 @@ class PackReader:
         return pack not in self.condemned and (keys is None or self._keys[pack] in keys)
 
     def packs(self) -> list[str]:
+        """All packs that can be opened."""
+        if self._later:
+            self._wake()
         return sorted(self._indexes)
+
+    def names(self) -> list[str]:
+        """The names of all packs, without opening any."""
+        return sorted([*self._indexes, *self._later.names])
 
     def key_of(self, name: str) -> bytes:
         """The id of the key that a pack is sealed with; empty in a store that is not encrypted.
@@ -255,6 +297,9 @@ class PackReader:
         if found is None:
             self.refresh()
             found = self.find(key)
+        if found is None and self._later:
+            self._wake()
+            found = self.find(key)
         if found is None:
             raise RametError("store_corrupt", f"object {key.hex()} is missing", "run verify to see what it affects")
         return found
@@ -282,6 +327,8 @@ class PackReader:
 
     def known(self, keys: frozenset[bytes] | None = None) -> set[bytes]:
         """Every id of the store in packs that stay (and have one of these keys), for a commit that asks often."""
+        if self._later:
+            self._wake(keys)
         if keys is not None:
             mine = [index for name, index in self._indexes.items() if self._usable(name, keys)]
             return {key for index in mine for key in index.ids()}
@@ -424,7 +471,7 @@ class PackWriter:
         self._durable.append(then)
 
     def packs(self) -> list[str]:
-        return self._reader.packs()
+        return self._reader.names()
 
     def add(self, key: bytes, data: bytes | memoryview) -> None:
         """Keep a chunk unless the store has it."""

@@ -197,8 +197,11 @@ class Repository:
         return entry
 
     def allow(self, name: str, access: Access = "readonly") -> None:
-        """Refuse whoever asks if the grants of a workspace do."""
+        """Refuse whoever asks if the grants of a workspace do. In an encrypted store, have its keys at hand."""
         self.grants.check(self.principal, name, access)
+        sealed = sealed_of(self.objects)
+        if sealed is not None:
+            sealed.vault.rings.meet(name)
 
     def ls(self) -> list[str]:
         """Workspaces that exist and may be read, sorted."""
@@ -674,7 +677,7 @@ class Repository:
         """What a directory looked like when a workspace last committed it."""
         sealed = sealed_of(self.objects)
         codec = None if sealed is None else sealed.cache(name)
-        return StatCache.kept(self.packs.local, root, self.packs.packs(), codec)
+        return StatCache.kept(self.packs.local, root, self.packs.names(), codec)
 
     # ----------------------------------------------------------------------------------------------- verify
 

@@ -1,0 +1,44 @@
+"""Indexes of encrypted packs that are not opened yet: opening a store must not cost a key of every workspace in it."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+
+class Deferred:
+    """Indexes as they lie in the store, by the key that opens them."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[bytes, dict[str, bytes]] = {}
+        self._keys: dict[str, bytes] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._keys
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._keys)
+
+    def put(self, name: str, key: bytes, index: bytes) -> None:
+        self._keys[name] = key
+        self._by_key.setdefault(key, {})[name] = index
+
+    def drop(self, names: list[str]) -> None:
+        """Forget packs that are gone."""
+        for name in names:
+            key = self._keys.pop(name, None)
+            if key is not None:
+                del self._by_key[key][name]
+
+    def take(self, keys: Set[bytes] | None) -> list[tuple[str, bytes]]:
+        """The indexes that these keys open; with None, all."""
+        found: list[tuple[str, bytes]] = []
+        for key in list(self._by_key) if keys is None else self._by_key.keys() & keys:
+            mine = self._by_key.pop(key)
+            found.extend(mine.items())
+            for name in mine:
+                self._keys.pop(name, None)
+        return found
