@@ -325,9 +325,10 @@ def test_sending_is_a_command_that_policy_can_ask_about(server: MailServers, tmp
 
 def test_what_was_sent_can_be_kept(server: MailServers) -> None:
     async def act() -> None:
-        ws = Workspace({"/mail": MailResource(config(server, sent_folder="Sent", ttl=0))})
+        ws = Workspace({"/mail": MailResource(config(server, sent_folder="Sent", ttl=60))})
         client = connect(server)
         client.create("Sent")
+        assert (await ws.execute("ls /mail/Sent")).text == ""
         assert (await ws.execute("mail send /mail -s Kept -m body bob@example.com")).exit_code == 0
         assert "body" in (await ws.execute("cat /mail/Sent/*/Kept__1.json | jq -r .text")).text
         await ws.close()

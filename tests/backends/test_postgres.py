@@ -299,6 +299,10 @@ def test_writing_takes_the_configuration_the_mount_and_the_role(owner: str, read
             result = await ws.execute(script)
             assert result.exit_code == 1 and words in result.stderr.decode(), (script, result.stderr)
         assert (await ws.execute("query /w 'select count(*) from t'")).text == '{"count":3}\n'
+        seen = "wc -l < /w/public/t/rows.jsonl; ls /w/public"
+        assert (await ws.execute(seen)).text == "3\nt\n"
+        await ws.execute("query -w /w 'delete from t where a = 1'; query -w /w 'create table u (b int)'")
+        assert (await ws.execute(seen)).text == "2\nt\nu\n"
         await ws.close()
 
     asyncio.run(act())

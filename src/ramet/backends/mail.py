@@ -505,6 +505,12 @@ class MailResource(Fixed):
                 await client.append(config.sent_folder.encode(), message.as_bytes().replace(b"\n", b"\r\n"))
         return str(message["Message-ID"])
 
+    def forget(self) -> None:
+        """Look at the mailboxes anew."""
+        self._folders = ({}, 0.0)
+        for index in self._indexes.values():
+            index.until = 0.0
+
     async def close(self) -> None:
         for loop, clients in tuple(self._idle.items()):
             for client in clients:

@@ -385,6 +385,10 @@ class MongoResource(Fixed):
                 async for block in blocks:
                     yield block
 
+    def forget(self) -> None:
+        """Look at the collections anew."""
+        self._names.clear()
+
     async def close(self) -> None:
         for loop, client in tuple(self._clients.items()):
             if loop is asyncio.get_running_loop():

@@ -391,6 +391,10 @@ class PostgresResource(Fixed):
                 yield ("\n".join(lines) + "\n").encode()
                 count = min(MOST_ROWS, count * 4)
 
+    def forget(self) -> None:
+        """Look at the tables anew."""
+        self._tables.clear()
+
     async def close(self) -> None:
         for loop, connections in tuple(self._idle.items()):
             for connection in connections:

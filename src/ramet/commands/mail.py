@@ -35,7 +35,7 @@ async def mail(proc: Proc, o: MailOptions, operands: list[str]) -> int:
     if isinstance(proc.fs, Lending):
         found = await proc.fs.power(path, Posting, write=True)  # type: ignore[type-abstract]
     if found is None:
-        proc.complain(f"{place}: not on a mount that sends mail")
+        proc.complain(f"{place}: not on a mount that sends mail, or on a branch of one")
         return 1
     power, inner = found
     is_message = not (await proc.fs.stat(path, follow=True)).is_dir
@@ -50,6 +50,9 @@ async def mail(proc: Proc, o: MailOptions, operands: list[str]) -> int:
     except OSError as error:
         proc.complain(f"{place}: {error.strerror}")
         return 1
+    finally:
+        if isinstance(proc.fs, Lending):
+            proc.fs.changed(path)
     await proc.emit(encode(f"sent {number}\n"))
     return 0
 

@@ -39,7 +39,7 @@ async def query(proc: Proc, o: QueryOptions, operands: list[str]) -> int:
     if isinstance(proc.fs, Lending):
         found = await proc.fs.power(path, Queryable, write=o.write)  # type: ignore[type-abstract]
     if found is None:
-        proc.complain(f"{place}: not on a mount that answers queries")
+        proc.complain(f"{place}: not on a mount that answers queries, or on a branch of one")
         return 1
     power, inner = found
     try:
@@ -52,6 +52,9 @@ async def query(proc: Proc, o: QueryOptions, operands: list[str]) -> int:
             raise
         proc.complain(f"{place}: {error.strerror}")
         return 1
+    finally:
+        if o.write and isinstance(proc.fs, Lending):
+            proc.fs.changed(path)
     return 0
 
 

@@ -31,6 +31,10 @@ class Lending:
         """That power of the mount at `path`, and the path inside it. `write` is EROFS where a mount may not change."""
         raise NotImplementedError
 
+    def changed(self, path: Path) -> None:
+        """The mount at `path` was changed by a power of it: what is remembered of its files is forgotten."""
+        raise NotImplementedError
+
     async def sieve(self, top: Path, text: str, *, fold: bool = False) -> Callable[[Path], bool] | None:
         """A test that no file below `top` with `text` in it fails; None when no mount there can search by itself.
 

@@ -579,6 +579,15 @@ class VFS(Whole, Lending):
             raise fail(errno.EROFS, path)
         return found, inner
 
+    def changed(self, path: Path) -> None:
+        found: Any = self.locate(path)[0]
+        while found is not None:
+            if isinstance(found, Cache):
+                found.forget_below(ROOT)
+            elif not isinstance(found, Layer) and (forget := getattr(found, "forget", None)) is not None:
+                forget()  # a backend that remembers something by itself
+            found = getattr(found, "inner", None)
+
     async def sieve(self, top: Path, text: str, *, fold: bool = False) -> Callable[[Path], bool] | None:
         kept: dict[Path, set[Path]] = {}
         for prefix, searchable in self._searchable.items():

@@ -236,6 +236,9 @@ class SessionFS(Whole, Lending):
             self._note("change" if write else "query", path)
         return found
 
+    def changed(self, path: Path) -> None:
+        self._vfs.changed(path)
+
     async def sieve(self, top: Path, text: str, *, fold: bool = False) -> Callable[[Path], bool] | None:
         return await self._vfs.sieve(top, text, fold=fold)
 
