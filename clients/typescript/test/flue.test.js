@@ -199,12 +199,16 @@ it("works on a sandbox, whose end the application decides", limits, async () => 
   assert.throws(() => ramet(box, /** @type {any} */ ({ odd: 1 })), { type: "sandbox_operation_unsupported" });
 });
 
-it("settles what is in flight when the server dies", limits, async () => {
+it("settles what is in flight when the server dies, and goes on when it is back", limits, async () => {
   const doomed = await serve();
-  const ws = await doomed.client().createWorkspace("p", { kind: "memory" });
-  const sandbox = await /** @type {NonNullable<typeof ours>} */ (ours).ramet(ws).createSandbox({ id: "a" });
+  const ws = await doomed.client().createWorkspace("p");
+  const sandbox = await /** @type {NonNullable<typeof ours>} */ (ours).ramet(ws, { cwd: "/w" }).createSandbox({ id: "a" });
+  await sandbox.exec("export WHO=me; echo kept > f");
   const pending = assert.rejects(sandbox.exec("touch /began; sleep 60"), { name: "SandboxDiedError" });
   await eventually(() => ws.files.exists("/began"));
   await doomed.stop("SIGKILL");
   await pending;
+  await assert.rejects(sandbox.readFile("f"), { name: "SandboxDiedError" });
+  await doomed.start();
+  assert.deepEqual(await sandbox.exec("echo $WHO; cat f"), { stdout: "me\nkept\n", stderr: "", exitCode: 0 });
 });
