@@ -16,6 +16,7 @@ from typing import Final, Literal
 
 from ramet.core.errors import RametError
 from ramet.store.logs import Log
+from ramet.store.refs import NAME
 
 Access = Literal["readonly", "readwrite"]
 ACCESS: Final = ("readonly", "readwrite")
@@ -88,6 +89,8 @@ class Grants:
             self.put(name, {}, None)
 
     def _last(self, name: str, older: float) -> tuple[int, Mapping[str, str]]:
+        if not NAME.fullmatch(name):
+            return 0, {}  # there is no such workspace, and it must not reach what looks for keys
         looked, number, granted = self._known.get(name, (-1e9, 0, {}))
         began = time.monotonic()
         if began - looked >= older:

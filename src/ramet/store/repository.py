@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from ramet.store.repair import Repaired
     from ramet.store.sealed import Shredded
 
+REMEMBERED: Final = 30.0
+"""Seconds for which a process remembers how often to collect."""
 HEX: Final = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -105,6 +107,9 @@ class Repository:
         self._proved = refs is not None
         self._began: int | None = None
         """The last decision of a collection when this process first wrote: what it found before then is there."""
+        self._looked = -1
+        self._auto: dict[str, tuple[float, int]] = {}
+        """After how many commits to collect, by workspace, and when that was read."""
 
     def _logs(self, where: str | Objects, refs: str | None, refs_name: str | None) -> Callable[[str], Log]:
         if refs is None:
@@ -319,7 +324,6 @@ class Repository:
 
     def acquire(self, name: str, holder: str) -> Entry:
         """Become the writer of a workspace, if that is granted; `workspace_busy` while another one is."""
-        self.refs.living(name)
         self.allow(name, "readwrite")
         return self.refs.acquire(name, holder)
 
@@ -374,14 +378,14 @@ class Repository:
             before = None if head is None else self.read_revision(head, expired=True)
             settle(self.objects_of(name), self.packs, revision, before)
 
-    def look(self) -> State:
+    def look(self, older: float = 0.0) -> State:
         """What collections have decided, and what that means for what may be relied on."""
-        state = self.decisions.now()
+        state = self.decisions.now(older)
         if self._began is None:
             self._began = state.number
+        if state.number != self._looked:
             self.packs.refresh()
-        elif state.number != self._began:
-            self.packs.refresh()
+            self._looked = state.number
         self.packs.condemn(state.condemned_packs)
         return state
 
@@ -612,7 +616,7 @@ class Repository:
     def writer(self, name: str = "") -> PackWriter:
         """A writer for content of a workspace, which an encrypted store has to know by its name."""
         self.prove()
-        self.look()
+        self.look(FRESH)  # before the head moves it is looked at again
         self.packs.refresh(older=5.0)  # not knowing a pack of somebody else costs space, never correctness
         self._bound.pop(name, None)
         objects = self.objects_of(name)
@@ -668,10 +672,11 @@ class Repository:
 
     def gc_if_due(self, revision: Revision) -> Collected | None:
         """Collect after a commit if the policy says so: after every so many, and not more often than is of use."""
-        policy = self.policies.of(revision.workspace)
-        if not policy.auto or revision.seq % policy.auto:
-            return None
-        return self.gc()
+        read, every = self._auto.get(revision.workspace, (-1e9, 0))
+        if time.monotonic() - read > REMEMBERED:
+            every = self.policies.of(revision.workspace).auto or 0
+            self._auto[revision.workspace] = (time.monotonic(), every)
+        return None if not every or revision.seq % every else self.gc()
 
     def stat_cache(self, name: str, root: str) -> StatCache:
         """What a directory looked like when a workspace last committed it."""
