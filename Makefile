@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFORMANCE ?= ../shared/conformance/run.py
 
-.PHONY: help demo test test-fast test-typescript test-agents check format bench docs site spec-record spec-confirm conformance clean
+.PHONY: help demo test test-fast test-typescript test-emulators test-agents check format bench docs site spec-record spec-confirm conformance clean
 
 help:
 	@echo "make demo          install and show the whole idea in a few seconds"
 	@echo "make test          install what the tests need and run them all"
 	@echo "make test-typescript  the TypeScript client: types, and tests against a real server (part of make test)"
+	@echo "make test-emulators  backends against emulators from npm (Azurite)"
 	@echo "make test-agents   the adapters for agent frameworks, each in an environment of its own"
 	@echo "make check         ruff, mypy --strict, import-linter"
 	@echo "make bench         ours beside the real tools and the installed peers"
@@ -53,6 +54,14 @@ test-typescript: $(STAMP)
 	  echo "SKIPPED: types and Flue were not tested: npm cannot install what they need" >&2; }; \
 	if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc -p tsconfig.json || exit 1; fi; \
 	RAMET_PYTHON="$(abspath $(BIN)/python)" node --test --test-reporter=spec --test-concurrency=2 test/*.test.js
+
+# Emulators that come from npm, for backends whose service cannot be run here.
+EMULATORS := .venv-emulators
+$(EMULATORS)/node_modules/.bin/azurite-blob:
+	npm install --silent --no-fund --no-audit --prefix $(EMULATORS) azurite@3
+
+test-emulators: $(STAMP) $(EMULATORS)/node_modules/.bin/azurite-blob
+	PATH="$(CURDIR)/$(EMULATORS)/node_modules/.bin:$$PATH" $(BIN)/python -m pytest tests/backends/test_azure.py
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from typing import Any
 
 from ramet.backends.objects import ObjectResource, StoreConfig
+from ramet.core.errors import fail
+from ramet.core.paths import Path
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -42,3 +45,16 @@ class GCSResource(ObjectResource):
         }
         store = GCSStore(config.bucket, **config.connection(), **{k: v for k, v in options.items() if v is not None})
         super().__init__(store, config)
+
+    async def _condition(self, path: Path, version: str) -> dict[str, str]:
+        """The service compares generations: the one that has this ETag now, or none."""
+        import obstore
+
+        key = self._key(path)
+        try:
+            found = await self._ask(path, lambda: obstore.head_async(self._store, key))
+        except FileNotFoundError:
+            raise fail(errno.ESTALE, path) from None
+        if (found["e_tag"] or "").strip('"') != version or found["version"] is None:
+            raise fail(errno.ESTALE, path)
+        return {"version": found["version"]}

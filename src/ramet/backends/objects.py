@@ -305,16 +305,20 @@ class ObjectResource:
         if how not in (How.REPLACE, How.CREATE):
             raise fail(errno.ENOTSUP, path)
         await self._make_room(path)
-        mode: Any = (
-            "create" if how is How.CREATE else {"e_tag": f'"{if_version}"'} if if_version is not None else "overwrite"
-        )
+        mode: Any = "create" if how is How.CREATE else "overwrite"
+        if if_version is not None:
+            mode = await self._condition(path, if_version)
         head, rest = (data, None) if isinstance(data, bytes) else await _gathered(data)
         if rest is None:
             await self._put(path, head, mode)
         else:
-            await self._upload(path, _again(head, rest), mode)
+            await self._upload(path, _again(head, rest), if_version if isinstance(mode, dict) else mode)
         self._note(path, Kind.FILE)
         return await self.stat(path)
+
+    async def _condition(self, path: Path, version: str) -> dict[str, str]:
+        """What the service must find there for a write to happen."""
+        return {"e_tag": f'"{version}"'}
 
     async def _put(self, path: Path, data: bytes, mode: Any) -> None:
         import obstore
@@ -351,7 +355,7 @@ class ObjectResource:
             version = None
         if mode == "create" and version is not None:
             raise fail(errno.EEXIST, path)
-        if isinstance(mode, dict) and f'"{version}"' != mode["e_tag"]:
+        if mode != "create" and version != mode:
             raise fail(errno.ESTALE, path)
 
     async def _make_room(self, path: Path) -> None:
