@@ -153,6 +153,46 @@ def test_jobs_stop_and_the_end_of_the_server_keeps_the_work(tmp_path: Path) -> N
     run(test)
 
 
+def test_a_sandbox_is_for_who_may_write_its_workspace_and_made_it(tmp_path: Path) -> None:
+    tokens = {who: f"token-of-{who}-0123456789" for who in ("ada", "bob", "eve")}
+
+    async def test() -> None:
+        store = Store(str(tmp_path), principal="root")
+        store.create("p")
+        for who in ("root", "ada"):
+            store["p"].grant(who, "readwrite")
+        store["p"].grant("bob", "readonly")
+        async with serving(store, principals={token: who for who, token in tokens.items()}) as (http, _):
+
+            async def ask(who: str, method: str, url: str, **options: Any) -> httpx2.Response:
+                return await http.request(method, url, headers={"authorization": f"Bearer {tokens[who]}"}, **options)
+
+            for who in ("bob", "eve"):
+                refused = await ask(who, "POST", S, json={"workspace": "p"})
+                assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied"), who
+            for body in ({"workspace": "p", "name": "box", "secrets": {"KEY": "s3cret"}}, {"name": "free"}):
+                assert (await ask("ada", "POST", S, json=body)).status_code == 201
+            for box in ("box", "free"):
+                place = f"/v1/workspaces/{box}"
+                asked: list[tuple[str, str, dict[str, Any]]] = [
+                    ("POST", f"{place}/exec", {"json": {"command": "echo $KEY"}}), ("GET", f"{place}/dir?path=/", {}),
+                    ("GET", f"{S}/{box}", {}), ("GET", place, {}), ("GET", f"/v1/events?workspace={box}", {}),
+                    ("POST", f"{S}/{box}/terminate", {"json": {}}),
+                ]  # fmt: skip
+                for method, url, options in asked:
+                    for who in ("bob", "eve"):
+                        assert (await ask(who, method, url, **options)).status_code == 403, (who, url)
+                    if "events" not in url:
+                        assert (await ask("ada", method, url, **options)).status_code == 200, url
+                assert (await ask("bob", "GET", f"{S}/{box}")).status_code == 403, "also after its end"
+                assert (await http.get(f"{S}/{box}")).status_code == 200, "the server's own token"
+            await ask("ada", "POST", S, json={"workspace": "p", "name": "box2"})
+            for who, names in (("ada", ["box2"]), ("bob", [])):
+                assert [one["name"] for one in (await ask(who, "GET", S)).json()["sandboxes"]] == names
+
+    run(test)
+
+
 def test_after_a_kill_the_workspace_is_free_and_at_its_last_revision(tmp_path: Path) -> None:
     server = Process(tmp_path)
     try:

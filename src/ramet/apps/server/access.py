@@ -13,11 +13,14 @@ from ramet.core.errors import RametError
 from ramet.store.grants import TRUSTED, Access
 
 if TYPE_CHECKING:
-    from ramet.apps.server.hosting import Hosting
+    from ramet.apps.server.hosting import HostedSandbox, Hosting
     from ramet.apps.server.routes import Route
 
 READING: Final = ("/v1/workspaces/{name}/fork", "/v1/workspaces/{name}/jobs/{id}/wait")
 """What is asked for by POST and changes nothing of the workspace that it names."""
+
+
+SANDBOXES: Final = "/v1/sandboxes/"
 
 
 class Door:
@@ -36,9 +39,26 @@ class Door:
         return found
 
     async def check(self, call: Call, route: Route) -> None:
-        if self._repository is not None and "{name}" in route.path:
-            reads = route.method in ("GET", "HEAD") or route.path in READING
-            await self.need(call, call.parts[0], "readonly" if reads else "readwrite")
+        if self._repository is None or "{name}" not in route.path:
+            return
+        reads = route.method in ("GET", "HEAD") or route.path in READING
+        name = self._workspace(call, call.parts[0], ended=route.path.startswith(SANDBOXES))
+        if name is not None:
+            await self.need(call, name, "readonly" if reads else "readwrite")
+
+    def _workspace(self, call: Call, name: str, *, ended: bool = False) -> str | None:
+        """Whose grants count: those of a sandbox are its workspace's, and nobody but its owner gets that far."""
+        sandbox = self._hosting.sandbox(name, ended=ended)
+        if sandbox is None:
+            return name
+        if not self.owns(call, sandbox):
+            raise RametError("permission_denied", f"{name!r} is another's sandbox", "make one of your own")
+        return sandbox.sandbox.workspace
+
+    def owns(self, call: Call, sandbox: HostedSandbox) -> bool:
+        """A sandbox is for who made it, and for the server's own token."""
+        who = self.principal(call)
+        return self._repository is None or who == self._own or who == sandbox.owner
 
     async def need(self, call: Call, name: str, access: Access = "readonly") -> None:
         """Refuse who may not do this with a workspace."""
@@ -63,4 +83,6 @@ class Door:
             return
         if name is None:
             raise RametError("permission_denied", "events of all workspaces are not for everybody", "name a workspace")
-        await self.need(call, name)
+        found = self._workspace(call, name)
+        if found is not None:
+            await self.need(call, found)

@@ -35,7 +35,7 @@ def _named(api: Api, name: str) -> HostedSandbox:
 
 
 async def sandboxes(api: Api, call: Call) -> Reply:
-    live = [found for found in api.hosting.sandboxes.values() if found.ended_at is None]
+    live = [found for found in api.hosting.sandboxes.values() if found.ended_at is None and api.door.owns(call, found)]
     return answer(models.Sandboxes([_info(found) for found in live]))
 
 
@@ -50,7 +50,9 @@ async def create(api: Api, call: Call) -> Reply:
     for name, value in {**asked.env, **asked.secrets}.items():
         if not (name.isidentifier() and name.isascii()) or "\0" in value:
             raise RametError("invalid_argument", f"{name!r} cannot be an environment variable", "use letters, digits")
-    made = await api.hosting.add_sandbox(asked)
+    if asked.workspace is not None:
+        await api.door.need(call, asked.workspace, "readwrite")
+    made = await api.hosting.add_sandbox(asked, api.door.principal(call))
     api.events.add("sandbox", made.name, workspace=asked.workspace or "", phase="Ready")
     return answer(_info(made), 201)
 

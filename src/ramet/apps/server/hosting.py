@@ -75,8 +75,12 @@ class Hosted:
 class HostedSandbox(Hosted):
     """A sandbox, while it runs and after its end."""
 
-    def __init__(self, sandbox: Sandbox, ws: Workspace, events: Events, asked: CreateSandbox) -> None:
+    def __init__(
+        self, sandbox: Sandbox, ws: Workspace, events: Events, asked: CreateSandbox, owner: str | None
+    ) -> None:
         super().__init__(sandbox.name, ws, None, events)
+        self.owner = owner
+        """Who made it: its secrets are theirs, so nobody else uses it."""
         self.committer = None  # its end commits, nothing before
         self.sandbox, self._asked = sandbox, asked
         self.created_at, self.ended_at = time.time(), cast("float | None", None)
@@ -340,7 +344,12 @@ class Hosting:
 
     # ------------------------------------------------------------------------------------------ sandboxes
 
-    async def add_sandbox(self, asked: CreateSandbox) -> HostedSandbox:
+    def sandbox(self, name: str, *, ended: bool = False) -> HostedSandbox | None:
+        """A sandbox that runs, or also one that has ended: then its name may be that of something else."""
+        found = self.sandboxes.get(name)
+        return found if found is not None and (ended or found.ended_at is None) else None
+
+    async def add_sandbox(self, asked: CreateSandbox, owner: str | None) -> HostedSandbox:
         """A sandbox on the head of its workspace, which this server lets go of first."""
         bound, store = asked.workspace, self.store
         if bound is not None and not await self.blocking(self.need_store().__contains__, bound):
@@ -370,7 +379,7 @@ class Hosting:
             self._check_room()
             async with self.alone(bound) if bound is not None else contextlib.nullcontext():
                 ws = await sandbox.hydrate(opens, unbound)
-            made = HostedSandbox(sandbox, ws, self.events, asked)
+            made = HostedSandbox(sandbox, ws, self.events, asked, owner)
             self._open[name] = self.sandboxes[name] = made
         ended = [old for old in self.sandboxes.values() if old.ended_at is not None]
         for old in ended[: max(0, len(ended) - ENDED)]:
