@@ -289,7 +289,17 @@ def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progr
         kind: What = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
         report.damages.append(Damage(kind, identity.hex(), "missing", tuple(names)))
     report.damages += [*_ends(refs, tags, revisions), *faults]
+    _forgive(report, state)
     return report
+
+
+def _forgive(report: Report, state: State) -> None:
+    """Leave out what is missing because a collection is about to remove it and nobody needs it."""
+    gone = {key.rpartition("/")[2] for key in state.sweeping}
+    kept = [d for d in report.damages if d.revisions or d.name not in gone]
+    if len(kept) != len(report.damages):
+        report.damages = kept
+        report.damaged = [name for name in report.damaged if name not in gone]
 
 
 def _is_parent(identity: bytes, revisions: dict[RevisionId, Revision]) -> bool:

@@ -96,6 +96,11 @@ class Decisions:
             self._looked = began
         return self._known
 
+    @property
+    def known(self) -> State:
+        """What was read last, without asking."""
+        return self._known
+
     def append(self, state: State) -> State | None:
         """Make this the next entry; None when another collector was first."""
         state = replace(state, number=state.number + 1)

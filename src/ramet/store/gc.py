@@ -188,7 +188,14 @@ def collect(
     if not grace >= 0:
         raise RametError("invalid_argument", f"a grace of {grace!r} cannot be", "give 0 or more seconds")
     for _ in range(ATTEMPTS):
-        done = _Pass(repository, grace, dry, pays, progress).run()
+        before = repository.decisions.now().number
+        try:
+            done = _Pass(repository, grace, dry, pays, progress).run()
+        except RametError as error:
+            gone = error.code in ("revision_not_found", "revision_expired", "store_corrupt")
+            if not gone or repository.decisions.now().number == before:
+                raise  # else another collector took away what this one was looking at
+            continue
         if done is not None:
             return done
     raise RametError("head_moved", "another collection is at work on this store", "let it end, then try again")

@@ -236,14 +236,16 @@ class Repository:
 
     def read_revision(self, identity: RevisionId, *, expired: bool = False) -> Revision:
         """A revision by its id; one that has expired only for those who say so, and while it is there."""
-        if not expired and identity in self.decisions.now(FRESH).shallow:
+        seen = self.decisions.known if expired else self.decisions.now(FRESH)
+        if not expired and identity in seen.shallow:
             raise _expired(f"revision {identity.hex()[:12]}")
         known = self._revisions.get(identity)
         if known is None:
             try:
                 data = self.objects.get(f"revisions/{identity.hex()}")
             except KeyError:
-                if identity in self.decisions.now().shallow:
+                now = self.decisions.now()
+                if identity in now.shallow or now.number != seen.number:
                     raise _expired(f"revision {identity.hex()[:12]}") from None
                 raise RametError(
                     "revision_not_found", f"no revision {identity.hex()[:12]}", "see `log` for what there is"
@@ -690,8 +692,12 @@ class Repository:
         """Read everything and check every digest and reference; the report says which revisions each damage affects."""
         from ramet.store.checking import verify
 
-        self._revisions.clear()
-        return verify(self.objects, self.refs, self.tags, self.decisions, progress)
+        while True:
+            self._revisions.clear()
+            before = self.decisions.now().number
+            report = verify(self.objects, self.refs, self.tags, self.decisions, progress)
+            if report.ok or self.decisions.now().number == before:
+                return report  # else a collection took away what was listed
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
         """Bring back what can be had from other copies, and say what is lost; only with `drop`, forget that."""
