@@ -173,7 +173,12 @@ class PackReader:
         missing = [name for name in wanted if name not in there]
         if missing:
             kept = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
-            fetched = {name: self.load(name, kept.get(name), later=True) for name in missing}
+            fetched: dict[str, bytes] = {}
+            for name in missing:
+                try:
+                    fetched[name] = self.load(name, kept.get(name), later=True)
+                except KeyError:
+                    continue  # it was removed since it was listed
             if self._catalog is not None and len(missing) - len(kept) > CATALOG:
                 self._catalog.save({**kept, **fetched})
         self._looked = now
