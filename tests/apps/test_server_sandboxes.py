@@ -50,11 +50,16 @@ def test_the_end_makes_one_narrowed_revision_once(tmp_path: Path) -> None:
     run(test)
 
 
-def test_credentials_are_withheld_and_named(tmp_path: Path) -> None:
+def test_keys_work_inside_and_credentials_are_withheld_and_named(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(Store(str(tmp_path))) as (http, _):
             await http.post("/v1/workspaces", json={"name": "p"})
             box = await made(http, name="box", secrets={"TOKEN": "s3cret"})
+            for _ in range(2):
+                again = await http.post(
+                    f"{box}/exec", json={"command": "echo x >> c; cat c"}, headers={"idempotency-key": "k"}
+                )
+                assert again.json()["stdout"] == "x\n"
             await http.post(f"{box}/exec", json={"command": "mkdir .ssh; echo k > .ssh/id; echo ${#TOKEN} > n"})
             ended = (await http.post(f"{S}/box/terminate", json={})).json()
             assert ended["revision"]["withheld"] == ["/workspace/.ssh"]
