@@ -488,12 +488,20 @@ class Emitter:
         if node.target is None:
             return f"({code})"
         status = self.temp()
-        return f"(({status} := {code}), ({self.store(node.target, 'R.got')} if {status} > 0.0 else None))[0]"
+        # Subscripts are worked out whether or not there is anything to store.
+        unused = "".join(f"{self.text(one)}, " for one in _working(node.target))
+        return f"(({status} := {code}), ({self.store(node.target, 'R.got')} if {status} > 0.0 else ({unused})))[0]"
 
     def _builtin(self, node: Builtin) -> str:
         from ramet.commands.awk.builtins import EMITTERS
 
         return EMITTERS[node.name](self, node.args)
+
+
+def _working(target: Expr) -> tuple[Expr, ...]:
+    """The subscripts of a target that may do something besides telling which element is meant."""
+    known = target.subscripts if isinstance(target, Index) else ()
+    return tuple(one for one in known if not isinstance(one, (Num, Str, Var)))
 
 
 def _float(value: float) -> str:

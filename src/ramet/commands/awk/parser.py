@@ -159,6 +159,8 @@ class _Parser:
             if not self.accept(","):
                 break
             self.newlines()
+            if not self.at("name"):
+                raise self.unexpected()
         self.expect(")")
         self.newlines()
         if name in self.functions:
@@ -451,7 +453,16 @@ class _Parser:
             if not self.accept("getline"):
                 self.lexer.pos, self.lexer.line, self.token = saved
                 break
-            left = Getline(kind, self.optional_lvalue(), left)
+            left = self.after_getline(Getline(kind, self.optional_lvalue(), left), no_gt, no_in)
+        return left
+
+    def after_getline(self, left: Expr, no_gt: bool, no_in: bool) -> Expr:
+        """`cmd | getline x y` and `cmd | getline x + 1` go on with what getline returns."""
+        while self.token.kind in _STARTS:
+            if self.at("+", "-"):
+                left = Binary(self.advance().kind, left, self.multiplicative())
+            else:
+                left = Binary(" ", left, self.additive(no_gt, no_in))
         return left
 
     def concatenation(self, no_gt: bool, no_in: bool) -> Expr:
@@ -537,7 +548,11 @@ class _Parser:
             if self.at("-", "+", "!"):
                 op = self.advance().kind
                 return Field(Unary(op, self.primary()))
-            return Field(self.primary())
+            operand = self.primary()
+            if isinstance(operand, Field) and self.at("++", "--"):
+                # `$$a++++` is `$($a++)++`: the inner field has the first claim.
+                operand = Step(1 if self.advance().kind == "++" else -1, operand, False)
+            return Field(operand)
         if kind in ("++", "--"):
             self.advance()
             target = self.primary()

@@ -101,6 +101,9 @@ def compiled(source: str, icase: bool = False, utf8: bool = True, seconds: float
 # ------------------------------------------------------------------------------------------------ substitution
 
 
+_BEFORE_AMPERSAND = re.compile(r"\\+&")
+
+
 def replacement(text: str) -> str | list[str | None]:
     """The replacement of sub and gsub: constant text, or parts where None stands for the match."""
     if "&" not in text and "\\" not in text:
@@ -110,14 +113,16 @@ def replacement(text: str) -> str | list[str | None]:
     pos = 0
     while pos < len(text):
         char = text[pos]
-        if char == "\\" and text.startswith("\\\\&", pos):
-            run.append("\\")
-            parts += ["".join(run), None]
-            run = []
-            pos += 3
-        elif char == "\\" and text.startswith("&", pos + 1):
-            run.append("&")
-            pos += 2
+        if char == "\\" and (found := _BEFORE_AMPERSAND.match(text, pos)):
+            # Pairs of backslashes before an ampersand are one each; an odd one makes it an ordinary character.
+            pairs, odd = divmod(found.end() - pos - 1, 2)
+            run.append("\\" * pairs)
+            if odd:
+                run.append("&")
+            else:
+                parts += ["".join(run), None]
+                run = []
+            pos = found.end()
         elif char == "&":
             parts += ["".join(run), None]
             run = []

@@ -127,6 +127,8 @@ class Runtime:
         self.special[name] = value
         text = self.text(value)
         if name == "OFS":
+            # Fields that were changed before this are joined by what OFS was then.
+            self.get_record()
             self.ofs = text
         elif name == "ORS":
             self.ors = text
@@ -413,7 +415,7 @@ class Runtime:
     async def _opened(self, records: Records, name: str | None) -> bool:
         self.main = records
         self.FNR = 0.0
-        self.special["FILENAME"] = name if name is not None else ""
+        self.special["FILENAME"] = name if name is not None else "-"
         if self.edit is not None and name is not None:
             self.flush()
             await self.edit.begin(name)
