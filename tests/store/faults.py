@@ -19,9 +19,11 @@ from typing import Any
 
 from ramet import AgentRun, RametError, Store
 from ramet.store.objects import DirectoryObjects, Objects, ObstoreObjects
+from ramet.store.sealed import open_sealed
 from ramet.workspace.delivery import JsonLines
 from ramet.workspace.pushing import GitSettings
 
+KEY = bytes(range(32))
 OPERATIONS = 6
 FORKS = 6
 BUSY = frozenset({"workspace_busy", "head_moved", "lease_lost", "workspace_exists", "workspace_not_found",
@@ -86,7 +88,8 @@ class MortalBucket(ObstoreObjects):
 
 def objects_of(place: dict[str, Any], countdown: Countdown) -> Objects:
     if "root" in place:
-        return MortalDirectory(place["root"], countdown)
+        directory = MortalDirectory(place["root"], countdown)
+        return open_sealed(directory, KEY) if place.get("encrypted") else directory
     from obstore.store import S3Store
 
     store = S3Store(

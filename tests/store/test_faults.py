@@ -132,10 +132,10 @@ def kills(scene: Scene, nursery: Nursery, number: int, rng: random.Random, every
 
 
 @pytest.mark.timeout(KILLS * 10 or 120)
-@pytest.mark.parametrize("kind", ["directory", "s3"])
+@pytest.mark.parametrize("kind", ["directory", "encrypted", "s3"])
 def test_no_kill_loses_anything(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     rng = random.Random(f"{kind}-{SEED}")
-    wanted = KILLS or {"directory": 16, "s3": 6}[kind]
+    wanted = KILLS or {"directory": 16, "encrypted": 8, "s3": 6}[kind]
     done = 0
     with Nursery() as nursery:
         while done < wanted:
@@ -148,7 +148,7 @@ def test_no_kill_loses_anything(kind: str, tmp_path: Path, request: pytest.Fixtu
                     "region": server.region, "prefix": f"faults/{tmp_path.name}-{done}",
                 }  # fmt: skip
             else:
-                place = {"root": str(tmp_path / f"store-{done}")}
+                place = {"root": str(tmp_path / f"store-{done}"), "encrypted": kind if kind == "encrypted" else ""}
             counted = kills(Scene(place, folder), nursery, number, rng, 5)
             done += counted["killed"]
             if KILLS:
