@@ -76,7 +76,13 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
     seek_text = o.seek.lstrip("+")
     skip = bytes_number(seek_text.lstrip("-") or "0", "-s")
     if seek_text.startswith("-") and isinstance(reader, FileStream):
-        skip = max(0, ((await reader.stat()).size or 0) - skip)
+        size = (await reader.stat()).size
+        if size is None:  # made when it is read: only that tells where the end is
+            size = 0
+            while block := await reader.read():
+                size += len(block)
+                await proc.budget.breathe()
+        skip = max(0, size - skip)
     count = None if o.length is None else bytes_number(o.length, "-l")
     for text in (o.cols, o.group):
         if text is not None and not text.isdecimal():
