@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,8 +23,10 @@ from ramet.core.errors import RametError
 from ramet.store.frames import MARKER
 from ramet.store.keyrings import Keyrings
 from ramet.store.keys import KmsKey, LocalKey, new_key_file, open_key
+from ramet.store.logs import ObjectLog
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, ObstoreObjects
 from ramet.store.reliance import new_ids
+from ramet.store.rewriting import Rewriters
 from ramet.store.sealed import SealedObjects, open_sealed
 from ramet.store.sealing import DataKey, Names, Sealer, derive, padded_size
 
@@ -790,6 +793,26 @@ def test_a_key_of_kms_wraps_and_never_leaves(kms: Any) -> None:
     refused("wrong_key", place, key=KEY)
 
 
+def test_a_kms_that_is_away_or_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    exceptions = pytest.importorskip("botocore.exceptions")
+
+    class Away:
+        def encrypt(self, **values: Any) -> Any:
+            raise exceptions.EndpointConnectionError(endpoint_url="https://kms.example")
+
+    key = KmsKey("alias/x", Away())
+    assert "alias/x" in repr(key)
+    with pytest.raises(RametError) as caught:
+        key.wrap(bytes(32))
+    assert caught.value.code == "unavailable"
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(RametError) as caught:
+        KmsKey("alias/x").wrap(bytes(32))
+    assert caught.value.code == "missing_extra" and "ramet[kms]" in caught.value.remediation
+    with pytest.raises(RametError):
+        LocalKey(b"short")
+
+
 # ----------------------------------------------------------------------------------------------------- the rest of it
 
 
@@ -871,6 +894,121 @@ def test_a_directory_is_not_read_again_by_another_process(tmp_path: Path) -> Non
     assert store.repository.stat_cache("w", str(tree)).folders
     store.create("v")
     assert not store.repository.stat_cache("v", str(tree)).folders, "what another workspace knew is not there"
+
+
+def test_what_another_process_forked_is_heard_of_by_a_writer_that_is_open() -> None:
+    place = MemoryObjects()
+    store, other = Store(place, key=KEY), Store(place, key=KEY)
+    store.create("a")
+
+    async def act() -> None:
+        async with store.open("a") as ws:
+            await ws.execute("echo early > /early")
+            await ws.commit("early")
+            other["a"].fork(None, "b")
+            await ws.execute("echo late > /late")
+            await ws.commit("late")
+
+    asyncio.run(act())
+    late = store.repository.packs.place(store.repository.node(store.find("a"), "/late").payload).pack
+    assert store.repository.packs.key_of(late).hex() not in ids(other, "b")
+    on_its_own(Store(place, key=KEY))
+
+
+def test_packs_that_go_while_nobody_asked_for_them() -> None:
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    for name in ("a", "b"):
+        store.create(name)
+        run(store, name, f"echo {name} > /f")
+    lazy = Store(place, key=KEY)
+    store.keys.shred("b")
+    lazy.repository.packs.refresh()
+    assert lazy.repository.packs.names() == store.repository.packs.packs() and text(lazy, "a", "cat /f") == "a\n"
+
+
+def test_objects_of_others_in_the_same_place_are_not_there(tmp_path: Path) -> None:
+    place = DirectoryObjects(str(tmp_path))
+    sealed = open_sealed(place, KEY)
+    assert sealed.create("notes/one", b"1") and not sealed.create("notes/one", b"2")
+    for stranger in ("notes/plain", "notes/" + "A" * 43, "notes/!!", "notes/deep/er"):
+        place.put(stranger, b"x")
+    assert list(sealed.list("notes/")) == list(sealed.list("notes")) == ["notes/one"]
+    assert sealed.get_range("notes/one", 0, 1) == b"1" and list(sealed.list("notes/", "notes/one")) == []
+    with pytest.raises(KeyError):
+        sealed.get("notes/two")
+    sealed.delete("notes/one")
+    assert list(sealed.list("notes/")) == []
+    assert open_sealed(sealed, None) is sealed and isinstance(sealed, SealedObjects)
+    raw = sealed.as_they_are
+    assert raw.create("notes/raw", b"x") and raw.get_range("notes/raw", 0, 1) == b"x" == place.get(
+        next(place.list("notes/"))
+    )
+    assert list(raw.list("notes/")) == ["notes/raw"]
+
+
+def test_many_names_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ramet.store.sealing._KEPT_NAMES", 4)
+    names = Names(KEY)
+    for number in range(12):
+        assert names.plain(names.sealed(f"refs/w{number}/00000000000000000001")) == f"refs/w{number}/{1:020d}"
+    assert len(names._known) <= 4 and len(names._parts) <= 4
+
+
+def test_entries_in_a_database_that_were_changed_are_damage() -> None:
+    sealed = objects_of(Store("memory:", key=KEY))
+    plain = ObjectLog(MemoryObjects(), "refs")
+    log = sealed.log(plain, "refs")
+    assert log.append("w", 1, b"one") and log.newest("w") == (1, b"one")
+    (name,) = plain.names()
+    newest = plain.newest(name)
+    assert newest is not None and plain.append(name, 2, newest[1])
+    assert log.newest("w") == (2, b""), "an entry of another number is none"
+
+
+def test_a_pack_whose_key_nothing_tells_is_not_written_anew() -> None:
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "echo x > /x")
+    (pack,) = store.repository.packs.packs()
+    for end in ("idx", "pack"):
+        place.put(f"packs/{pack}.{end}", random.Random(1).randbytes(500))
+    rewriters = Rewriters(store.repository.objects, store.repository.packs)
+    assert rewriters.like(pack) is None and rewriters.bytes_written == 0
+    place.delete(f"packs/{pack}.idx")
+    assert rewriters.like(pack) is None
+    rewriters.abandon()
+    broken = Store(place, key=KEY).repair()
+    assert not broken.ok and broken.salvaged == 0
+
+
+def test_a_ring_whose_keys_do_not_open_is_damage() -> None:
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "echo x > /x")
+    sealed = objects_of(store)
+    (batch,) = sealed.list("keys/w/")
+    held = sealed.get(batch)
+    plain = json.loads(held)
+    plain["sealed"] = base64.b64encode(bytes(60)).decode()
+    for damaged in (json.dumps(plain).encode(), b"{}", b"no json"):
+        sealed.put(batch, damaged)
+        with pytest.raises(RametError) as caught:
+            text(Store(place, key=KEY), "w", "cat /x")
+        assert caught.value.code == "store_corrupt"
+    sealed.put(batch, held)
+    assert text(Store(place, key=KEY), "w", "cat /x") == "x\n"
+
+
+def test_a_marker_that_goes_away_while_the_store_is_open(tmp_path: Path) -> None:
+    store = Store(str(tmp_path), key=KEY)
+    store.create("w")
+    (tmp_path / MARKER).unlink()
+    with pytest.raises(RametError) as caught:
+        run(store, "w", "echo x > /x")
+    assert caught.value.code == "store_corrupt", "no keyring is made for a store that cannot be opened again"
 
 
 # ------------------------------------------------------------------------------------------------------- test vectors

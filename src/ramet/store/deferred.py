@@ -15,9 +15,6 @@ class Deferred:
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._keys
-
     @property
     def names(self) -> list[str]:
         return list(self._keys)

@@ -155,10 +155,6 @@ class Keyrings:
 
     # ---------------------------------------------------------------------------------------------- reading
 
-    def names(self) -> list[str]:
-        """Workspaces that have or had a ring."""
-        return sorted({key.split("/")[1] for key in self._objects.list("keys/")})
-
     def ring(self, workspace: str) -> Ring:
         """The ring of a workspace as it is now."""
         return self._read(workspace, self._objects.list(f"keys/{workspace}/"), False)

@@ -63,16 +63,18 @@ class SealedObjects(CommonObjects):
 
     def key_of(self, *keys: str) -> bytes:
         """The id of the key that an object is sealed with; of several, of the first that says it."""
-        for number, key in enumerate(keys, 1):
-            skip = len(SEALED_MAGIC) if key.endswith(".pack") else 0
+        *others, last = keys
+        for key in others:
             try:
-                found = self.vault.sealer.key_of(self.raw.get_range(self.vault.names.sealed(key), skip, HEADER))
-                self.vault.find(found)
-                return found
+                return self._key_of(key)
             except (KeyError, RametError):
-                if number == len(keys):
-                    raise
-        raise KeyError(keys)
+                continue
+        return self._key_of(last)
+
+    def _key_of(self, key: str) -> bytes:
+        skip = len(SEALED_MAGIC) if _is_pack(key) else 0
+        found = self.vault.sealer.key_of(self.raw.get_range(self.vault.names.sealed(key), skip, HEADER))
+        return self.vault.find(found).id
 
     def key_for(self, key: str) -> DataKey:
         if self.key is not None:
