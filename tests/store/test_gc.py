@@ -402,3 +402,32 @@ def test_what_stops_being_needed_during_a_sweep_is_no_damage(tmp_path: Path) -> 
     assert Store(place).verify().ok
     assert other.gc(grace=0).revisions == 1 and Store(place).verify().ok
     assert [revision.seq for revision in Store(place)["w"].log()] == [4, 3]
+
+
+async def _count(store: Store) -> int:
+    return len([event async for event in store.events()])
+
+
+def test_decisions_that_cannot_be_read_stop_writers_until_they_are_mended() -> None:
+    place = MemoryObjects()
+    store = Store(place)
+    write(store, "w", big("/a", 1), big("/a", 2), "echo 3 > /x")
+    store.retention(Retention(keep_last=1))
+    store.gc(grace=0)
+    write(store, "w", "echo 4 > /x")
+    store.gc()
+    place.put(max(place.list("gc/store/")), b"not json")
+    fresh = Store(place)
+    assert [damage.what for damage in fresh.verify().damages if damage.name.startswith("gc/")] == ["entry"]
+    acts: list[Callable[[], Any]] = [lambda: write(Store(place), "w", "echo 5 > /x"), lambda: Store(place).gc()]
+    for act in acts:
+        with pytest.raises(RametError) as caught:
+            act()
+        assert caught.value.code == "store_corrupt"
+    fresh.repair()
+    mended = Store(place)
+    assert mended.repository.decisions.now().kind == "mend"
+    write(mended, "w", "echo 5 > /x")
+    mended.gc(grace=0)
+    assert Store(place).verify().ok and asyncio.run(_count(Store(place))) >= 5
+    assert Store(place).find("w").seq == 5

@@ -24,6 +24,7 @@ from ramet.store.logs import Log, ObjectLog
 from ramet.store.objects import DirectoryObjects, MemoryObjects
 from ramet.store.postgres import PostgresLog, Server
 from ramet.store.refs import SKEW, Refs
+from ramet.store.retention import Retention
 from ramet.store.tags import Tags
 
 needs_postgres = pytest.mark.skipif(postgres_programs() is None, reason="PostgreSQL is not installed")
@@ -140,6 +141,21 @@ def test_tags_race(logs: Logs) -> None:
     assert found is not None and found.target == head(2) and [tag.name for tag in one.of("w")] == ["t"]
     one.clear("w")
     assert two.of("w") == []
+
+
+@needs_postgres
+def test_collecting_and_grants_with_refs_in_postgres(database: str) -> None:
+    place = MemoryObjects()
+    store = Store(place, refs=database, refs_name="collected")
+    make(place, "echo 1 > /a", "echo 2 > /a", store=store)
+    store.retention(Retention(keep_last=1))
+    store["w"].grant("ada", "readwrite")
+    ada = Store(place, refs=database, refs_name="collected", principal="ada")
+    assert ada.gc(grace=0).revisions == 1 and ada.verify().ok
+    assert [revision.seq for revision in ada["w"].log()] == [2] and not list(place.list("gc/"))
+    with pytest.raises(RametError) as caught:
+        Store(place, refs=database, refs_name="collected").find("w")
+    assert caught.value.code == "permission_denied"
 
 
 @needs_postgres

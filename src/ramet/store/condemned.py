@@ -111,27 +111,30 @@ class Decisions:
         return state
 
     def history(self) -> Iterator[State]:
-        for number, data in self._log.entries(NAME):
-            yield decode(number, data)
-
-    def damaged(self) -> list[int]:
-        """Numbers of entries that cannot be understood."""
-        found: list[int] = []
+        """All entries that can be understood, in order."""
         for number, data in self._log.entries(NAME):
             try:
-                decode(number, data)
+                yield decode(number, data)
             except RametError:
-                found.append(number)
-        return found
+                continue  # only the last one matters, and that one is asked for elsewhere
+
+    def number(self) -> int:
+        """The number of the last entry, whether or not it can be understood."""
+        newest = self._log.newest(NAME, self._known.number)
+        return self._known.number if newest is None else newest[0]
+
+    def damaged(self) -> list[int]:
+        """The number of the last entry if it cannot be understood."""
+        newest = self._log.newest(NAME)
+        try:
+            if newest is not None:
+                decode(*newest)
+        except RametError:
+            return [newest[0]] if newest is not None else []
+        return []
 
     def mend(self, at: float) -> None:
         """After an unreadable last entry: begin again with the last ends of histories that are known."""
-        last, whole = 0, State()
-        for number, data in self._log.entries(NAME):
-            last = number
-            try:
-                whole = decode(number, data)
-            except RametError:
-                continue
-        if last and whole.number != last:
-            self.append(State(last, "mend", at, shallow=whole.shallow))
+        for last in self.damaged():
+            shallow = [state.shallow for state in self.history()]
+            self.append(State(last, "mend", at, shallow=shallow[-1] if shallow else frozenset()))

@@ -694,9 +694,9 @@ class Repository:
 
         while True:
             self._revisions.clear()
-            before = self.decisions.now().number
+            before = self.decisions.number()
             report = verify(self.objects, self.refs, self.tags, self.decisions, progress)
-            if report.ok or self.decisions.now().number == before:
+            if report.ok or self.decisions.number() == before:
                 return report  # else a collection took away what was listed
 
     def repair(self, *, drop: bool = False, progress: Progress = silent) -> Repaired:
