@@ -19,11 +19,12 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urljoin, urlsplit
 
+from ramet.backends.fixed import Fixed
 from ramet.backends.http_client import HTTPClient
 from ramet.core.errors import RametError, fail, unavailable
 from ramet.core.paths import ROOT, Path, decode, encode, parse
-from ramet.core.resource import REDACTED, Cap, Data, Description, How
-from ramet.core.stat import Attrs, Kind, Stat
+from ramet.core.resource import REDACTED, Cap, Description
+from ramet.core.stat import Kind, Stat
 
 if TYPE_CHECKING:
     import httpx2
@@ -87,7 +88,7 @@ class HTTPConfig:
         return Description("http", plain, ("headers",) if self.headers else (), needs_override=True)
 
 
-class HTTPResource:
+class HTTPResource(Fixed):
     """`HTTPResource(HTTPConfig(base="https://example.org/data/"))`."""
 
     caps = Cap.RANGES
@@ -251,28 +252,6 @@ class HTTPResource:
                 yield block
         except httpx2.HTTPError as error:
             raise self._client.failure(error, self._host, path, version) from None
-
-    # --------------------------------------------------------------------------------------------- changing
-
-    async def write(
-        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
-    ) -> Stat:
-        raise fail(errno.EROFS, path)
-
-    async def mkdir(self, path: Path) -> None:
-        raise fail(errno.EROFS, path)
-
-    async def remove(self, path: Path) -> None:
-        raise fail(errno.EROFS, path)
-
-    async def rename(self, src: Path, dst: Path) -> None:
-        raise fail(errno.EROFS, src)
-
-    async def copy(self, src: Path, dst: Path) -> None:
-        raise fail(errno.EROFS, dst)
-
-    async def setattr(self, path: Path, attrs: Attrs) -> None:
-        raise fail(errno.EROFS, path)
 
     async def close(self) -> None:
         await self._client.close()

@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import errno
 
+from ramet.backends.fixed import Fixed
 from ramet.core.errors import fail
 from ramet.core.paths import Path
-from ramet.core.resource import Cap, Data, Handle, How, Openable, extension
-from ramet.core.stat import Attrs, Stat
+from ramet.core.resource import Cap, Handle, Openable, extension
 from ramet.layers.forward import Forward
 
 
-class Immutable:
-    """The mutations of a tree that has none."""
-
-    async def write(
-        self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None
-    ) -> Stat:
-        raise fail(errno.EROFS, path)
-
-    async def mkdir(self, path: Path) -> None:
-        raise fail(errno.EROFS, path)
-
-    async def remove(self, path: Path) -> None:
-        raise fail(errno.EROFS, path)
-
-    async def rename(self, src: Path, dst: Path) -> None:
-        raise fail(errno.EROFS, src)
-
-    async def copy(self, src: Path, dst: Path) -> None:
-        raise fail(errno.EROFS, dst)
-
-    async def setattr(self, path: Path, attrs: Attrs) -> None:
-        raise fail(errno.EROFS, path)
+class Immutable(Fixed):
+    """The mutations of a tree that has none, links and pipes among them."""
 
     async def link(self, src: Path, dst: Path) -> None:
         raise fail(errno.EROFS, dst)
