@@ -19,12 +19,14 @@ from typing import Any, Final
 
 from ramet.core.errors import RametError
 from ramet.store.frames import MARKER, SEALED_MAGIC, Damaged, decompressed
-from ramet.store.keyrings import SCHEME, CommonObjects, Vault, Wrap, unwrapped, wraps_of
+from ramet.store.keyrings import Wrap, unwrapped, wraps_of
 from ramet.store.keys import KeySource, WrappingKey, open_key
 from ramet.store.logs import Log
 from ramet.store.objects import Objects
 from ramet.store.sealing import HEADER, OVERHEAD, SECRET, TAG, DataKey, padded_size
+from ramet.store.vault import CommonObjects, Vault
 
+SCHEME: Final = "aes-256-gcm-1"
 _OF_WORKSPACES: Final = ("packs/", "revisions/")
 _SPACES: Final = ("refs/", "packs/", "revisions/", "tags/", "keys/")
 _TRIES: Final = 8
