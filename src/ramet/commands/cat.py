@@ -161,7 +161,8 @@ async def tee(proc: Proc, o: TeeOptions, operands: list[str]) -> int:
     files: list[tuple[str, Writer]] = []
     for word in operands:
         try:
-            files.append((word, await proc.create(word, append=o.append) if word != "-" else proc.stdout))
+            # Here a hyphen is a name like any other.
+            files.append((word, await proc.create("./-" if word == "-" else word, append=o.append)))
         except OSError as error:
             proc.complain(f"{shown(word)}: {reason(error)}")
             status = 1

@@ -88,6 +88,12 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], fuzz_limit: int, loose: b
     return result
 
 
+def fuzz_needed(lines: list[bytes], hunk: Hunk, fuzz_limit: int, loose: bool) -> int | None:
+    """How much fuzz the first hunk of a file needs to find its place; None when it has none."""
+    placed = _place(lines, hunk, 0, 0, fuzz_limit, loose)
+    return None if placed is None else placed[1]
+
+
 def _place(
     lines: list[bytes], hunk: Hunk, done: int, shift: int, fuzz_limit: int, loose: bool
 ) -> tuple[int, int, int, int] | None:

@@ -6,7 +6,7 @@ import re
 
 from ramet.commands.copy import lookup
 from ramet.commands.declare import shown
-from ramet.commands.patch.applying import Applied, apply_hunks, run_ed
+from ramet.commands.patch.applying import Applied, apply_hunks, fuzz_needed, run_ed
 from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines
 from ramet.commands.patch.job import Job
 from ramet.commands.patch.rejects import save_rejects
@@ -116,21 +116,26 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
 
 async def _try(job: Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
     o = job.o
-    result = apply_hunks(lines, hunks, job.fuzz, o.ignore_space)
-    if result.rejects and hunks and result.rejects[0] is hunks[0]:
-        back = apply_hunks(lines, [h.reversed() for h in hunks], 0, o.ignore_space)
-        if not back.rejects:
-            word = "Unreversed patch detected!" if o.reverse else "Reversed (or previously applied) patch detected!"
-            if o.forward:
-                await job.proc.emit(encode(f"{word}  Skipping patch.\n"))
-                return Applied(lines, [], hunks, already=True)
-            if o.batch:
-                await job.proc.emit(encode(f"{word}  Assuming -R.\n"))
-                return back
-            if not o.force:
-                await job.proc.emit(encode(f"{word}  Assume -R? [n] \nApply anyway? [n] \nSkipping patch.\n"))
-                return Applied(lines, [], hunks, already=True)
-    return result
+    if hunks and not o.force and _looks_reversed(job, lines, hunks[0]):
+        word = "Unreversed patch detected!" if o.reverse else "Reversed (or previously applied) patch detected!"
+        if o.forward:
+            await job.proc.emit(encode(f"{word}  Skipping patch.\n"))
+            return Applied(lines, [], hunks, already=True)
+        if o.batch:
+            await job.proc.emit(encode(f"{word}  Assuming -R.\n"))
+            return apply_hunks(lines, [h.reversed() for h in hunks], job.fuzz, o.ignore_space)
+        await job.proc.emit(encode(f"{word}  Assume -R? [n] \nApply anyway? [n] \nSkipping patch.\n"))
+        return Applied(lines, [], hunks, already=True)
+    return apply_hunks(lines, hunks, job.fuzz, o.ignore_space)
+
+
+def _looks_reversed(job: Job, lines: list[bytes], hunk: Hunk) -> bool:
+    """Whether the first hunk fits the other way round with less fuzz than it takes as it is."""
+    forth = fuzz_needed(lines, hunk, job.fuzz, job.o.ignore_space)
+    if forth == 0:
+        return False
+    back = fuzz_needed(lines, hunk.reversed(), job.fuzz, job.o.ignore_space)
+    return back is not None and (forth is None or back < forth)
 
 
 async def _store(
