@@ -375,7 +375,7 @@ class Repository:
         """See that what a revision relies on stays, given what collections have decided until now."""
         state = self.look()
         if state.is_doomed(revision.id):
-            raise RametError("head_moved", f"{revision.name} was made before and given up", "commit again")
+            raise collected(revision)
         if state.number != self._began or state.condemned_packs:
             before = None if head is None else self.read_revision(head, expired=True)
             settle(self.objects_of(name), self.packs, revision, before)

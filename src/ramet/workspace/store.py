@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from ramet.workspace.importing import Imported
 
 WRITERS: Final = 200
+AGAIN: Final = 3
+"""How often a commit is tried again after collections took what it had written."""
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 
 
@@ -405,17 +407,20 @@ class StoredWorkspace(Workspace):
                 )
             self._commands = 0
             await self.sync()
+            failure: RametError | None = None
             asked = {"message": message, "author": author, "agent": agent, "trace_id": trace_id}
-            for trust in (True, False):
+            for trust in (True, *[False] * AGAIN):
                 stored = self._segments.stored()
                 self._trust = trust
                 try:
                     return await self._commit(asked, diff, outputs, progress, noting)
                 except BaseException as error:
                     self._segments.restore(stored)
-                    if not (trust and isinstance(error, RametError) and await self._was_collected(error)):
+                    if not (isinstance(error, RametError) and await self._was_collected(error)):
                         raise
-            raise AssertionError("the second attempt ends by returning or raising")
+                    failure = error
+            assert failure is not None
+            raise failure
 
     async def _was_collected(self, error: RametError) -> bool:
         """Whether a commit failed because a collection took what it relied on: then nothing is relied on any more."""
