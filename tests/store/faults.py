@@ -219,7 +219,46 @@ class Racer:
         os.close(fd)
 
 
-KINDS: dict[str, Callable[[dict[str, Any], int, int | None], Worker | Racer]] = {"worker": Worker, "racer": Racer}
+class Neighbour:
+    """Writes, reads, or collects without any grace, beside the others; the seed says which."""
+
+    def __init__(self, place: dict[str, Any], seed: int, left: int | None) -> None:
+        self.rng, self.seed, self.rounds = random.Random(seed), seed, place["rounds"]
+        self.folder = place["folder"]
+        self.store = Store(objects_of(place, Countdown(None)))
+
+    def run(self) -> None:
+        if self.seed == 0:
+            self.repeat(lambda: self.store.gc(grace=0))
+        elif self.seed == 1:
+            self.repeat(lambda: asyncio.run(self.read()))
+        else:
+            asyncio.run(self.write())
+            os.close(os.open(f"{self.folder}/done-{self.seed}", os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def repeat(self, act: Callable[[], object]) -> None:
+        number = 0
+        while sum(name.startswith("done-") for name in os.listdir(self.folder)) < 2:
+            act()
+            number += 1
+        assert number
+
+    async def read(self) -> None:
+        async with self.store.open("w2", readonly=True) as ws:
+            done = await ws.execute("cat /f* | wc -c")
+            assert done.exit_code == 0, done.error_text
+
+    async def write(self) -> None:
+        async with self.store.open(f"w{self.seed}", commit="never") as ws:
+            for number in range(self.rounds):
+                text = self.rng.randbytes(self.rng.choice([50, 5000, 40_000])).hex()
+                await ws.execute(f"printf %s {text} > /f{self.rng.randrange(6)}; echo {number} > /f-number")
+                await ws.commit(str(number))
+
+
+KINDS: dict[str, Callable[[dict[str, Any], int, int | None], Worker | Racer | Neighbour]] = {
+    "worker": Worker, "racer": Racer, "neighbour": Neighbour,
+}  # fmt: skip
 
 
 def nursery() -> None:

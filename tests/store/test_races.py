@@ -14,6 +14,7 @@ from tests.store.faults import Countdown, Nursery, objects_of
 
 from ramet import RametError, Store
 from ramet.store.objects import MemoryObjects
+from ramet.store.retention import Retention
 
 PROCESSES = 16
 ROUNDS = int(os.environ.get("RAMET_RACES", "0"))
@@ -110,3 +111,27 @@ def test_a_writer_that_slept_through_a_collection_and_lost_its_lease_changes_not
     asyncio.run(act())
     late.gc(grace=0)
     assert Store(place).verify().ok and b"".join(late["w"].show("/x")) == b"other\n"
+
+
+@pytest.mark.timeout(ROUNDS * 60 or 120)
+def test_writers_and_readers_do_not_notice_who_collects_without_grace(tmp_path: Path) -> None:
+    rounds = ROUNDS * 10 or 8
+    place: dict[str, Any] = {"root": str(tmp_path / "store"), "folder": str(tmp_path), "rounds": rounds}
+    store = Store(place["root"])
+    store.retention(Retention(keep_last=3))
+    for name in ("w2", "w3"):
+        store.create(name)
+        asyncio.run(_begin(store, name))
+    with Nursery() as nursery:
+        assert nursery.run(place, [{"seed": seed} for seed in range(4)], "neighbour") == [0] * 4
+    fresh = Store(place["root"])
+    fresh.gc(grace=0)
+    assert fresh.verify().ok
+    for name in ("w2", "w3"):
+        assert b"".join(fresh[name].show("/f-number")) == f"{rounds - 1}\n".encode()
+        assert [revision.seq for revision in fresh[name].log()] == [rounds + 1, rounds, rounds - 1]
+
+
+async def _begin(store: Store, name: str) -> None:
+    async with store.open(name) as ws:
+        await ws.execute("echo begin > /f0")
