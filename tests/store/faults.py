@@ -17,6 +17,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+# What is imported when it is needed is imported here: workers are forked from a process that has everything.
+import ramet.store.feed
+import ramet.store.gc
+import ramet.store.sealed
 from ramet import AgentRun, RametError, Store
 from ramet.store.objects import DirectoryObjects, Objects, ObstoreObjects
 from ramet.store.sealed import open_sealed

@@ -99,6 +99,7 @@ def test_tags_pins_and_forks_keep() -> None:
         assert fresh.repository.is_whole(fresh.repository.read_revision(pin.target, expired=True))
     clock.now += 200
     store.gc(grace=0)
+    assert [pin.why for pin in store.repository.pins.all()] == ["under review"]
     assert code(lambda: store.repository.read_revision(pins["short"].target, expired=True)) == "revision_not_found"
     assert store.repository.is_whole(store.repository.read_revision(pins["under review"].target, expired=True))
     store["w"].untag("release")
@@ -189,6 +190,10 @@ def test_an_event_that_a_sink_has_not_had_keeps_its_revision(tmp_path: object) -
     with open(f"{tmp_path}/events") as file:
         assert "expired" not in file.read()
     assert store.gc(grace=0).revisions == 2
+    write(store, "w", "echo d > /d", "echo e > /e")
+    assert store.gc(grace=0).revisions == 1
+    store.forget_sink("sink")
+    assert store.gc(grace=0).revisions == 1
 
 
 @pytest.mark.parametrize(

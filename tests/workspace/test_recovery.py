@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ramet import DiskResource, RametError, Store
+from ramet import DiskResource, RametError, Retention, Store
 from ramet.store.objects import DirectoryObjects
 
 DIES = """
@@ -107,3 +107,33 @@ def test_what_others_committed_meanwhile_is_not_overwritten(places: tuple[Path, 
     asyncio.run(act())
     (aside,) = [name for name in store.ls() if name != "w"]
     assert b"".join(store[aside].show("/work/b")) == b"uncommitted\n" and store.verify().ok
+
+
+def test_a_base_that_has_expired_and_a_name_that_is_used_again(places: tuple[Path, Path], tmp_path: Path) -> None:
+    where, root = places
+    die(where, root, "new", "commit")
+    store = Store(str(where))
+    (binding,) = store.repository.objects.list("bindings/")
+    told = store.repository.objects.get(binding)
+    store.repository.objects.delete(binding)
+
+    async def act() -> None:
+        for number in range(2):
+            async with store.open("w", commit="never", resources={"/work": DiskResource(str(tmp_path / "o"))}) as ws:
+                await ws.execute(f"echo {number} > /mem/n")
+                await ws.commit("meanwhile")
+        store.retention(Retention(keep_last=1))
+        store.gc(grace=0)
+        store.repository.objects.put(binding, told)
+        async with store.open("w", resources={"/work": DiskResource(str(tmp_path / "o"))}) as ws:
+            (found,) = ws.recovered
+            assert found.workspace.startswith("w-recovered-")
+
+    (tmp_path / "o").mkdir()
+    asyncio.run(act())
+    (aside,) = [name for name in store.ls() if name != "w"]
+    assert b"".join(store[aside].show("/work/b")) == b"uncommitted\n" and store.verify().ok
+    store.repository.objects.put(binding, told)
+    store.rm("w")
+    store.create("w")
+    assert not list(store.repository.objects.list("bindings/"))

@@ -20,7 +20,7 @@ from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.condemned import PACKS, REVISIONS, Sentence, State
 from ramet.store.frames import sealed_of
-from ramet.store.ids import SIZE, RevisionId, tree_id
+from ramet.store.ids import SIZE, RevisionId, chunk_id, tree_id
 from ramet.store.packs import RECORD, Index, PackReader, PackWriter
 from ramet.store.refs import SKEW
 from ramet.store.retention import GRACE, Kept, kept
@@ -259,6 +259,7 @@ class _Pass:
         if not self._sweep(state, orphans):
             return None
         done.waiting = sum(sizes.get(key, 0) for key in repository.decisions.now().doomed)
+        repository.pins.clean()
         clean = getattr(repository.objects, "clean", None)
         if clean is not None:
             done.temporary = clean(max(self.grace, ORPHAN))
@@ -418,4 +419,7 @@ def _copy(packs: PackReader, use: Use, writer: PackWriter) -> None:
     for place, key in sorted((place, key) for key in use.home if (place := index.find(key)) is not None):
         frame = packs.frame(place)
         data = frame[place.offset : place.offset + place.size]
-        (writer.add_tree if tree_id(data) == key else writer.add)(key, data)
+        is_tree = chunk_id(data) != key
+        if is_tree and tree_id(data) != key:
+            raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify, then repair")
+        (writer.add_tree if is_tree else writer.add)(key, data)

@@ -199,6 +199,8 @@ class Repository:
         if entry.number > 1:
             self.tags.clear(name)  # those of a workspace that had this name and was removed
             self.policies.clear(name)
+            for key in list(self.objects.list(f"bindings/{name}/")):
+                self.objects.delete(key)
         return entry
 
     def allow(self, name: str, access: Access = "readonly") -> None:

@@ -175,6 +175,13 @@ class Pins:
             except (ValueError, TypeError):
                 raise RametError("store_corrupt", f"the pin {key} is damaged", "remove it") from None
 
+    def clean(self) -> None:
+        """Forget pins whose time is over."""
+        now = self._clock()
+        for pin in list(self.all()):
+            if pin.until is not None and pin.until <= now:
+                self.remove(pin.token)
+
     def living(self) -> Iterator[Pin]:
         now = self._clock()
         return (pin for pin in self.all() if pin.until is None or pin.until > now)

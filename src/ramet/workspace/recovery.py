@@ -103,7 +103,7 @@ def _recovered(
 ) -> tuple[Entry, Recovered | None]:
     name, head = binding.workspace, lease.head
     last = _last_head(repository, binding)
-    base = None if last is None else repository.read_revision(last, expired=True)
+    base = None if last is None else _still_there(repository, last)
     states = {mount.prefix: mount for mount in base.mounts} if base is not None else {}
     writer = repository.writer(name)
     try:
@@ -132,6 +132,16 @@ def _recovered(
     made = replace(made, workspace=aside, seq=1)
     repository.begin(aside, made)
     return lease, Recovered(made, aside)
+
+
+def _still_there(repository: Repository, identity: RevisionId) -> Revision | None:
+    """A revision that may have expired since."""
+    try:
+        return repository.read_revision(identity, expired=True)
+    except RametError as error:
+        if error.code not in ("revision_not_found", "revision_expired"):
+            raise
+        return None
 
 
 def _last_head(repository: Repository, binding: Binding) -> RevisionId | None:

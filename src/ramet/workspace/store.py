@@ -115,6 +115,10 @@ class Store:
 
         return delivery.follow(self.repository, since) if follow else delivery.pending(self.repository, since)
 
+    def forget_sink(self, name: str) -> None:
+        """Forget how far the sink of this name came: events that it has not had keep no revisions any more."""
+        self.repository.objects.delete(f"feeds/{name}")
+
     async def deliver(self, sink: Sink, name: str) -> Delivered:
         """Send a sink (`JsonLines`, `Webhook`) every event that the sink of this name has not had yet."""
         from ramet.workspace.delivery import deliver
@@ -654,6 +658,18 @@ class StoredWorkspace(Workspace):
             prefix = str(mount.prefix)
             if isinstance(mount.resource, DiskResource) and prefix not in self._watchers:
                 self._watchers[prefix] = Watcher(mount.resource.root)
+
+    def absorb(self) -> None:
+        """Let large contents that are written as a stream go into the store as they arrive, and not through memory.
+
+        Not where content is looked at before it may be kept.
+        """
+        from ramet.store.absorbing import Absorber
+
+        if self._scan == "off":
+            for mount in self.mounts(scratch=True):
+                if isinstance(mount.resource, RAMResource):
+                    mount.resource.keeper = Absorber(self.repository, self.name)
 
     async def finish(self) -> None:
         """Commit what is not committed, let the lease go, close. Doing it twice is fine."""

@@ -18,11 +18,17 @@ def events_of(
     webhook: Annotated[str | None, typer.Option(help="Deliver to this URL what it has not had yet, then end.")] = None,
     secret: Annotated[str | None, typer.Option(envvar="RAMET_WEBHOOK_SECRET", help="Sign deliveries with it.")] = None,
     name: Annotated[str, typer.Option(help="Name under which the store remembers how far a webhook came.")] = "webhook",
+    forget: Annotated[
+        str | None, typer.Option(help="Forget the sink of this name: what it has not had keeps no revision any more.")
+    ] = None,
 ) -> None:
     """Print what happens to the workspaces as CloudEvents, or deliver it to a webhook. One JSON object per line."""
 
     async def act() -> int:
         found = opened(store)
+        if forget is not None:
+            found.forget_sink(forget)
+            return 0
         if webhook is not None:
             from ramet.workspace.delivery import Webhook
 
