@@ -290,6 +290,25 @@ def test_an_object_in_the_place_of_another_is_refused() -> None:
     assert caught.value.code == "store_corrupt"
 
 
+def test_blocks_that_change_places_are_noticed_by_whoever_reads() -> None:
+    """Both are whole and have the right key; only their digests tell that they are not where they belong."""
+    place = MemoryObjects()
+    store = Store(place, key=KEY)
+    store.create("w")
+    run(store, "w", "printf %300000s a > /a; printf %300000s b > /b")
+    repository = store.repository
+    one, two = (repository.packs.place(repository.node(store.find("w"), path).payload) for path in ("/a", "/b"))
+    assert one.pack == two.pack and one.start != two.start and one.length == two.length, "blocks of the same size"
+    data = bytearray(place.get(f"packs/{one.pack}.pack"))
+    first, second = (bytes(data[at.start : at.start + at.length]) for at in (one, two))
+    data[one.start : one.start + one.length], data[two.start : two.start + two.length] = second, first
+    place.put(f"packs/{one.pack}.pack", bytes(data))
+    fresh = Store(place, key=KEY)
+    with pytest.raises(RametError) as caught:
+        b"".join(fresh["w"].show("/a"))
+    assert caught.value.code == "store_corrupt" and not fresh.verify().ok
+
+
 def test_a_plain_pack_can_not_get_into_an_encrypted_store() -> None:
     sealed = open_sealed(MemoryObjects(), KEY)
     with pytest.raises(RametError):

@@ -17,7 +17,7 @@ import struct
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ from blake3 import blake3
 from ramet.core.errors import RametError
 from ramet.store.deferred import Deferred
 from ramet.store.frames import Damaged, compressed, frames_of, sealed_of
-from ramet.store.ids import SIZE, chunk_id
+from ramet.store.ids import SIZE, chunk_id, tree_id
 from ramet.store.objects import Objects
 from ramet.store.shelf import Catalog, Shelf
 
@@ -44,6 +44,8 @@ CATALOG: Final = 32
 PENDING: Final = 96
 """Blocks that may wait for being compressed: enough that writing a pack does not leave the compressor idle."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
+LEAN: Final = 8
+"""By how much a process that has little memory to give divides all of these."""
 SALT: Final = 16
 """Random bytes at the beginning of a pack."""
 
@@ -149,8 +151,11 @@ class PackReader:
         self.remote: bool = getattr(objects, "remote", False)
         """Whether a read may take long, so that an event loop must not wait for it."""
         sealed = sealed_of(objects)
+        self._sealed = sealed is not None
         self.plain_cache = sealed is None or sealed.plain_cache
         """Whether whole files may be kept on this machine as they are."""
+        self.lean = False
+        """Whether whoever writes here would rather have smaller packs than use more memory."""
         self._shelf = Shelf(self.local) if self.remote and self.local is not None else None
         self._catalog = Catalog(self.local) if self.local is not None else None
 
@@ -354,7 +359,33 @@ class PackReader:
         if place.pack not in self._indexes:  # it was removed meanwhile; what is still needed has another place
             place = self.place(key)
             frame = self.frame(place)
-        return frame[place.offset : place.offset + place.size]
+        return self._checked(key, frame[place.offset : place.offset + place.size])
+
+    def _checked(self, key: bytes, data: bytes) -> bytes:
+        """An object; in an encrypted store only with its digest: who can write to the bucket may exchange blocks."""
+        if self._sealed and chunk_id(data) != key and tree_id(data) != key:
+            raise RametError("store_corrupt", f"object {key.hex()} does not have its digest", "run verify, then repair")
+        return data
+
+    def stream(self, keys: Iterable[bytes]) -> Iterator[bytes]:
+        """Objects one after the other, for those who read much and all of it once: only what was kept stays kept."""
+        last: tuple[str, int] | None = None
+        frame = b""
+        for key in keys:
+            place = self.place(key)
+            if (place.pack, place.start) != last:
+                kept = self._frames.get((place.pack, place.start))
+                frame = self.fetch(place) if kept is None else kept
+                last = place.pack, place.start
+            if place.pack not in self._indexes:
+                last = None
+                yield self.read(key)
+            else:
+                yield frame[place.offset : place.offset + place.size]
+
+    def be_lean(self) -> None:
+        """Use little memory: for a process that serves many and has to stay small."""
+        self.lean, self._keep = True, KEPT_FRAMES // LEAN
 
     def at_hand(self, key: bytes) -> bytes | None:
         """An object that can be had without waiting for anybody."""
@@ -362,7 +393,7 @@ class PackReader:
         if place is None:
             return None
         frame = self._frames.get((place.pack, place.start))
-        return None if frame is None else frame[place.offset : place.offset + place.size]
+        return None if frame is None else self._checked(key, frame[place.offset : place.offset + place.size])
 
     def frame(self, place: Place) -> bytes:
         """The block that an object is in; kept for a while, fetched once however many ask."""
@@ -464,6 +495,7 @@ class PackWriter:
         self._frames: list[bytes] = []
         self._records: list[tuple[bytes, int, int, int, int]] = []
         self._size = len(self._codec.magic)
+        self._full, self._queue = (PACK // LEAN, PENDING // LEAN) if reader.lean else (PACK, PENDING)
         self._pool: ThreadPoolExecutor | None = None
         self._durable: list[Callable[[], None]] = []
         self.objects_written = 0
@@ -527,8 +559,8 @@ class PackWriter:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
         self._pending.append((self._pool.submit(compressed, data), block.ids))
         block.ids, block.parts, block.size = [], [], 0
-        if len(self._pending) > PENDING:
-            self._collect(PENDING // 2)
+        if len(self._pending) > self._queue:
+            self._collect(self._queue // 2)
 
     def _collect(self, leave: int = 0) -> None:
         while len(self._pending) > leave:
@@ -541,7 +573,7 @@ class PackWriter:
                 self._records.append((key, self._size, len(frame), offset, size))
             self._frames.append(frame)
             self._size += len(frame)
-            if self._size >= PACK:
+            if self._size >= self._full:
                 self._write_pack()
 
     def _salt(self) -> None:
