@@ -381,7 +381,7 @@ class PackReader:
                 last = None
                 yield self.read(key)
             else:
-                yield frame[place.offset : place.offset + place.size]
+                yield self._checked(key, frame[place.offset : place.offset + place.size])
 
     def be_lean(self) -> None:
         """Use little memory: for a process that serves many and has to stay small."""
