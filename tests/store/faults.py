@@ -15,12 +15,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-# What is imported when it is needed is imported here: workers are forked from a process that has everything.
-import ramet.store.feed
-import ramet.store.gc
-import ramet.store.sealed
 from ramet import AgentRun, RametError, Store
 from ramet.store.objects import DirectoryObjects, Objects, ObstoreObjects
 from ramet.store.sealed import open_sealed
@@ -265,8 +262,14 @@ KINDS: dict[str, Callable[[dict[str, Any], int, int | None], Worker | Racer | Ne
 }  # fmt: skip
 
 
+LATE = ("ramet.store.feed", "ramet.store.gc", "ramet.store.costs", "ramet.store.sealed", "ramet.workspace.exporting")
+"""What is imported when it is needed: workers are forked from a process that has it all."""
+
+
 def nursery() -> None:
     """Fork a worker for each order; an order may name several that work at the same time."""
+    for name in LATE:
+        import_module(name)
     for line in sys.stdin:
         order = json.loads(line)
         children = []
