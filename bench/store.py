@@ -22,8 +22,9 @@ from ramet import RAMResource, Store
 from ramet.core.paths import parse
 from ramet.store.checkout import checkout
 from ramet.store.directory import commit_directory
+from ramet.store.frames import sealed_of, unlocked
 from ramet.store.ids import TreeId
-from ramet.store.objects import DirectoryObjects
+from ramet.store.objects import DirectoryObjects, Objects
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.statcache import StatCache
 
@@ -53,13 +54,18 @@ def tree(name: str) -> Path:
 _DOOMED: list[Path] = []
 
 
-def ours(root: Path) -> Times:
+def ours(root: Path, encrypted: bool = False) -> Times:
     """Ramet in this process."""
     store, out = scratch("store"), scratch("out")
     times: Times = {}
-    objects = DirectoryObjects(str(store))
+    objects: Objects = DirectoryObjects(str(store))
+    codec = None
+    if encrypted:
+        sealed = sealed_of(unlocked(objects, bytes(32), True, time.time))
+        assert sealed is not None
+        objects, codec = sealed.under("w"), sealed.cache("w")
     packs = PackReader(objects)
-    stats = StatCache(f"{store}/local/stat", str(root))
+    stats = StatCache(f"{store}/local/stat", str(root), codec)
 
     def commit(step: str) -> TreeId:
         began = time.perf_counter()
@@ -115,7 +121,7 @@ def theirs(peer: Peer, root: Path) -> Times:
 def measured(name: str) -> dict[str, Times]:
     """The least time of every tool for every step on one tree, the tools taking turns."""
     best: dict[str, Times] = {}
-    runs: dict[str, Callable[[Path], Times]] = {"ramet": ours}
+    runs: dict[str, Callable[[Path], Times]] = {"ramet": ours, "encrypted": lambda root: ours(root, True)}
     for peer in PEERS:
         if peer.there:
             runs[peer.name] = lambda root, peer=peer: theirs(peer, root)  # type: ignore[misc]
@@ -141,6 +147,11 @@ def directories() -> Iterator[Case]:
             yield Case(
                 f"{name}: {step}", _of(name, "ramet", step), _of(name, "git", step), "git",
                 mark=MARKS[step].get(name), repeat=1, peers=peers,
+            )  # fmt: skip
+        for step in ("first commit", "1% changed", "checkout"):
+            yield Case(
+                f"{name}: {step}, encrypted beside plain", _of(name, "encrypted", step), _of(name, "ramet", step), "plain",
+                mark=1.25, repeat=1,
             )  # fmt: skip
         if "restic" in there:
             yield Case(

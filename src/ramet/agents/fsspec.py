@@ -97,7 +97,7 @@ class RametFileSystem(AsyncFileSystem):  # type: ignore[misc]
                 self._opening = asyncio.Lock()
             async with self._opening:
                 if self._tree is None:
-                    store = self._store if isinstance(self._store, Store) else Store(self._store or _default_store())
+                    store = self._store if isinstance(self._store, Store) else _store_at(self._store)
                     opening = store.open(str(self._name), self._revision, readonly=True)
                     self._tree = (await opening.__aenter__()).fs
         return self._tree
@@ -334,5 +334,7 @@ def _opened(path: str, mode: str) -> Any:
     return open(path, mode)
 
 
-def _default_store() -> str:
-    return os.environ.get("RAMET_HOME", "~/.ramet")
+def _store_at(where: str | None) -> Store:
+    """The store at a place, or where the environment says; so is the key that opens it."""
+    key = "env:RAMET_KEY" if os.environ.get("RAMET_KEY") else None
+    return Store(where or os.environ.get("RAMET_HOME", "~/.ramet"), key=key)
