@@ -29,8 +29,15 @@ class ArithFailure(Exception):
 
     def __init__(self, text: str, reason: str, token: str) -> None:
         self.text, self.reason, self.token = text, reason, token
+        self.done: list[Node] = []
+        """What was read before, and is evaluated before the failure shows, as bash evaluates while it reads."""
         self.message = f'{text.lstrip(" 	")}: {reason} (error token is "{token}")'
         super().__init__(self.message)
+
+    def after(self, *done: Node) -> ArithFailure:
+        """This failure, seen only after all that was read before it."""
+        self.done[:0] = done
+        return self
 
     def again(self) -> ArithFailure:
         """A fresh one to raise; this one is kept with its text."""
@@ -97,10 +104,14 @@ class _Parser:
         self.advance()
         if self.kind == _END:
             return ("num", 0)
-        node = self.comma()
-        if self.kind != _END:
-            # bash has evaluated what it could read before it sees that there is more.
-            return ("fail", node, self.fail("syntax error in expression"))
+        try:
+            node = self.comma()
+            if self.kind != _END:
+                raise self.fail("syntax error in expression").after(node)
+        except ArithFailure as failure:
+            if not failure.done:
+                raise
+            return ("fail", _row(failure.done), failure)
         return node
 
     def comma(self) -> Node:
@@ -110,9 +121,12 @@ class _Parser:
         if self.depth % 20 == 0:
             _room()
         items = [self.assignment()]
-        while self.is_operator(","):
-            self.advance()
-            items.append(self.assignment())
+        try:
+            while self.is_operator(","):
+                self.advance()
+                items.append(self.assignment())
+        except ArithFailure as failure:
+            raise failure.after(*items)
         self.depth -= 1
         return items[0] if len(items) == 1 else ("comma", items)
 
@@ -120,7 +134,7 @@ class _Parser:
         left = self.conditional()
         if self.kind == _OPERATOR and self.value in _ASSIGN:
             if left[0] not in ("var", "elt"):
-                raise self.fail("attempted assignment to non-variable")
+                raise self.fail("attempted assignment to non-variable").after(left)
             op = _ASSIGN[self.value]
             self.advance()
             value = self.assignment()
@@ -131,30 +145,44 @@ class _Parser:
         test = self.either()
         if not self.is_operator("?"):
             return test
-        self.advance()
-        if self.kind == _END or self.is_operator(":"):
-            raise self.fail("expression expected")
-        yes = self.comma()
-        if not self.is_operator(":"):
-            raise self.fail("`:' expected for conditional expression")
-        self.advance()
-        if self.kind == _END:
-            raise self.fail("expression expected")
-        no = self.conditional()
+        yes: Node | None = None
+        try:
+            self.advance()
+            if self.kind == _END or self.is_operator(":"):
+                raise self.fail("expression expected")
+            yes = self.comma()
+            if not self.is_operator(":"):
+                raise self.fail("`:' expected for conditional expression")
+            self.advance()
+            if self.kind == _END:
+                raise self.fail("expression expected")
+            no = self.conditional()
+        except ArithFailure as failure:
+            rest = _row(failure.done)
+            failure.done = [("cond", test, rest, ("num", 0)) if yes is None else ("cond", test, yes, rest)]
+            raise
         return ("cond", test, yes, no)
 
     def either(self) -> Node:
         items = [self.both()]
-        while self.is_operator("||"):
-            self.advance()
-            items.append(self.both())
+        try:
+            while self.is_operator("||"):
+                self.advance()
+                items.append(self.both())
+        except ArithFailure as failure:
+            failure.done = [("or", [*items, _row(failure.done)])]
+            raise
         return items[0] if len(items) == 1 else ("or", items)
 
     def both(self) -> Node:
         items = [self.binary(0)]
-        while self.is_operator("&&"):
-            self.advance()
-            items.append(self.binary(0))
+        try:
+            while self.is_operator("&&"):
+                self.advance()
+                items.append(self.binary(0))
+        except ArithFailure as failure:
+            failure.done = [("and", [*items, _row(failure.done)])]
+            raise
         return items[0] if len(items) == 1 else ("and", items)
 
     def binary(self, least: int) -> Node:
@@ -172,9 +200,12 @@ class _Parser:
             if level is None or level < least:
                 break
             op = self.value
-            self.advance()
-            token = self.start
-            right = self.binary(level + 1)
+            try:
+                self.advance()
+                token = self.start
+                right = self.binary(level + 1)
+            except ArithFailure as failure:
+                raise failure.after(left)
             if row is None or row_level != level:
                 row = []
                 row_level = level
@@ -186,8 +217,11 @@ class _Parser:
         base = self.unary()
         if not self.is_operator("**"):
             return base
-        self.advance()
-        exponent = self.power()
+        try:
+            self.advance()
+            exponent = self.power()
+        except ArithFailure as failure:
+            raise failure.after(base)
         return ("pow", base, exponent, self.start)
 
     def unary(self) -> Node:
@@ -234,7 +268,7 @@ class _Parser:
             self.advance()
             node = self.comma()
             if not self.is_operator(")"):
-                raise self.fail("missing `)'")
+                raise self.fail("missing `)'").after(node)
             self.advance()
             # A parenthesis is a value, not a place to assign to.
             return ("unary", "+", node) if node[0] in ("var", "elt") else node
@@ -248,7 +282,10 @@ class _Parser:
         self.advance()
         if self.kind == _OPERATOR and self.value in ("++", "--"):
             target = ("step", target, 1 if self.value == "++" else -1, True)
-            self.advance()
+            try:
+                self.advance()
+            except ArithFailure as failure:
+                raise failure.after(target)
         return target
 
     def subscript(self, name: str) -> Node:
@@ -309,6 +346,10 @@ class _Parser:
                 raise self.wrong("value too great for base", text)
             value = value * base + digit
         return wrap(value)
+
+
+def _row(done: list[Node]) -> Node:
+    return done[0] if len(done) == 1 else ("comma", done) if done else ("num", 0)
 
 
 def _digits(text: str, base: int) -> int:

@@ -109,6 +109,7 @@ async def _run_shell(sh: Session, run: Run) -> int:
 async def command_text(sh: Session, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
+    cat = False
     if body is None and node.source.lstrip().startswith("<"):
         try:
             body = parse(node.source)
@@ -125,7 +126,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         and simple.redirects[0].op == "<"
         and not body.statements[0].background
     ):
-        run = _cat(simple)
+        run, cat = _cat(simple), True
     else:
         run = sh.shell.compiled(body)
     child = sh.fork(borrow=True)
@@ -141,6 +142,10 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     sh.status = sh.substitution_status = await run_shell(child, run)
     if not child.jobs.jobs and not child.jobs.loose:
         child.retire()
+    if cat and sh.status and sh.errexit:
+        # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
+        sh.flow_status = sh.status
+        raise Leave(EXIT)
     if len(capture) > LARGE:
         return await _large_text(sh, capture.parts)
     data = capture.getvalue().rstrip(b"\n")
