@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,12 @@ import pytest
 
 from ramet import DiskResource, RametError, Store
 from ramet.store.gc import CROWD
+from ramet.store.ids import TreeId
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
 from ramet.store.packs import PackReader
 from ramet.store.retention import GRACE, Retention
 from ramet.workspace.delivery import JsonLines
+from ramet.workspace.pushing import Push, note
 
 DAY = 86400.0
 
@@ -431,3 +435,63 @@ def test_decisions_that_cannot_be_read_stop_writers_until_they_are_mended() -> N
     mended.gc(grace=0)
     assert Store(place).verify().ok and asyncio.run(_count(Store(place))) >= 5
     assert Store(place).find("w").seq == 5
+
+
+def test_a_stray_revision_that_is_not_whole_stops_nothing() -> None:
+    """A writer that came too late left a revision whose content is gone; only its age keeps it."""
+    place = MemoryObjects()
+    store = Store(place)
+    write(store, "w", big("/a", 1))
+    head = store.find("w")
+    stray = replace(head, mounts=(replace(head.mounts[0], tree=TreeId(bytes(32))),), time=time.time())
+    place.put(f"revisions/{stray.id.hex()}", stray.encode())
+    store.retention(Retention(min_age=DAY))
+    assert store.gc(grace=0).kept == 1 and Store(place).verify().ok
+
+
+def test_a_chunk_that_is_missing_stops_everything() -> None:
+    place = MemoryObjects()
+    store = Store(place)
+    write(store, "w", big("/a", 1), "echo x > /x")
+    store.retention(Retention(keep_last=1))
+    where = store.repository.packs.place(store.repository.node(store.find("w"), "/a").payload).pack
+    for kind in ("idx", "pack"):
+        place.delete(f"packs/{where}.{kind}")
+    with pytest.raises(RametError, match="missing"):
+        Store(place).gc(grace=0)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_collector_whose_turn_was_taken_begins_again(at: int) -> None:
+    """Another collector does its whole work before the first, second or third decision of this one."""
+    place = MemoryObjects()
+    one, two = Store(place), Store(place)
+    write(one, "w", big("/a", 1), big("/a", 2))
+    write(one, "v", big("/b", 3))
+    one.retention(Retention(keep_last=1))
+    one.rm("v")
+    append, left = one.repository.decisions.append, at
+
+    def late(state: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            two.gc(grace=0)
+        return append(state)
+
+    one.repository.decisions.append = late  # type: ignore[method-assign]
+    one.gc(grace=0)
+    assert Store(place).verify().ok and not Store(place).repository.decisions.now().doomed
+    assert len(list(place.list("revisions/"))) == 1
+
+
+def test_a_push_of_a_revision_that_never_was_a_head_goes() -> None:
+    place = MemoryObjects()
+    store = Store(place)
+    write(store, "w", "echo 1 > /x", "echo 2 > /x")
+    for revision in (store.find("w@1").id.hex(), "ab" * 32):
+        note(store.repository, Push("w", revision, "https://there/x", f"b-{revision[:4]}", ("/",), "u", None))
+    store.retention(Retention(keep_last=1))
+    done = store.gc(grace=0)
+    (left,) = place.list("pushes/")
+    assert "abab" not in left and done.kept == 2, "what is to be pushed is kept"

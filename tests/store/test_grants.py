@@ -138,3 +138,40 @@ def test_damaged_grants_grant_nothing(place: MemoryObjects) -> None:
 def test_collecting_and_checking_need_no_grant(place: MemoryObjects) -> None:
     assert Store(place).verify().ok
     assert Store(place).gc(grace=0).kept == 2
+
+
+def test_what_cannot_be_granted(place: MemoryObjects) -> None:
+    ada = Store(place, principal="ada")
+    acts: dict[str, Callable[[], object]] = {
+        "unknown access": lambda: ada["w"].grant("x", "all"),  # type: ignore[arg-type]
+        "nobody": lambda: ada["w"].grant("", "readonly"),
+        "the server": lambda: ada["w"].grant("@trusted", "readwrite"),
+    }
+    for act in acts.values():
+        with pytest.raises(RametError) as caught:
+            act()
+        assert caught.value.code == "invalid_argument"
+    with pytest.raises(RametError) as caught:
+        ada["w"].revoke("stranger")
+    assert caught.value.code == "not_found"
+    Store(place, principal="ada").create("taken")
+    with pytest.raises(RametError) as caught:
+        ada["w"].fork(None, "taken")
+    assert caught.value.code == "workspace_exists" and ada["taken"].grants() == {}
+
+
+def test_two_who_grant_at_once(place: MemoryObjects) -> None:
+    ada, other = Store(place, principal="ada"), Store(place, principal="ada")
+    last = ada.repository.grants._last
+
+    def late(name: str, older: float) -> object:
+        found = last(name, older)
+        ada.repository.grants._last = last  # type: ignore[method-assign]
+        other["w"].grant("eve", "readonly")
+        return found
+
+    granted = dict(ada["w"].grants())
+    ada.repository.grants._last = late  # type: ignore[method-assign,assignment]
+    with pytest.raises(RametError) as caught:
+        ada.repository.grants.put("w", granted, "ada")
+    assert caught.value.code == "head_moved" and ada["w"].grants()["eve"] == "readonly"

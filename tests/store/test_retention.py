@@ -237,3 +237,46 @@ def test_what_each_workspace_costs() -> None:
     assert abs(found.total - held) < 100
     assert abs(sum(c.unique for c in found.workspaces) + found.shared + found.unused - held) < 200
     assert costs(store.repository) == found
+
+
+def test_what_is_damaged_is_told_and_not_taken_for_a_policy() -> None:
+    place = MemoryObjects()
+    store = Store(place)
+    write(store, "w", "echo 1 > /x", "echo 2 > /x")
+    store.retention(Retention(keep_last=1), "w")
+    (policy,) = place.list("policy/w/")
+    kept = place.get(policy)
+    for damage in (b"[]", b"{}", b'{"keep_last": "x", "hold": ""}', b"{"):
+        place.put(policy, damage)
+        assert code(lambda: Store(place).gc(grace=0)) == "store_corrupt"
+    place.put(policy, kept)
+    place.put("pins/p", b"{")
+    assert code(lambda: Store(place).gc(grace=0)) == "store_corrupt"
+    place.delete("pins/p")
+    assert Store(place).gc(grace=0).revisions == 1
+
+
+def test_a_name_that_is_used_again_has_no_policy_but_its_hold() -> None:
+    store = Store("memory:")
+    for name, hold in (("w", ""), ("v", "case")):
+        store.create(name)
+        store.retention(Retention(keep_last=3), name)
+        store.repository.refs.delete(name)
+        if hold:
+            store.repository.policies.set(Retention(keep_last=3, hold=hold), name)
+        store.create(name)
+        assert store.retention(name=name) == Retention(hold=hold)
+    assert store.repository.policies.names() == ["v", "w"]
+
+
+def test_two_who_change_a_policy_at_once() -> None:
+    store = Store("memory:")
+    log = store.repository.policies._log
+    append = log.append
+
+    def late(name: str, number: int, data: bytes) -> bool:
+        append(name, number, data + b" ")
+        return append(name, number, data)
+
+    log.append = late  # type: ignore[method-assign]
+    assert code(lambda: store.retention(Retention(keep_last=1))) == "head_moved"

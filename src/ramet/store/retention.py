@@ -124,8 +124,10 @@ class Policies:
             return 0, Retention()
         try:
             plain = json.loads(newest[1])
+            if not isinstance(plain["hold"], str):  # a hold must not be lost by what looks like no policy
+                raise ValueError
             return newest[0], Retention(**{f.name: plain[f.name] for f in fields(Retention) if f.name in plain})
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, KeyError):
             raise RametError("store_corrupt", f"the policy of {name!r} is damaged", "set it again") from None
 
 
