@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fnmatch
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 
 from ramet import patterns
@@ -20,7 +22,7 @@ from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 from ramet.core.streams import FileStream, Reader
-from ramet.patterns import Dialect, Lines, MatchTimeout, PatternError
+from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
 
 
 def _context(text: str) -> int:
@@ -139,6 +141,7 @@ class GrepOptions:
     order: tuple[tuple[str, object], ...] = ordered()
 
 
+_LONG = 16 * 1024
 _DIALECTS: dict[str, Dialect | str] = {
     "E": patterns.GREP_EXTENDED,
     "G": patterns.GREP_BASIC,
@@ -155,11 +158,14 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     found = await _patterns(proc, o, operands)
     wanted = list(found)
     try:
-        plan = _plan(proc, o, wanted, o.syntax or default)
+        make = partial(_matchers, o, wanted, o.syntax or default, is_utf8(proc), proc.budget.limits.regex_seconds)
+        # Thousands of patterns take a while, in which others shall run and the time limit counts.
+        made = await asyncio.to_thread(make) if sum(map(len, wanted)) > _LONG else make()
     except PatternError as error:
         for message in _wrong(found, o, o.syntax or default) or (str(error),):
             proc.complain(message)
         return 2
+    plan = _plan(proc, o, made, o.syntax or default)
     nothing = wanted == [b""] and not (o.words or o.whole_line) if o.invert else not wanted
     if (o.max_count == 0 or nothing) and o.list_files != "without":
         return 1
@@ -209,24 +215,32 @@ def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
     return messages
 
 
-def _plan(proc: Proc, o: GrepOptions, wanted: list[bytes], syntax: str) -> Plan:
-    utf8 = is_utf8(proc)
-    dialect = _DIALECTS[syntax]
-    seconds = proc.budget.limits.regex_seconds
+_Matchers = tuple[Matcher, Matcher] | tuple[None, None]
+
+
+def _matchers(o: GrepOptions, wanted: list[bytes], syntax: str, utf8: bool, seconds: float) -> _Matchers:
+    """What finds lines, and what finds the parts of a line that match."""
     if syntax == "P" and len(wanted) > 1:
         raise PatternError("the -P option only supports a single pattern")
+    if not wanted:
+        return None, None
     lines = Lines.TEXT if o.null_data else Lines.BLOCK
     whole = "line" if o.whole_line else "word" if o.words else ""
-    select = pieces = None
-    if wanted:
-        select = patterns.compile_any(
-            wanted, dialect, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds, whole=whole
-        )
-        pieces = select
-        if whole == "word" and syntax != "P":
-            pieces = patterns.compile_any(wanted, dialect, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds)
-        for warning in select.warnings:
-            proc.complain(f"warning: {warning}")
+    compile_any = partial(
+        patterns.compile_any, wanted, _DIALECTS[syntax], icase=o.icase, lines=lines, utf8=utf8, seconds=seconds
+    )
+    select = pieces = compile_any(whole=whole)
+    if whole == "word" and syntax != "P":
+        pieces = compile_any()
+    if len(wanted) > 1:
+        select.bulk(b"")
+    return select, pieces
+
+
+def _plan(proc: Proc, o: GrepOptions, made: _Matchers, syntax: str) -> Plan:
+    select, pieces = made
+    for warning in select.warnings if select is not None else ():
+        proc.complain(f"warning: {warning}")
     context = -1 if o.context is None else o.context
     return Plan(
         select=select,
@@ -248,7 +262,7 @@ def _plan(proc: Proc, o: GrepOptions, wanted: list[bytes], syntax: str) -> Plan:
         separator=None if o.separator is None else encode(o.separator),
         colours=_chosen_colours(proc) if o.colour in ("always", "yes", "force") else None,
         binary=o.binary,
-        utf8=utf8,
+        utf8=is_utf8(proc),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from ramet.patterns import parse as dialects
 from ramet.patterns import perl, tree
@@ -23,6 +24,7 @@ from ramet.patterns.engines import (
     Span,
 )
 from ramet.patterns.errors import TOO_BIG, PatternError
+from ramet.patterns.many import PLAIN, TextsEngine, UnionEngine, groups
 from ramet.patterns.parse import Dialect, Parsed
 from ramet.patterns.simple import is_simple
 from ramet.patterns.tree import Node
@@ -350,8 +352,95 @@ class _PerlMatcher(Matcher):
         return RegexTextEngine(source, self._icase, False, self._seconds)
 
 
+class _ManyMatcher(Matcher):
+    """More patterns than one automaton should hold: plain texts apart from the others, these in groups."""
+
+    __slots__ = ("_again", "_folds", "_parts", "_texts")
+
+    def __init__(self, patterns: tuple[bytes, ...], again: _Again) -> None:
+        super().__init__(0, None, (), True)
+        self._again, self._folds = again, again.icase
+        texts = [pattern for pattern in patterns if again.is_text(pattern)]
+        self._texts = texts
+        others = [pattern for pattern in patterns if not again.is_text(pattern)]
+        self._parts = [again.compile(group) for group in groups(others)]
+        self.warnings = tuple(dict.fromkeys(word for part in self._parts for word in part.warnings))
+
+    def engine(self, data: bytes) -> MatchEngine:
+        wide = not data.isascii()
+        if wide and self._wide is not None:
+            return self._wide
+        if not wide and self._ascii is not None:
+            return self._ascii
+        made = self._union(wide)
+        if wide:
+            self._wide = made
+        else:
+            self._ascii = made
+        return made
+
+    def bulk(self, data: bytes) -> MatchEngine:
+        return self.engine(data)
+
+    def _union(self, wide: bool) -> MatchEngine:
+        again, parts, engines = self._again, self._parts, list[MatchEngine]()
+        if wide and self._folds:
+            # Beyond ASCII, letters of either case need not be equally long: that is for the general engines.
+            parts = parts + [again.compile(group) for group in groups(self._texts)]
+        elif self._texts:
+            engines.append(again.texts(self._texts))
+        sample = "\xe9".encode() if wide else b""
+        engines += [part.bulk(sample) for part in parts]
+        return engines[0] if len(engines) == 1 else UnionEngine(engines)
+
+    def variant(self, lines: Lines) -> Matcher:
+        return self._again.compile_all(lines)
+
+    def over_lines(self) -> Matcher | None:
+        if any(part.over_lines() is None for part in self._parts):
+            return None
+        return self.variant(Lines.BLOCK)
+
+
+class _Again(NamedTuple):
+    """How a set of patterns was asked for, to compile a part of it or all of it otherwise."""
+
+    patterns: tuple[bytes, ...]
+    dialect: Dialect | str
+    icase: bool
+    lines: Lines
+    utf8: bool
+    seconds: float
+    whole: str
+
+    def is_text(self, pattern: bytes) -> bool:
+        if self.icase and not pattern.isascii():
+            return False
+        if self.dialect == FIXED:
+            return pattern != b"" and b"\n" not in pattern
+        return PLAIN.fullmatch(pattern) is not None
+
+    def compile(self, part: tuple[bytes, ...]) -> Matcher:
+        return _compile.__wrapped__(part, *self[1:])
+
+    def compile_all(self, lines: Lines) -> Matcher:
+        return _compile_many(self._replace(lines=lines))
+
+    def texts(self, texts: list[bytes]) -> MatchEngine:
+        return TextsEngine(
+            texts, fold=self.icase, whole=self.whole, lines=self.lines, utf8=self.utf8, seconds=self.seconds
+        )
+
+
+@lru_cache(maxsize=4)
+def _compile_many(again: _Again) -> Matcher:
+    return _ManyMatcher(again.patterns, again)
+
+
 FIXED = "fixed"
 PERL = "perl"
+_MANY = 16 * 1024
+"""Bytes of patterns from which on they are searched for in parts."""
 
 
 def compile(
@@ -378,7 +467,12 @@ def compile_any(
     whole: str = "",
 ) -> Matcher:
     """The matcher of several patterns; `whole` asks that a match be a `line` or a `word` (for selection only)."""
-    return _compile(tuple(patterns), dialect, icase, lines, utf8, seconds, whole)
+    wanted = tuple(patterns)
+    if len(wanted) > 1 and dialect != PERL and sum(map(len, wanted)) > _MANY:
+        if utf8 and not all(map(_is_utf8, wanted)):
+            utf8 = False
+        return _compile_many(_Again(wanted, dialect, icase, lines, utf8, seconds, whole))
+    return _compile(wanted, dialect, icase, lines, utf8, seconds, whole)
 
 
 @lru_cache(maxsize=256)
@@ -427,6 +521,10 @@ _WHOLE = {"line": _whole_line, "word": _whole_word}
 
 def _decode(pattern: bytes, utf8: bool) -> str:
     return pattern.decode("utf-8", "surrogateescape") if utf8 else pattern.decode("latin-1")
+
+
+def _is_utf8(pattern: bytes) -> bool:
+    return pattern.isascii() or not _has_surrogate(pattern.decode("utf-8", "surrogateescape"))
 
 
 def _has_surrogate(text: str) -> bool:
