@@ -150,8 +150,8 @@ def directories() -> Iterator[Case]:
             )  # fmt: skip
         for step in ("first commit", "1% changed", "checkout"):
             yield Case(
-                f"{name}: {step}, encrypted", _of(name, "encrypted", step), _of(name, "ramet", step), "plain", mark=1.25,
-                repeat=1,
+                f"{name}: {step}, encrypted", _of(name, "encrypted", step), _of(name, "ramet", step), "plain",
+                mark=1.25, repeat=1,
             )  # fmt: skip
         if "restic" in there:
             yield Case(
