@@ -81,6 +81,10 @@ class Blocks:
             return block
         return block[begin : begin + BLOCK]
 
+    def payload(self, store: object) -> bytes | None:
+        """What this content is called in a store that has it already; None when it has to be read to know."""
+        return None
+
     def join(self) -> bytes:
         """Everything in one piece, which is kept that way while the file is small."""
         self._settle()

@@ -15,7 +15,7 @@ import errno
 import hashlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from typing import Final
 
 from ramet.backends.blocks import Blocks
@@ -30,6 +30,9 @@ CAPS: Final = (
     Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.LINKS | Cap.HARDLINKS
     | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS | Cap.LOCAL
 )  # fmt: skip
+
+LARGE: Final = 4 * 1024 * 1024
+"""Bytes from which on a content that arrives is given to the `keeper`."""
 
 
 class Token:
@@ -130,6 +133,8 @@ class RAMResource:
     """Files in memory. `quota` bounds the bytes of all files; what does not fit fails with ENOSPC."""
 
     caps = CAPS
+    keeper: Callable[[Blocks, AsyncIterator[bytes]], Awaitable[Blocks]] | None = None
+    """Takes what has arrived of a large content and what still comes, and keeps it elsewhere. A fork has none."""
 
     def __init__(self, *, quota: int | None = None, clock: Callable[[], int] = time.time_ns) -> None:
         self._token = Token()
@@ -168,6 +173,9 @@ class RAMResource:
             async for block in data:
                 content.append(block)
                 self._check_quota(content.size)
+                if self.keeper is not None and content.size > LARGE and how is not How.LINK:
+                    content = await self.keeper(content, data)
+                    self._check_quota(content.size)
         return self._store(path, content, how, at, if_version)
 
     async def mkdir(self, path: Path) -> None:

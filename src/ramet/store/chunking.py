@@ -10,7 +10,7 @@ WHOLE: Final = 1024 * 1024
 """Files up to this size are one chunk."""
 MINIMUM, AVERAGE, MAXIMUM = 64 * 1024, 256 * 1024, 1024 * 1024
 
-_WINDOW: Final = 16 * 1024 * 1024
+_WINDOW: Final = 8 * 1024 * 1024
 
 
 @cache
@@ -36,16 +36,25 @@ def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
         held += len(block)
         if held >= _WINDOW:
             window = b"".join(pending)
-            view, done = memoryview(window), 0
-            # The last maximum's worth may still be cut differently when more bytes follow.
-            for chunk in _cutter().cut_buf(window):
-                if chunk.offset + chunk.length > len(window) - MAXIMUM:
-                    break
-                yield view[chunk.offset : chunk.offset + chunk.length]
-                done = chunk.offset + chunk.length
+            pending = []
+            found, done = cut(window)
+            yield from found
             pending = [window[done:]]
             held = len(pending[0])
-    rest = b"".join(pending)
-    view = memoryview(rest)
-    for chunk in _cutter().cut_buf(rest):
-        yield view[chunk.offset : chunk.offset + chunk.length]
+    yield from cut(b"".join(pending), last=True)[0]
+
+
+def cut(window: bytes, *, last: bool = False) -> tuple[list[memoryview], int]:
+    """The chunks that a part of a large content begins with, and where they end.
+
+    Unless it is the last part, its last maximum's worth may still be cut differently when more bytes follow.
+    """
+    view, done = memoryview(window), 0
+    found: list[memoryview] = []
+    for chunk in _cutter().cut_buf(window):
+        end = chunk.offset + chunk.length
+        if not last and end > len(window) - MAXIMUM:
+            break
+        found.append(view[done:end])
+        done = end
+    return found, done

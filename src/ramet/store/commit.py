@@ -118,6 +118,8 @@ def commit_ram(
                 if isinstance(child, Fifo):
                     continue  # a place where two processes meet: there is nothing to keep
                 payload = _known(child, known_to)
+                if payload is None and scan is None:
+                    payload = child.content.payload(known_to)  # copied in here, or kept as it arrived
                 if payload is None:
                     if scan is not None:
                         writer.look = partial(scan, f"{path}/{name}")

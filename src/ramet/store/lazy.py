@@ -18,6 +18,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import accumulate
+from typing import Final
 
 from ramet.backends.blocks import Blocks
 from ramet.backends.ram import Dir, Entry, File, Link, Node, RAMHandle, RAMResource, Token
@@ -31,6 +32,8 @@ from ramet.store.commit import Memo
 from ramet.store.ids import ChunkId, TreeId
 from ramet.store.packs import PackReader
 
+MANY: Final = 32
+"""Chunks of one file from which on a reader is one that passes by: it does not push out what others read again."""
 _publishing = threading.Lock()
 """Held while what was fetched becomes nodes or blocks, which takes no time; never while something is fetched."""
 
@@ -38,11 +41,11 @@ _publishing = threading.Lock()
 class LazyBlocks(Blocks):
     """The content of a file in the store. Reading a part fetches the chunks it touches; changing it fetches all."""
 
-    __slots__ = ("_chunks", "_ends", "_packs")
+    __slots__ = ("_chunks", "_ends", "_packs", "_store")
 
-    def __init__(self, chunks: list[ChunkId], size: int, packs: PackReader) -> None:
+    def __init__(self, chunks: list[ChunkId], size: int, packs: PackReader, store: object = None) -> None:
         super().__init__()
-        self.size = size
+        self.size, self._store = size, store
         self._chunks: list[ChunkId] | None = chunks
         self._ends: list[int] | None = None
         self._packs = packs
@@ -65,8 +68,12 @@ class LazyBlocks(Blocks):
     def copy(self) -> Blocks:
         chunks = self._chunks
         if chunks is not None:
-            return LazyBlocks(chunks, self.size, self._packs)
+            return LazyBlocks(chunks, self.size, self._packs, self._store)
         return super().copy()
+
+    def payload(self, store: object) -> bytes | None:
+        chunks = self._chunks
+        return None if chunks is None or store is None or store is not self._store else b"".join(chunks)
 
     def pieces(self, start: int, stop: int | None) -> list[tuple[ChunkId, int, int]] | None:
         """The chunks that a range touches and what it takes of each; None when the content is here."""
@@ -95,8 +102,9 @@ class LazyBlocks(Blocks):
         if pieces is None:
             yield from super().read(start, stop)
             return
-        for chunk, begin, end in pieces:
-            data = self._packs.read(chunk)
+        chunks = (chunk for chunk, _, _ in pieces)
+        found = map(self._packs.read, chunks) if len(pieces) < MANY else self._packs.stream(chunks)
+        for data, (_, begin, end) in zip(found, pieces, strict=True):
             yield data if end - begin == len(data) else data[begin:end]
 
     def block(self, offset: int) -> bytes:
@@ -341,6 +349,6 @@ class LazyTree:
         return number
 
     def _file(self, node: trees.Node) -> File:
-        file = File(self._token, LazyBlocks(node.chunks, node.size, self._packs), node.mode, node.mtime_ns)
+        file = File(self._token, LazyBlocks(node.chunks, node.size, self._packs, self._store), node.mode, node.mtime_ns)
         file.memo = Memo(self._store, node.payload)
         return file

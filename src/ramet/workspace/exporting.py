@@ -22,7 +22,7 @@ from ramet.store.kernel import kernel_of
 from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
 from ramet.store.trees import DIR, LINK, Node, split_group
-from ramet.store.walking import content, walk, walk_tree
+from ramet.store.walking import walk, walk_tree
 from ramet.workspace.saving import leads_out
 from ramet.workspace.snapshot import VERSION, Blob, Target, open_target, split_manifest_and_blobs, write_tar
 from ramet.workspace.state import FORMAT
@@ -59,7 +59,7 @@ class _Counted:
 
         def run() -> Iterator[bytes]:
             self.tell()
-            yield from content(repository.packs.read, node)
+            yield from repository.packs.stream(node.chunks)
 
         return run
 
@@ -150,7 +150,7 @@ def write_files(repository: Repository, revision: Revision, sink: IO[bytes], pro
                 tar.hard_link(name, first[group], mode=node.mode, mtime_ns=node.mtime_ns)
                 continue
             first.setdefault(group, name)
-            blocks = content(repository.packs.read, node)
+            blocks = repository.packs.stream(node.chunks)
             tar.file(name, node.size, blocks, mode=node.mode, mtime_ns=node.mtime_ns)
     tar.close()
     counted.end()

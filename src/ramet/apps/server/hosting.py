@@ -173,6 +173,8 @@ class Hosting:
 
     def __init__(self, store: Store | None, settings: ServerSettings, events: Events) -> None:
         self.store, self.settings, self.events = store, settings, events
+        if store is not None:
+            store.repository.packs.be_lean()
         self._open: dict[str, Hosted] = {}
         self._turns: dict[str, _Turn] = {}
         self._threads = ThreadPoolExecutor(THREADS, "ramet-store")
@@ -228,6 +230,7 @@ class Hosting:
             mounts, resources = self._given(name)
             opening = store.open(name, mounts=mounts, resources=resources, **options)
         ws = await opening.__aenter__()
+        ws.absorb()
         hosted = self._open[name] = Hosted(name, ws, opening, self.events)
         return hosted
 
@@ -379,6 +382,8 @@ class Hosting:
             self._check_room()
             async with self.alone(bound) if bound is not None else contextlib.nullcontext():
                 ws = await sandbox.hydrate(opens, unbound)
+            if isinstance(ws, StoredWorkspace):
+                ws.absorb()
             made = HostedSandbox(sandbox, ws, self.events, asked, owner)
             self._open[name] = self.sandboxes[name] = made
         ended = [old for old in self.sandboxes.values() if old.ended_at is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping
@@ -33,6 +34,7 @@ from ramet.workspace.store import Store
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 GIT = "/git"
+M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
 
 
 class App:
@@ -129,6 +131,7 @@ def serve(
     `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token. `listening` is
     a TCP socket that listens already, in the place of a port.
     """
+    _give_memory_back()
     settings = settings or ServerSettings()
     if not settings.token and token_file is not None:
         settings = replace(settings, token=read_token(token_file))
@@ -160,6 +163,17 @@ def serve(
             server.run(sockets=[listening])
         finally:
             Path(uds).unlink(missing_ok=True)
+
+
+def _give_memory_back() -> None:
+    """Have what large blocks used returned when they are gone: the C library's heaps would keep most of it for ever.
+
+    Only where there is such a setting (glibc). Threads share one heap, and blocks of 1 MiB or more are not in it.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        mallopt(M_ARENA_MAX, 1)
 
 
 def _socket(path: str) -> socket.socket:
