@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ramet.commands.diff_core import Change
 from ramet.commands.inputs import char_width
@@ -25,10 +25,15 @@ class Side:
         return lead + self.lines[i] + tail
 
 
+PALETTE = {"rs": "0", "hd": "1", "ad": "32", "de": "31", "ln": "36"}
+"""SGR codes of the parts of a comparison, by the names that --palette has for them."""
+
+
 @dataclass(frozen=True)
 class Style:
     context: int = 3
     color: bool = False
+    palette: Mapping[str, str] = field(default_factory=lambda: PALETTE)
     expand_tabs: int = 0
     initial_tab: bool = False
     function: Callable[[bytes], bool] | None = None
@@ -37,20 +42,24 @@ class Style:
     suppress_common: bool = False
     suppress_blank: bool = False
 
+    def start(self, part: str) -> bytes:
+        return f"\x1b[{self.palette[part]}m".encode()
+
+    @property
+    def end(self) -> bytes:
+        return f"\x1b[{self.palette['rs']}m".encode()
+
 
 def _span(start: int, end: int) -> str:
     """`3` or `3,5` from a half-open range."""
     return f"{start + 1}" if end - start == 1 else f"{start + 1},{end}" if end > start else f"{start}"
 
 
-_RED, _GREEN, _CYAN, _BOLD, _RESET = b"\x1b[31m", b"\x1b[32m", b"\x1b[36m", b"\x1b[1m", b"\x1b[0m"
-
-
-def _paint(code: bytes, line: bytes, style: Style) -> bytes:
+def _paint(part: str, line: bytes, style: Style) -> bytes:
     if not style.color:
         return line
     body, newline, rest = line.partition(b"\n")
-    return code + body + _RESET + newline + rest
+    return style.start(part) + body + style.end + newline + rest
 
 
 def _text(side: Side, i: int, lead: bytes, style: Style) -> bytes:
@@ -66,16 +75,16 @@ def normal(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[byte
     for c in found:
         kind = "c" if c.b > c.a and c.d > c.c else "d" if c.b > c.a else "a"
         yield (
-            _paint(_CYAN, f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode(), style)
+            _paint("ln", f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode(), style)
             if style.color
             else f"{_span(c.a, c.b)}{kind}{_span(c.c, c.d)}\n".encode()
         )
         for i in range(c.a, c.b):
-            yield _paint(_RED, _text(a, i, b"< ", style), style)
+            yield _paint("de", _text(a, i, b"< ", style), style)
         if kind == "c":
             yield b"---\n"
         for i in range(c.c, c.d):
-            yield _paint(_GREEN, _text(b, i, b"> ", style), style)
+            yield _paint("ad", _text(b, i, b"> ", style), style)
 
 
 def _hunks(found: list[Change], context: int) -> Iterator[list[Change]]:
@@ -100,14 +109,14 @@ def _function(a: Side, upto: int, style: Style) -> bytes:
 
 
 def unified(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
-    yield _paint(_BOLD, b"--- " + a.label + b"\n", style)
-    yield _paint(_BOLD, b"+++ " + b.label + b"\n", style)
+    yield _paint("hd", b"--- " + a.label + b"\n", style)
+    yield _paint("hd", b"+++ " + b.label + b"\n", style)
     for group in _hunks(found, style.context):
         start_a, start_b = max(0, group[0].a - style.context), max(0, group[0].c - style.context)
         end_a, end_b = min(len(a.lines), group[-1].b + style.context), min(len(b.lines), group[-1].d + style.context)
         head = f"@@ -{_range(start_a, end_a)} +{_range(start_b, end_b)} @@".encode()
         if style.color:
-            yield _CYAN + head + _RESET + _function(a, start_a, style) + b"\n"
+            yield style.start("ln") + head + style.end + _function(a, start_a, style) + b"\n"
         else:
             yield head + _function(a, start_a, style) + b"\n"
         at = start_a
@@ -115,9 +124,9 @@ def unified(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[byt
             for i in range(at, c.a):
                 yield _common(a, i, style)
             for i in range(c.a, c.b):
-                yield _paint(_RED, _text(a, i, b"-", style), style)
+                yield _paint("de", _text(a, i, b"-", style), style)
             for i in range(c.c, c.d):
-                yield _paint(_GREEN, _text(b, i, b"+", style), style)
+                yield _paint("ad", _text(b, i, b"+", style), style)
             at = c.b
         for i in range(at, end_a):
             yield _common(a, i, style)
@@ -137,18 +146,18 @@ def _range(start: int, end: int) -> str:
 
 
 def context(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
-    yield _paint(_BOLD, b"*** " + a.label + b"\n", style)
-    yield _paint(_BOLD, b"--- " + b.label + b"\n", style)
+    yield _paint("hd", b"*** " + a.label + b"\n", style)
+    yield _paint("hd", b"--- " + b.label + b"\n", style)
     for group in _hunks(found, style.context):
         start_a, start_b = max(0, group[0].a - style.context), max(0, group[0].c - style.context)
         end_a, end_b = min(len(a.lines), group[-1].b + style.context), min(len(b.lines), group[-1].d + style.context)
         yield b"***************" + _function(a, start_a, style) + b"\n"
-        yield _paint(_CYAN, f"*** {_pair(start_a, end_a)} ****\n".encode(), style)
+        yield _paint("ln", f"*** {_pair(start_a, end_a)} ****\n".encode(), style)
         if any(c.b > c.a for c in group):
-            yield from _context_side(a, start_a, end_a, [(c.a, c.b, c.d > c.c) for c in group], b"- ", style, _RED)
-        yield _paint(_CYAN, f"--- {_pair(start_b, end_b)} ----\n".encode(), style)
+            yield from _context_side(a, start_a, end_a, [(c.a, c.b, c.d > c.c) for c in group], b"- ", style, "de")
+        yield _paint("ln", f"--- {_pair(start_b, end_b)} ----\n".encode(), style)
         if any(c.d > c.c for c in group):
-            yield from _context_side(b, start_b, end_b, [(c.c, c.d, c.b > c.a) for c in group], b"+ ", style, _GREEN)
+            yield from _context_side(b, start_b, end_b, [(c.c, c.d, c.b > c.a) for c in group], b"+ ", style, "ad")
 
 
 def _pair(start: int, end: int) -> str:
@@ -158,7 +167,7 @@ def _pair(start: int, end: int) -> str:
 
 
 def _context_side(
-    side: Side, start: int, end: int, spans: list[tuple[int, int, bool]], mark: bytes, style: Style, color: bytes
+    side: Side, start: int, end: int, spans: list[tuple[int, int, bool]], mark: bytes, style: Style, color: str
 ) -> Iterator[bytes]:
     at = start
     for low, high, both in spans:

@@ -1,0 +1,353 @@
+"""What diff compares: two files, or two directories entry by entry; what differs goes to the output format."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from ramet.commands import diff_output as output
+from ramet.commands.clock import at, strftime, zone_of
+from ramet.commands.declare import shown
+from ramet.commands.diff_core import Change, changes
+from ramet.commands.diff_formats import Formats
+from ramet.commands.diff_options import DiffOptions
+from ramet.commands.globs import fnmatch
+from ramet.core.errors import LimitExceeded, reason
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+from ramet.core.stat import Kind, Stat
+
+
+@dataclass
+class Comparison:
+    """One run: the options decided, and the status so far."""
+
+    proc: Proc
+    o: DiffOptions
+    format: str
+    style: output.Style
+    key: Callable[[bytes], bytes] | None
+    ignored: Callable[[list[bytes]], bool] | None
+    excluded: list[str] = field(default_factory=list)
+    formats: Formats | None = None
+    status: int = 0
+    command: str = ""
+
+    def trouble(self, message: str) -> None:
+        self.proc.complain(message)
+        self.status = 2
+
+
+async def _stat(job: Comparison, word: str) -> Stat | None:
+    if word == "-" or job.proc.descriptor(word) is not None:
+        return Stat(Kind.FILE)
+    return await job.proc.fs.stat(job.proc.path(word), follow=not job.o.no_deref)
+
+
+async def pair(job: Comparison, a: str, b: str) -> None:
+    o = job.o
+    stats: list[Stat | None] = []
+    missing = 0
+    for word, new in ((a, o.new_file or o.one_way_new), (b, o.new_file)):
+        try:
+            stats.append(await _stat(job, word))
+        except OSError as error:
+            stats.append(None)
+            missing += 1
+            if not (new and error.errno == errno.ENOENT) or missing == 2:
+                job.trouble(f"{shown(word)}: {reason(error)}")
+    if job.status == 2 and None in stats:
+        return
+    left, right = stats
+    if left is not None and right is not None and left.is_dir != right.is_dir:
+        # A file against a directory means the file of that name in it.
+        if left.is_dir:
+            a = f"{a.rstrip('/')}/{b.rstrip('/').rpartition('/')[2]}"
+        else:
+            b = f"{b.rstrip('/')}/{a.rstrip('/').rpartition('/')[2]}"
+        await pair(job, a, b)
+        return
+    if left is not None and right is not None and left.is_dir and right.is_dir:
+        await _directories(job, a, b)
+        return
+    if left is not None and right is not None:
+        if await _unlike(job, a, b, left, right, inside=False):
+            return
+        if left.kind is Kind.FIFO and a == b and not o.identical:
+            return  # one and the same: nobody has to write it
+    await _files(job, a, b, left, right, header=False)
+
+
+async def _directories(job: Comparison, a: str, b: str) -> None:
+    proc, o = job.proc, job.o
+    listings: list[dict[str, Stat]] = []
+    for word in (a, b):
+        entries = {}
+        if word:
+            try:
+                entries = {
+                    n: s async for n, s in proc.fs.scan(proc.path(word)) if not any(fnmatch(n, p) for p in job.excluded)
+                }
+            except FileNotFoundError:
+                entries = {}
+        listings.append(entries)
+    first, second = listings
+    fold: Callable[[str], str] = (lambda n: n.lower()) if o.ignore_name_case else (lambda n: n)
+    right_names = {fold(n): n for n in second}
+    names = sorted({fold(n) for n in first} | set(right_names), key=encode)
+    left_names = {fold(n): n for n in first}
+    for name in names:
+        if o.starting is not None and name < o.starting:
+            continue
+        x, y = left_names.get(name), right_names.get(name)
+        path_a, path_b = f"{a.rstrip('/')}/{x or name}", f"{b.rstrip('/')}/{y or name}"
+        if x is None or y is None:
+            await _only(job, a, b, x, y, path_a, path_b, first, second)
+            continue
+        await _entry(job, path_a, path_b, first[x], second[y])
+        await proc.budget.breathe()
+
+
+async def _only(
+    job: Comparison,
+    a: str,
+    b: str,
+    x: str | None,
+    y: str | None,
+    path_a: str,
+    path_b: str,
+    first: dict[str, Stat],
+    second: dict[str, Stat],
+) -> None:
+    o = job.o
+    stat = first[x] if x is not None else second[y or ""]
+    if (o.new_file or (o.one_way_new and x is None)) and stat.kind not in _SPECIAL:
+        if stat.is_dir:
+            if o.recursive:
+                await _directories(job, path_a, path_b)
+            return
+        await _files(
+            job, path_a, path_b, first[x] if x is not None else None, second[y] if y is not None else None, header=True
+        )
+        return
+    await job.proc.emit(encode(f"Only in {a if x is not None else b}: {x if x is not None else y}\n"))
+    job.status = max(job.status, 1)
+
+
+async def _entry(job: Comparison, path_a: str, path_b: str, left: Stat, right: Stat) -> None:
+    proc, o = job.proc, job.o
+    if not o.no_deref:
+        try:
+            if left.kind is Kind.LINK:
+                left = await proc.fs.stat(proc.path(path_a), follow=True)
+            if right.kind is Kind.LINK:
+                right = await proc.fs.stat(proc.path(path_b), follow=True)
+        except OSError as error:
+            job.trouble(f"{shown(path_a if left.kind is Kind.LINK else path_b)}: {reason(error)}")
+            return
+    if left.is_dir and right.is_dir:
+        if o.recursive:
+            await _directories(job, path_a, path_b)
+        else:
+            await proc.emit(encode(f"Common subdirectories: {path_a} and {path_b}\n"))
+        return
+    if not await _unlike(job, path_a, path_b, left, right, inside=True):
+        await _files(job, path_a, path_b, left, right, header=True)
+
+
+_SPECIAL = {
+    Kind.FIFO: "fifo",
+    Kind.SOCKET: "socket",
+    Kind.DEVICE: "character special file",
+}
+_NAMES = _SPECIAL | {Kind.DIR: "directory", Kind.LINK: "symbolic link", Kind.FILE: "regular file"}
+
+
+async def _unlike(job: Comparison, a: str, b: str, left: Stat, right: Stat, *, inside: bool) -> bool:
+    """Whether there is nothing to read: links, and what within a directory is of two kinds or no regular file."""
+    links = (left.kind is Kind.LINK) + (right.kind is Kind.LINK)
+    if links == 2:
+        if left.target != right.target:
+            await job.proc.emit(encode(f"Symbolic links {a} and {b} differ\n"))
+            job.status = max(job.status, 1)
+        return True
+    if not links and (not inside or left.kind is right.kind is Kind.FILE):
+        return False
+    names = [
+        "regular empty file" if stat.kind is Kind.FILE and stat.size == 0 else _NAMES[stat.kind]
+        for stat in (left, right)
+    ]
+    await job.proc.emit(encode(f"File {a} is a {names[0]} while file {b} is a {names[1]}\n"))
+    job.status = max(job.status, 1)
+    return True
+
+
+_LARGE = 256 * 1024
+"""Bytes from which on a comparison takes longer than the event loop should wait."""
+
+
+async def _content(job: Comparison, word: str, stat: Stat | None) -> bytes:
+    if stat is None:
+        return b""
+    reader = await job.proc.open(word)
+    try:
+        limit = job.proc.budget.limits.string_bytes
+        parts: list[bytes] = []
+        size = 0
+        while block := await reader.read():
+            parts.append(block)
+            size += len(block)
+            if size > limit:
+                raise LimitExceeded("string_bytes", limit)
+            await job.proc.budget.breathe()
+        return b"".join(parts)
+    finally:
+        await job.proc.close(reader)
+
+
+async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat | None, *, header: bool) -> None:
+    proc, o = job.proc, job.o
+    try:
+        word = a
+        data_a = await _content(job, a, left)
+        word = b
+        data_b = data_a if a == b == "-" else await _content(job, b, right)
+    except OSError as error:
+        job.trouble(f"{shown(word)}: {reason(error)}")
+        return
+    if data_a == data_b:
+        if o.identical:
+            await proc.emit(encode(f"Files {a} and {b} are identical\n"))
+        if (job.format == "side-by-side" or job.formats is not None) and not o.brief and not header:
+            found: list[Change] = []
+        else:
+            return
+    binary = not o.text and (b"\0" in data_a[:32768] or b"\0" in data_b[:32768])
+    if data_a != data_b and binary:
+        # Two binary files that differ are trouble only for scripts that wanted the lines.
+        if o.brief:
+            await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
+            job.status = max(job.status, 1)
+        else:
+            await proc.emit(encode(f"Binary files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
+            job.status = max(job.status, 1)
+        return
+    # What is large is computed beside the event loop, which keeps its turns meanwhile.
+    beside = len(data_a) + len(data_b) > _LARGE
+    split = partial(_split, data_a, data_b, job.o.strip_cr)
+    lines_a, lines_b = await asyncio.to_thread(split) if beside else split()
+    first = _side(job, a, left, lines_a, 0)
+    second = _side(job, b, right, lines_b, 1)
+    compare = partial(_compare, job, first, second)
+    found = await asyncio.to_thread(compare) if beside else compare()
+    if not found:
+        if o.identical and data_a != data_b:
+            await proc.emit(encode(f"Files {a} and {b} are identical\n"))
+        if (job.format != "side-by-side" and job.formats is None) or o.brief:
+            return
+    else:
+        job.status = max(job.status, 1)
+    if o.brief:
+        await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
+        return
+    if header and found:
+        await proc.emit(encode(f"{job.command} {_escaped(a)} {_escaped(b)}\n"))
+    if o.ifdef is not None:
+        pieces = output.ifdef(first, second, found, o.ifdef)
+    elif job.formats is not None:
+        pieces = job.formats.merged(first, second, found)
+    else:
+        pieces = output.FORMATS[job.format](first, second, found, job.style)
+    batch: list[bytes] = []
+    for piece in pieces:
+        batch.append(piece)
+        if len(batch) >= 2000:
+            await proc.emit(b"".join(batch))
+            batch.clear()
+            await proc.budget.breathe()
+    await proc.emit(b"".join(batch))
+    if job.format in ("ed", "forward-ed") and found:
+        for side in (first, second):
+            if not side.ended:
+                job.proc.complain(f"{shown(side.name)}: No newline at end of file\n")
+                job.status = 2
+
+
+def _split(a: bytes, b: bytes, strip: bool) -> tuple[list[bytes], list[bytes]]:
+    """The lines of both, an empty one at the end of each that ends in a newline."""
+    first, second = a.split(b"\n"), b.split(b"\n")
+    if strip:
+        return [line.removesuffix(b"\r") for line in first], [line.removesuffix(b"\r") for line in second]
+    return first, second
+
+
+def _side(job: Comparison, word: str, stat: Stat | None, lines: list[bytes], index: int) -> output.Side:
+    ended = not lines[-1]
+    if ended:
+        lines.pop()
+    if index < len(job.o.labels):
+        label = encode(job.o.labels[index])
+    else:
+        moment = (
+            stat.mtime_ns
+            if stat is not None and stat.mtime_ns is not None
+            else 0
+            if stat is None
+            else int(job.proc.now() * 10**9)
+        )
+        pattern = "%Y-%m-%d %H:%M:%S.%N %z"
+        if job.format == "context" and job.proc.env.get("LC_ALL") == "C":
+            pattern = "%a %b %e %T %Y"
+        label = encode(f"{_escaped(word)}\t{strftime(pattern, *at(moment, zone_of(job.proc)))}")
+    return output.Side(word, label, lines, ended)
+
+
+def _shown_name(job: Comparison, word: str, index: int) -> str:
+    return job.o.labels[index] if index < len(job.o.labels) else word
+
+
+_ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
+
+
+def _escaped(word: str) -> str:
+    """A name for the headers, as in C where it could be mistaken: with spaces, quotes or bytes that are not printed."""
+    raw = encode(word)
+    if not any(byte <= 32 or byte > 127 or byte in b'"\\' for byte in raw):
+        return word
+    parts = [
+        f"\\{_ESCAPES[byte]}" if byte in _ESCAPES else f"\\{byte:03o}" if byte < 32 or byte > 127 else chr(byte)
+        for byte in raw
+    ]
+    return f'"{"".join(parts)}"'
+
+
+def _compare(job: Comparison, a: output.Side, b: output.Side) -> list[Change]:
+    key = job.key
+    xs: list[bytes] = a.lines if key is None else [key(line) for line in a.lines]
+    ys: list[bytes] = b.lines if key is None else [key(line) for line in b.lines]
+    blind = job.o.all_space or job.o.space_change or job.o.trailing
+    if a.ended != b.ended and not blind and a.lines and b.lines:
+        # A last line without its newline differs from the same line with one.
+        if not a.ended:
+            xs = [*xs[:-1], xs[-1] + b"\n"]
+        else:
+            ys = [*ys[:-1], ys[-1] + b"\n"]
+
+    def check() -> None:
+        job.proc.budget.check()
+
+    found = changes(xs, ys, minimal=job.o.minimal, check=check)
+    if job.ignored is not None:
+        test = job.ignored
+        kept = [c for c in found if not test(a.lines[c.a : c.b] + b.lines[c.c : c.d])]
+        if not kept:
+            return []
+        if job.format in ("unified", "context"):
+            # Ignored changes still show where a hunk holds real ones.
+            groups = [g for g in output._hunks(found, job.style.context) if any(c in kept for c in g)]
+            return [c for g in groups for c in g]
+        return kept
+    return found
