@@ -18,7 +18,7 @@ from ramet.store.packs import PackWriter
 from ramet.store.repository import Repository
 
 T = TypeVar("T")
-BATCH: Final = 4 * 1024 * 1024
+BATCH: Final = 3 * 1024 * 1024
 """Bytes that are cut and written at a time."""
 AT_ONCE: Final = 2
 """Contents that one workspace absorbs at a time; more wait, and with them whoever sends them."""

@@ -10,7 +10,7 @@ WHOLE: Final = 1024 * 1024
 """Files up to this size are one chunk."""
 MINIMUM, AVERAGE, MAXIMUM = 64 * 1024, 256 * 1024, 1024 * 1024
 
-_WINDOW: Final = 8 * 1024 * 1024
+_WINDOW: Final = 4 * 1024 * 1024
 
 
 @cache

@@ -44,8 +44,8 @@ CATALOG: Final = 32
 PENDING: Final = 96
 """Blocks that may wait for being compressed: enough that writing a pack does not leave the compressor idle."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
-LEAN: Final = 8
-"""By how much a process that has little memory to give divides all of these."""
+LEAN: Final = 16
+"""By how much a process that has little memory to give divides the size of packs and of what waits for them."""
 SALT: Final = 16
 """Random bytes at the beginning of a pack."""
 
@@ -385,7 +385,7 @@ class PackReader:
 
     def be_lean(self) -> None:
         """Use little memory: for a process that serves many and has to stay small."""
-        self.lean, self._keep = True, KEPT_FRAMES // LEAN
+        self.lean, self._keep = True, 8 * 1024 * 1024
 
     def at_hand(self, key: bytes) -> bytes | None:
         """An object that can be had without waiting for anybody."""
