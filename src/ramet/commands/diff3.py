@@ -94,12 +94,13 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         parts = [mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]]
         odd = 1 if parts[1] == parts[2] else 2 if parts[0] == parts[2] else 3 if parts[0] == parts[1] else 0
         out.append(f"===={odd or ''}\n".encode())
-        # The two files that agree are shown once: with the later of them.
-        for number, (part, span) in enumerate(zip(parts, (block.mine, block.old, block.yours), strict=True), 1):
-            out.append(f"{number}:{_span(*span)}\n".encode())
-            quiet = (odd == 1 and number == 2) or (odd == 2 and number == 1) or (odd == 3 and number == 1)
-            if not quiet:
-                out.extend(b"  " + line + b"\n" for line in part)
+        spans = (block.mine, block.old, block.yours)
+        # The two files that agree are shown side by side and once: with the later of them.
+        quiet = {1: 2, 2: 1, 3: 1}.get(odd)
+        for number in (1, 3, 2) if odd == 2 else (1, 2, 3):
+            out.append(f"{number}:{_span(*spans[number - 1])}\n".encode())
+            if number != quiet:
+                out.extend(b"  " + line + b"\n" for line in parts[number - 1])
     await proc.emit(b"".join(out))
     return 0
 
