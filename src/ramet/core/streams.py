@@ -365,6 +365,11 @@ class PipeWriter(Writer):
         channel = self._channel
         return channel.size >= channel.capacity or channel.reader_gone
 
+    @property
+    def broken(self) -> bool:
+        """Nobody will read what is written from now on; what was taken before was written well."""
+        return self._channel.reader_gone
+
     def write(self, data: bytes) -> None:
         channel = self._channel
         if channel.reader_gone:

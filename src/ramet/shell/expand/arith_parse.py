@@ -126,7 +126,8 @@ class _Parser:
                 self.advance()
                 items.append(self.assignment())
         except ArithFailure as failure:
-            raise failure.after(*items)
+            failure.after(*items)
+            raise
         self.depth -= 1
         return items[0] if len(items) == 1 else ("comma", items)
 
@@ -205,7 +206,8 @@ class _Parser:
                 token = self.start
                 right = self.binary(level + 1)
             except ArithFailure as failure:
-                raise failure.after(left)
+                failure.after(left)
+                raise
             if row is None or row_level != level:
                 row = []
                 row_level = level
@@ -221,7 +223,8 @@ class _Parser:
             self.advance()
             exponent = self.power()
         except ArithFailure as failure:
-            raise failure.after(base)
+            failure.after(base)
+            raise
         return ("pow", base, exponent, self.start)
 
     def unary(self) -> Node:
@@ -285,7 +288,8 @@ class _Parser:
             try:
                 self.advance()
             except ArithFailure as failure:
-                raise failure.after(target)
+                failure.after(target)
+                raise
         return target
 
     def subscript(self, name: str) -> Node:

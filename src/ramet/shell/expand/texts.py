@@ -360,7 +360,11 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
     if node.bad is not None:
         message = f"${{{node.bad}}}: bad substitution"
 
+        unknown = _UNKNOWN_TRANSFORMATION(node.bad)
+
         def bad(host: Any) -> Found:
+            if unknown is not None and parameter(host, unknown[1]) is None:
+                return None  # bash looks at the letter only when there is something to change
             raise Discard(message)
 
         return False, bad
@@ -408,6 +412,7 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
     return False, lambda host: finish(host, index(host), [run(host) for run in runs])
 
 
+_UNKNOWN_TRANSFORMATION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)@[A-Za-z]", re.ASCII).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
 _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))
 
@@ -535,8 +540,16 @@ class Choice(NamedTuple):
         return not null if self.node.op[-1] == "+" else null
 
 
-def choice_of(node: Param) -> Choice:
+def choice_of(node: Param, quoted: bool) -> Choice:
     wait, get = getter(node)
+    if quoted and not wait and (node.name == "*" or node.subscript == "*") and node.form == "value":
+        each = get
+
+        def get(host: Any) -> Found:
+            """Without a separator between them, empty values make an empty text."""
+            found = each(host)
+            return "".join(found) if found and isinstance(found, list) and host.store.get("IFS") == "" else found
+
     return Choice(node, wait, get, node.args[0] if node.args else Word(()))
 
 
@@ -596,7 +609,7 @@ def _star_text(host: Any, found: Found) -> str:
 
 
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
-    choice = choice_of(node)
+    choice = choice_of(node, quoted)
     argument = argument_text(choice, quoted, quote, assign)
     key = key_text(node) if node.op[-1] == "=" else None
     escaped = quote if quoted else None

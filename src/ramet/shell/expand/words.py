@@ -184,8 +184,8 @@ def _emit_param(node: Param, mode: int) -> Emit:
 
 
 def _emit_choice(node: Param, mode: int) -> Emit:
-    choice = choice_of(node)
     quoted = mode == QUOTED
+    choice = choice_of(node, quoted)
     if node.op[-1] in "=?":
         argument = argument_text(choice, quoted, None)
         key = key_text(node)

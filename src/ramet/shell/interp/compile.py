@@ -317,7 +317,7 @@ def _case(node: nodes.Case) -> Run:
         return compile_pattern(pattern, "extglob" in sh.shopts, "nocasematch" in sh.shopts).matches(value)
 
     def simple(sh: Session) -> Result:
-        sh.line = line
+        sh.line, sh.ran = line, node
         if sh.watch:
             return drive(general(sh))
         value = subject.run(sh)
@@ -337,7 +337,7 @@ def _case(node: nodes.Case) -> Run:
         return 0
 
     async def general(sh: Session) -> int:
-        sh.line = line
+        sh.line, sh.ran = line, node
         if sh.watch and not await sh.shell.before_compound(sh, node):
             return sh.status
         value = await subject.run(sh) if subject.wait else subject.run(sh)
@@ -381,10 +381,12 @@ def _subshell(node: nodes.Subshell) -> Run:
         return drive(_inside(child, plans, body))
 
     async def run(sh: Session) -> int:
-        sh.line = line
+        sh.line, sh.ran = line, node
         child = sh.fork(borrow=True)
         status = await run_shell(child, redirected if plans else body)
-        if child.killed:
+        if child.killed and sh.lone:
+            sh.killed = child.killed
+        elif child.killed:
             report_death(sh, child.killed, child.own_pid(), command_text(node))
         sh.pipes = None
         sh.status = status
@@ -448,7 +450,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         return 1
 
     async def general(sh: Session) -> int:
-        sh.line = line
+        sh.line, sh.ran = line, node
         if sh.watch and not await sh.shell.before_compound(sh, node):
             return sh.status
         try:
@@ -464,7 +466,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         return lambda sh: drive(general(sh))
 
     def run(sh: Session) -> Result:
-        sh.line = line
+        sh.line, sh.ran = line, node
         if sh.watch:
             return drive(general(sh))
         try:

@@ -202,7 +202,7 @@ def compile_cond(node: Cond) -> Run:
     if not wait:
 
         def run(sh: Session) -> Any:
-            sh.line = line
+            sh.line, sh.ran = line, node
             if sh.watch:
                 return drive(watched(sh))
             try:
@@ -216,7 +216,7 @@ def compile_cond(node: Cond) -> Run:
             return status
 
     async def watched(sh: Session) -> int:
-        sh.line = line
+        sh.line, sh.ran = line, node
         if sh.watch and not await sh.shell.before_compound(sh, node):
             return sh.status
         try:
@@ -424,7 +424,12 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
 
     data = paths.encode(value)
     try:
-        matcher = patterns.compile(paths.encode(pattern), patterns.POSIX_EXTENDED, icase="nocasematch" in sh.shopts)
+        matcher = patterns.compile(
+            paths.encode(pattern),
+            patterns.POSIX_EXTENDED,
+            icase="nocasematch" in sh.shopts,
+            utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),
+        )
         if len(value) < LARGE and not _BACK_REFERENCE(pattern):
             spans = matcher.spans(data)
         else:

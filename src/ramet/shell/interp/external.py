@@ -11,7 +11,7 @@ from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
-from ramet.core.streams import Reader, Writer
+from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.own_fds import NAMES, WithDescriptors
 from ramet.shell.interp.session import Killed, Session
@@ -178,8 +178,9 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     )
     try:
         status = await command(proc)
-        if proc.stdout.full:
-            await proc.stdout.drain()
+        stdout = proc.stdout
+        if stdout.full and not (isinstance(stdout, PipeWriter) and stdout.broken):
+            await stdout.drain()
         return status & 255
     except BrokenPipeError:
         return 141

@@ -119,6 +119,8 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     child.fds = share_all(sh.fds)
     script = text
     status = await run_shell(child, lambda own: drive(shell.run_text(own, script, top=True)))
-    if child.killed and not sh.lone:
+    if child.killed and sh.lone:
+        sh.killed = child.killed  # the shell that it was started by has become it
+    elif child.killed:
         sh.died = child.killed, child.own_pid()
     return status

@@ -47,7 +47,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             or sh.allexport
         ):
             return drive(slow(sh))
-        sh.line = line
+        sh.line, sh.ran = line, node
         found = [(name, None if value is None else value(sh)) for name, value in plans]
         values, attrs, scope = sh.vars, store.attrs, store.scopes[-1]
         for name, text in found:

@@ -8,14 +8,15 @@ from collections.abc import Awaitable
 from typing import Any
 
 from ramet.core.streams import pipe
-from ramet.shell.interp.builtins import PROMPT_BUILTINS
+from ramet.shell.interp import signals
+from ramet.shell.interp.builtins import BUILTINS, PROMPT_BUILTINS
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.traps import before_command, failed
 from ramet.shell.syntax.nodes import Pipeline, Simple, Subshell, Word
-from ramet.shell.syntax.printer import word_text
+from ramet.shell.syntax.printer import command_text, word_text
 
 
 def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
@@ -70,6 +71,14 @@ def _is_prompt(stage: Any) -> bool:
     return isinstance(first, Word) and word_text(first) in PROMPT_BUILTINS
 
 
+def _is_lone(sh: Session, stage: Any) -> bool:
+    """Whether a stage becomes one program or subshell, so that the signal which kills that kills the stage."""
+    if not isinstance(stage, Simple) or not stage.words:
+        return isinstance(stage, Subshell)
+    name = word_text(first) if isinstance(first := stage.words[0], Word) else ""
+    return name not in sh.functions and name not in BUILTINS
+
+
 def _negated(body: Run) -> Run:
     async def waiting(sh: Session, pending: Awaitable[int], ignored: bool) -> int:
         result = await pending
@@ -104,20 +113,22 @@ async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: 
     if sh.budget.check():
         await sh.budget.breathe()
     shell.stages += count
+    sh.ran = next((one for one in reversed(node.stages) if isinstance(one, Simple | Subshell)), sh.ran)
     try:
         if sh.watch and "DEBUG" in sh.traps:
             # The stages are shells of their own, which do not inherit the trap: it runs here, before them.
             for stage in node.stages:
                 if isinstance(stage, Simple):
                     await before_command(sh, stage, None)
-        return await _stages(sh, stages, merge, prompt, node.line)
+        return await _stages(sh, stages, merge, prompt, node)
     finally:
         shell.stages -= count
 
 
-async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], line: int) -> int:
+async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], node: Pipeline) -> int:
     count = len(stages)
-    sh.line = line or sh.line
+    sh.line = node.line or sh.line
+    children: list[Session] = []
     lastpipe = "lastpipe" in sh.shopts and "monitor" not in sh.options
     tasks: list[asyncio.Task[int] | int] = []
     source: Description | None = None
@@ -146,7 +157,8 @@ async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], promp
                 tasks.append(int(result))
                 break
             child = sh.fork()
-            child.loops, child.lone = 0, True
+            child.loops, child.lone = 0, _is_lone(sh, node.stages[number])
+            children.append(child)
             if source is not None:
                 _replace(child, 0, source)
                 source = None
@@ -179,7 +191,26 @@ async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], promp
     if sh.pipefail:
         status = next((one for one in reversed(statuses) if one), 0)
     sh.status = status
+    if status > 128 and (children[-1].killed or (sh.pipefail and any(child.killed for child in children))):
+        _tell(sh, node, children, statuses)
     return status
+
+
+def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[int]) -> None:
+    """What became of every stage of a pipeline that died of a signal."""
+    number = sh.status - 128
+    if number in signals.UNREPORTED:
+        return
+    if number == 15:
+        sh.err("Terminated\n")
+        return
+    lines: list[str] = []
+    for child, status, stage in zip(children, statuses, node.stages, strict=False):
+        state = signals.DESCRIPTIONS.get(child.killed) or f"Signal {child.killed}" if child.killed else f"Exit {status}"
+        lines.append(
+            f"{child.own_pid():5d} {state if status else 'Done':<24}{'| ' if lines else ''}{command_text(stage)}"
+        )
+    sh.complain("\n     ".join(lines))
 
 
 async def _started(turn: asyncio.Future[None] | None, child: Session, stage: Run) -> int:

@@ -113,6 +113,7 @@ class Session:
         "pipes",
         "posix",
         "process",
+        "ran",
         "random",
         "returning",
         "seconds_base",
@@ -220,6 +221,8 @@ class Session:
         self.trap_line: tuple[int, int] | None = None
         self.ulimits: dict[str, tuple[str, str]] = {}
         self.command_text_now: Any = None
+        self.ran: Any = None
+        """The command that began last: what BASH_COMMAND names."""
         self.jobs: Jobs = shell.new_jobs()
         self._wire()
         install(self)
@@ -279,7 +282,7 @@ class Session:
         twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
         twin.coprocs, twin.origin = {}, self.origin
         twin.trap_line, twin.ulimits = None, dict(self.ulimits)
-        twin.trace_level, twin.command_text_now = self.trace_level, self.command_text_now
+        twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
         twin.jobs = self.jobs.fork()
         twin._wire()
         twin.rewatch()
@@ -317,7 +320,12 @@ class Session:
     def rewatch(self) -> None:
         """Whether commands take the path that looks at traces, traps, signals and the hook."""
         self.watch = bool(
-            self.xtrace or self.pending or "DEBUG" in self.traps or self.shell.hook is not None or self.noexec
+            self.xtrace
+            or self.pending
+            or "DEBUG" in self.traps
+            or self.shell.hook is not None
+            or self.noexec
+            or "keyword" in self.options
         )
 
     def flags(self) -> str:

@@ -381,7 +381,7 @@ class Shell:
         return await before_command(sh, node, None)
 
     def command_shown(self, sh: Session) -> str:
-        node = sh.command_text_now
+        node = sh.command_text_now if sh.in_trap else sh.ran
         if isinstance(node, For | Select):
             words = "" if node.words is None else " in " + " ".join(word_text(word) for word in node.words)
             return f"{'for' if isinstance(node, For) else 'select'} {node.name}{words}"

@@ -5,6 +5,7 @@ The usual case (a builtin or function, nothing to wait for, nothing watched) run
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from ramet.shell.interp.local import compile_local
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import before_command
-from ramet.shell.syntax.nodes import Assignment, Simple, Word
+from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text
 
 
@@ -32,9 +33,46 @@ def compile_simple(node: Simple) -> Run:
     assigns = [compile_assign(assign) for assign in node.assigns]
     redirects = compile_redirects(node.redirects)
     if not node.words:
+        if not assigns and not redirects:
+            return _nothing_read
         if redirects:
             return _bare_redirected(node, assigns, redirects)
         return _assignments(node, assigns)
+    run = _with_words(node, assigns, redirects)
+    rest = tuple(word for word in node.words[1:] if _keyword(word) is None)
+    if len(rest) == len(node.words) - 1:
+        return run
+    found = [assignment for word in node.words[1:] if (assignment := _keyword(word)) is not None]
+    other: list[Run] = []
+
+    def perhaps(sh: Session) -> Result:
+        """`set -k`: assignments are made for the command wherever they stand."""
+        if not sh.watch or "keyword" not in sh.options:
+            return run(sh)
+        if not other:
+            all_of = [*assigns, *map(compile_assign, found)]
+            moved = Simple((*node.assigns, *found), (node.words[0], *rest), node.redirects, node.line)
+            other.append(_with_words(moved, all_of, redirects))
+        return other[0](sh)
+
+    return perhaps
+
+
+_KEYWORD: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII).match
+
+
+def _keyword(word: Word | Assignment) -> Assignment | None:
+    """The assignment that an argument is under `set -k`."""
+    if isinstance(word, Assignment):
+        return word if word.subscript is None and isinstance(word.value, Word) else None
+    first = word.parts[0] if word.parts else None
+    if not isinstance(first, Literal) or (m := _KEYWORD(first.text)) is None:
+        return None
+    value = first.text[m.end() :]
+    return Assignment(m[1], None, bool(m[2]), Word((*([Literal(value)] if value else []), *word.parts[1:])))
+
+
+def _with_words(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
     wait, expand = _arguments(node.words)
     if wait or assigns or redirects:
         return lambda sh: drive(_general(sh, None, node, expand, wait, assigns, redirects))
@@ -43,6 +81,11 @@ def compile_simple(node: Simple) -> Run:
         if local is not None:
             return local
     return _fast(node, expand)
+
+
+def _nothing_read(sh: Session) -> Result:
+    """An alias that turned out to be empty, or a comment: not even `$?` changes."""
+    return 0
 
 
 def _braced(word: Assignment) -> bool:
@@ -110,7 +153,7 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
         first = runs[0] if len(runs) == 1 else None
 
         def run(sh: Session) -> Result:
-            sh.line = line
+            sh.line, sh.ran = line, node
             if sh.watch:
                 return drive(_watched_assignments(sh, node, assigns))
             if first is not None:
@@ -126,7 +169,7 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
         return run
 
     async def waiting(sh: Session) -> int:
-        sh.line = line
+        sh.line, sh.ran = line, node
         if sh.watch:
             return await _watched_assignments(sh, node, assigns)
         sh.substitution_status = None
@@ -184,7 +227,7 @@ def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan])
     """Redirections without a command: made, and undone at once."""
 
     async def run(sh: Session) -> int:
-        sh.line = node.line
+        sh.line, sh.ran = node.line, node
         sh.substitution_status = None
         for assign in assigns:
             if assign.wait:
@@ -211,7 +254,7 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
     builtins = BUILTINS
 
     def run(sh: Session) -> Result:
-        sh.line = line
+        sh.line, sh.ran = line, node
         argv = expand(sh)
         if type(argv) is not list:
             return _later(sh, node, expand, argv)  # type: ignore[arg-type]
@@ -302,7 +345,7 @@ async def _general(
 ) -> int:
     """A command in its whole generality; `argv` when its words are expanded already."""
     mark = len(sh.substitutions)
-    sh.line = node.line
+    sh.line, sh.ran = node.line, node
     sh.substitution_status = None
     try:
         if argv is None:

@@ -24,14 +24,16 @@ async def run_trap(sh: Session, name: str) -> int:
     if not action:
         return 0
     status, pipes, line, last = sh.status, sh.pipes, sh.line, sh.last_arg
-    outer = sh.trap_line
+    outer, ran = sh.trap_line, sh.ran
+    if name != "DEBUG" and not sh.in_trap:
+        sh.command_text_now = ran
     sh.trap_line = (line, len(sh.frames))
     sh.in_trap += 1
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True)
     finally:
         sh.in_trap -= 1
-        sh.trap_line = outer
+        sh.trap_line, sh.ran = outer, ran
     if result == EXIT:
         return EXIT
     if result == RETURN:
@@ -173,14 +175,16 @@ async def _err(sh: Session, status: int) -> int:
 async def _run_action(sh: Session, action: str) -> int:
     if not action:
         return 0
-    line, outer = sh.line, sh.trap_line
+    line, outer, ran = sh.line, sh.trap_line, sh.ran
     sh.trap_line = (getattr(sh.command_text_now, "line", 0) or line, len(sh.frames))
+    if not sh.in_trap:
+        sh.command_text_now = ran
     sh.in_trap += 1
     try:
         return await sh.shell.run_text(sh, action, keep_line=True)
     finally:
         sh.in_trap -= 1
-        sh.line, sh.trap_line = line, outer
+        sh.line, sh.trap_line, sh.ran = line, outer, ran
 
 
 async def exit_trap(sh: Session) -> None:
@@ -189,6 +193,7 @@ async def exit_trap(sh: Session) -> None:
     if not action:
         return
     status = sh.exiting = sh.status
+    sh.command_text_now = sh.ran
     sh.in_trap += 1
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True)

@@ -274,6 +274,9 @@ class Parser(AssignmentReader):
                 if raw in RESERVED:
                     return self._reserved(raw)
                 if raw in self.aliases and self._alias_here(raw):
+                    if self.kind in (NEWLINE, EOF):
+                        # An alias that is empty or a comment, and nothing after it on this line.
+                        return Simple((), (), (), self.line_at(self.start))
                     continue
                 return self._simple()
             if self.kind == OPERATOR:

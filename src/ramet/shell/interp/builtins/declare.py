@@ -212,8 +212,9 @@ def _parsed(word: str) -> AssignWord | None:
 def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     assignment = _parsed(word)
     name, key = (assignment.name, assignment.key) if assignment is not None else split_subscript(word)
-    if not is_name(name):
-        sh.complain(f"{request.command}: `{word}': not a valid identifier")
+    if not is_name(name) or (key is not None and request.command in ("export", "readonly")):
+        shown = f"{name}[{key}]" if assignment is not None and key is not None and is_name(name) else word
+        sh.complain(f"{request.command}: `{shown}': not a valid identifier")
         return False
     store = sh.store
     reference = bool(request.add & NAMEREF) or bool(request.remove & NAMEREF)
@@ -318,7 +319,7 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
         if type(value) is not Indexed and not isinstance(value, Dynamic):
             store.indexed(name).blank = value is None
     elif assignment is None and key is not None and not isinstance(value, Indexed | Assoc):
-        store.indexed(name)
+        store.indexed(name).blank = value is None
     return True
 
 
@@ -400,9 +401,15 @@ def declaration_line(sh: Session, name: str) -> str | None:
 
 
 def setting_line(sh: Session, name: str) -> str | None:
-    """`name=value` as `set` shows it."""
+    """`name=value` as `set` shows it; what is computed when it is asked for is not shown."""
+    if name == "_":
+        return f"_={quote.setting(quote.as_locale(sh, str(sh.last_arg)))}"
     value = sh.vars.get(name)
+    if type(value) is Dynamic and name in _UNLISTED:
+        return None
     array = sh.store.array(name)
+    if array is not None and name == "FUNCNAME" and not len(array):
+        return None
     if array is not None:
         return f"{name}={transform.array_text(array)}"
     text = value.target if type(value) is NameRef else sh.store.get(name)
@@ -410,7 +417,8 @@ def setting_line(sh: Session, name: str) -> str | None:
 
 
 def all_settings(sh: Session) -> str:
-    lines = [f"{line}\n" for name in sorted(sh.vars) if (line := setting_line(sh, name)) is not None]
+    names = sorted(sh.vars.keys() | {"_"})
+    lines = [f"{line}\n" for name in names if (line := setting_line(sh, name)) is not None]
     lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
     return "".join(lines)
 
@@ -439,6 +447,21 @@ def _show(sh: Session, request: _Request) -> Result:
     return status or written
 
 
+_UNLISTED: Final = frozenset(
+    (
+        "BASHPID",
+        "BASH_ARGV0",
+        "BASH_COMMAND",
+        "BASH_SUBSHELL",
+        "EPOCHREALTIME",
+        "EPOCHSECONDS",
+        "HISTCMD",
+        "LINENO",
+        "RANDOM",
+        "SECONDS",
+        "SRANDOM",
+    )
+)
 _LARGE_ARRAY: Final = 5000
 
 

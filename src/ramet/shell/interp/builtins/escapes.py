@@ -32,7 +32,8 @@ _FORMAT: Final = re.compile(
 )
 
 
-def _decode(pattern: re.Pattern[bytes], data: bytes) -> tuple[bytes, bool]:
+def _decode(pattern: re.Pattern[bytes], data: bytes, plain: bool) -> tuple[bytes, bool]:
+    """`plain`: the locale has only ASCII, so that other characters are written as what they were asked by."""
     out: list[bytes] = []
     pos = 0
     for match in pattern.finditer(data):
@@ -45,7 +46,11 @@ def _decode(pattern: re.Pattern[bytes], data: bytes) -> tuple[bytes, bool]:
         elif hexa is not None:
             out.append(bytes((int(hexa, 16),)))
         elif short is not None or long is not None:
-            out.append(encode(code_point(int(short or long, 16))))
+            value = int(short or long, 16)
+            if plain and value > 127:
+                out.append(b"\\u%04X" % value if value <= 0xFFFF else b"\\U%08X" % value)
+            else:
+                out.append(encode(code_point(value)))
         else:
             char = named.decode()
             out.append(_NAMED.get(char, named))
@@ -54,14 +59,14 @@ def _decode(pattern: re.Pattern[bytes], data: bytes) -> tuple[bytes, bool]:
     return b"".join(out), False
 
 
-def echo(data: bytes) -> tuple[bytes, bool]:
+def echo(data: bytes, plain: bool = False) -> tuple[bytes, bool]:
     """`echo -e`: the bytes, and whether `\\c` ended the output."""
-    return _decode(_ECHO, data)
+    return _decode(_ECHO, data, plain)
 
 
-def percent_b(data: bytes) -> tuple[bytes, bool]:
-    return _decode(_PERCENT_B, data)
+def percent_b(data: bytes, plain: bool = False) -> tuple[bytes, bool]:
+    return _decode(_PERCENT_B, data, plain)
 
 
-def format(data: bytes) -> bytes:
-    return _decode(_FORMAT, data)[0]
+def format(data: bytes, plain: bool = False) -> bytes:
+    return _decode(_FORMAT, data, plain)[0]

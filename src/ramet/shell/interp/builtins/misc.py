@@ -8,6 +8,7 @@ from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import Discard, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, usage
@@ -39,7 +40,7 @@ def echo(sh: Session, argv: list[str]) -> Result:
         return drive(_echo_many(sh, argv, i, newline, decode))
     data = encode(" ".join(argv[i:]))
     if decode and b"\\" in data:
-        data, stopped = escapes.echo(data)
+        data, stopped = escapes.echo(data, bytewise(sh))
         newline = newline and not stopped
     return sh.out(data + b"\n" if newline else data, "echo")
 
@@ -53,7 +54,7 @@ async def _echo_many(sh: Session, words: list[str], first: int, newline: bool, d
         data = encode((" " if start > first else "") + " ".join(words[start : start + _MANY]))
         stopped = False
         if decode and b"\\" in data:
-            data, stopped = escapes.echo(data)
+            data, stopped = escapes.echo(data, bytewise(sh))
         status = sh.out(data, "echo")
         if status:
             status = status if isinstance(status, int) else await status
@@ -85,6 +86,7 @@ async def _evaluate(sh: Session, text: str) -> int:
         sh.depth -= 1
         raise Discard(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
+    ran = sh.ran
     try:
         return await sh.shell.below(
             sh, lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ")
@@ -92,6 +94,7 @@ async def _evaluate(sh: Session, text: str) -> int:
     finally:
         sh.depth -= 1
         sh.trace_level -= 1
+        sh.ran = ran
 
 
 def source(sh: Session, argv: list[str]) -> Result:
@@ -127,7 +130,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     own = words[1:] if len(words) > 1 else None
     if own is not None:
         sh.params = own
-    line = sh.line
+    line, ran = sh.line, sh.ran
     sh.trace_level += 1
     try:
         text = paths.decode(data)
@@ -138,6 +141,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         sh.frames.pop()
         sh.depth -= 1
         sh.trace_level -= 1
+        sh.ran = ran
         sh.line = line
         if own is not None and sh.params is own:
             sh.params = before

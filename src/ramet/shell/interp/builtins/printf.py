@@ -13,6 +13,7 @@ from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
@@ -46,7 +47,7 @@ class Spec(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _parse(text: str) -> tuple[bytes | Spec, ...]:
+def _parse(text: str, plain: bool = False) -> tuple[bytes | Spec, ...]:
     """The format as literal bytes and conversions."""
     data = encode(text)
     parts: list[bytes | Spec] = []
@@ -55,7 +56,7 @@ def _parse(text: str) -> tuple[bytes | Spec, ...]:
         percent = data.find(b"%", pos)
         literal = data[pos : percent if percent >= 0 else len(data)]
         if literal:
-            parts.append(escapes.format(literal))
+            parts.append(escapes.format(literal, plain))
         if percent < 0:
             break
         if data[percent : percent + 2] == b"%%":
@@ -205,7 +206,7 @@ class _Printer:
                 text, precision = text[:precision], None
             self._text(encode(quote.backslashed(quote.as_locale(self.sh, text))), flags, width, precision)
         elif spec.kind == "b":
-            data, stopped = escapes.percent_b(encode(self.next() or ""))
+            data, stopped = escapes.percent_b(encode(self.next() or ""), bytewise(self.sh))
             self._text(data, flags, width, precision)
             return not stopped
         else:
@@ -308,7 +309,8 @@ def printf(sh: Session, argv: list[str]) -> Result:
     if i >= len(argv):
         sh.err("printf: usage: printf [-v var] format [arguments]\n")
         return 2
-    parts = _parse(argv[i])
+    given = argv[i]
+    parts = _parse(given, ("\\u" in given or "\\U" in given) and bytewise(sh))
     printer = _Printer(sh, argv[i + 1 :])
     if len(printer.arguments) > _MANY and target is None:
         return drive(_print_many(printer, parts))
