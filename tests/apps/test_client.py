@@ -82,10 +82,15 @@ def test_jobs_snapshots_events_keys_and_revisions(tmp_path: Path) -> None:
             assert [session["id"] for session in await ws.list_sessions()] == ["default"]
         async with store.open(f"p@{past}") as ws:
             assert await ws.read("/f") == b"one" and await ws.size("/f") == 3 and await ws.exists("/f")
-            with pytest.raises(RametError, match="can only be read"):
-                await ws.execute("true")
-            with pytest.raises(RametError, match="can only be read"):
-                await ws.write("/f", b"")
+            assert (await ws.execute("cat /f; rm /f; echo gone > /new; ls -d /f /new")).text == "one/new\n"
+            assert (await ws.execute("cat /f; ls /new", timeout=10)).text == "one", "each has a past of its own"
+            assert {entry["path"] for entry in await ws.scan("/")} == {"/f", "/home", "/n", "/tmp"}
+            assert (await ws.stat("/f"))["size"] == 3 and not await ws.exists("/g")
+            for changing in (ws.write("/f", b""), ws.detach("true"), ws.mkdir("/d"), ws.commit()):
+                with pytest.raises(RametError, match="cannot be changed"):
+                    await changing
+        async with store.open("p") as ws:
+            assert await ws.read("/f") == b"one two"
         with pytest.raises(RametError, match="no revision"):
             async with store.open("p@none"):
                 pass

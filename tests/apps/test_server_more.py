@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from tests.apps.server_harness import TOKEN, Process, run, serving
 
-from ramet import Store
+from ramet import DiskResource, Store
 
 W = "/v1/workspaces/p"
 
@@ -197,6 +197,39 @@ def test_a_file_of_a_revision_says_how_long_it_is(tmp_path: Path) -> None:
             assert (await http.get(where, headers={"if-none-match": head.headers["etag"]})).status_code == 304
             assert (await http.head(f"{W}/file?path=/f&revision=head")).headers["content-length"] == "5"
             assert (await http.head(f"{W}/file?path=/none&revision=1")).status_code == 404
+            assert (await http.get(f"{W}/file?path=/&revision=1")).status_code == 404
+            for asked, size, said in (("5-9", 5, "5-9"), ("-3", 3, "299997-299999"), ("299999-", 1, "299999-299999")):
+                part = await http.get(where, headers={"range": f"bytes={asked}"})
+                assert (part.status_code, part.content) == (206, b"x" * size)
+                assert part.headers["content-range"] == f"bytes {said}/300000"
+            beyond = await http.get(where, headers={"range": "bytes=300000-"})
+            assert beyond.status_code == 416 and beyond.headers["content-range"] == "bytes */300000"
+
+    run(test)
+
+
+def test_commands_on_a_revision(tmp_path: Path) -> None:
+    async def test() -> None:
+        (tmp_path / "disk").mkdir()
+        store, disk = Store(str(tmp_path / "store")), DiskResource(str(tmp_path / "disk"))
+        async with serving(store, mounts={"p": {"/data": disk}}) as (http, _):
+            await http.post("/v1/workspaces", json={"name": "p"})
+            for text in ("one", "two"):
+                await http.post(f"{W}/exec", json={"command": f"echo {text} > /f; echo {text} > /data/f"})
+            body = {"command": "cat /f /data/f; rm /f /data/f", "revision": "1"}
+            for _ in range(2):
+                done = await http.post(f"{W}/exec", json=body)
+                assert (done.status_code, done.json()["stdout"]) == (200, "one\none\n"), "the past, each time"
+            streamed = await http.post(f"{W}/exec", json={**body, "stream": True})
+            assert streamed.text.count("one") == 2 and '"exit_code":0' in streamed.text
+            assert (tmp_path / "disk" / "f").read_text() == "two\n", "the present is not reached"
+            assert (await http.get(f"{W}/file?path=/f")).text == "two\n"
+            listed = (await http.get(f"{W}/dir?path=/data&revision=1")).json()["entries"]
+            assert [(entry["path"], entry["size"], entry["etag"]) for entry in listed] == [("/data/f", 4, None)]
+            assert (await http.post(f"{W}/exec", json={**body, "detach": True})).json()["code"] == "unsupported"
+            assert (await http.post(f"{W}/exec", json={**body, "revision": "9"})).status_code == 404
+            assert (await http.get(f"{W}/stat?path=/f&revision=none")).status_code == 404
+            assert len((await http.get(f"{W}/log")).json()["revisions"]) == 2, "nothing was committed"
 
     run(test)
 

@@ -119,7 +119,7 @@ class RemoteStore:
         return isinstance(name, str) and name in self.ls()
 
     def open(self, name: str, revision: str | None = None) -> RemoteWorkspace:
-        """A live workspace, or the files of `NAME@REV` to be read; use it with `async with`."""
+        """A live workspace, or a past state of it with `NAME@REV`; use it with `async with`."""
         found = parse_address(name)
         if found.path is not None:
             raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
@@ -271,7 +271,7 @@ class RemoteWorkspace:
     """An open workspace: the same calls as a local one, each of them a request.
 
     With `idempotency_key` a call that is repeated gets the first answer, and changes nothing more. A workspace that was
-    opened at a revision can only be read.
+    opened at a revision is looked at and cannot be changed.
     """
 
     def __init__(self, http: httpx2.AsyncClient, name: str, revision: str | None = None) -> None:
@@ -295,7 +295,7 @@ class RemoteWorkspace:
     def _live(self) -> None:
         if self.revision is not None:
             remedy = "fork it, and open the fork"
-            raise RametError("permission_denied", f"{self.name}@{self.revision} can only be read", remedy)
+            raise RametError("permission_denied", f"{self.name}@{self.revision} cannot be changed", remedy)
 
     async def _ask(
         self, method: str, verb: str, body: Any = None, *, key: str | None = None, content: Any = None
@@ -324,11 +324,13 @@ class RemoteWorkspace:
     ) -> Execution:
         """`await` it for an IOResult, or iterate it for output while it runs; cancelling stops the command there.
 
-        With a key the output comes when the command has ended, because only a whole answer can be remembered.
+        With a key the output comes when the command has ended, because only a whole answer can be remembered. On a
+        revision each command has a past of its own: what it changes is gone when it has ended.
         """
-        self._live()
         body = _asked(command, session_id, stdin, agent_id, cwd, env, timeout)
-        if idempotency_key is not None:
+        if self.revision is not None:
+            body["revision"] = self.revision
+        elif idempotency_key is not None:
             return Execution(lambda channels: self._once(body, idempotency_key, channels), Limits().output_bytes)
         return Execution(lambda channels: self._run({**body, "stream": True}, channels), Limits().output_bytes)
 
@@ -447,17 +449,17 @@ class RemoteWorkspace:
         return await self._ask("PUT", f"file?{query}", content=data, key=idempotency_key)
 
     async def stat(self, path: str) -> Any:
-        return await self._ask("GET", f"stat?{_where(path)}")
+        return _checked(await self._http.get(f"{self._url}/stat?{self._at(path)}"))
 
     async def exists(self, path: str) -> bool:
         try:
-            await (self.stat(path) if self.revision is None else self.size(path))
+            await self.stat(path)
         except FileNotFoundError:
             return False
         return True
 
     async def scan(self, path: str) -> Any:
-        return (await self._ask("GET", f"dir?{_where(path)}"))["entries"]
+        return _checked(await self._http.get(f"{self._url}/dir?{self._at(path)}"))["entries"]
 
     async def mkdir(self, path: str, *, parents: bool = False) -> None:
         await self._ask("PUT", f"dir?{_where(path)}" + ("&parents=true" if parents else ""))

@@ -48,6 +48,12 @@ class Api:
         finally:
             hosted.leave()
 
+    @contextlib.asynccontextmanager
+    async def seeing(self, call: Call, revision: str | None) -> AsyncIterator[Hosted]:
+        """The workspace as it is, or as it was at a revision: then for this request alone."""
+        async with self.using(call) if revision is None else self.hosting.past(call.parts[0], revision) as hosted:
+            yield hosted
+
     def handle(self, name: str) -> Callable[[], StoredWorkspaceRef]:
         """A stored workspace without opening it; looked up where it may block."""
         store = self.hosting.need_store()

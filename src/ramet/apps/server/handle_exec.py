@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,8 @@ class Watch:
 
 async def run(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Exec)
+    if asked.revision is not None:
+        return await _past(api, call, asked, asked.revision)
     hosted = await api.hosting.enter(call.parts[0])
     handed_over = False
     try:
@@ -99,6 +102,29 @@ async def run(api: Api, call: Call) -> Reply:
     finally:
         if not handed_over:
             hosted.leave()
+
+
+async def _past(api: Api, call: Call, asked: models.Exec, revision: str) -> Reply:
+    """A command on a revision: it has a workspace of its own while it runs."""
+    stdin = _stdin(asked)
+    if asked.detach:
+        raise Refused(
+            "unsupported", "a command on a revision cannot be detached", "fork the revision, and run it there"
+        )
+    async with contextlib.AsyncExitStack() as stack:
+        hosted = await stack.enter_async_context(api.hosting.past(call.parts[0], revision))
+        execution = _execution(hosted, asked, stdin, buffered=not asked.stream)
+        if asked.stream:
+            blocks = _streamed(api, hosted, asked, execution)
+            return Reply(headers=[NDJSON, NO_STORE], blocks=_until(blocks, stack.pop_all()))
+        return answer(exec_result(await call.watched(execution), asked.encoding == "base64"))
+
+
+async def _until(blocks: AsyncGenerator[bytes, None], stack: contextlib.AsyncExitStack) -> AsyncIterator[bytes]:
+    """Blocks of something that is closed behind them."""
+    async with stack, contextlib.aclosing(blocks):
+        async for block in blocks:
+            yield block
 
 
 def _stdin(asked: models.Exec) -> bytes | None:
@@ -143,7 +169,7 @@ def _subject(hosted: Hosted, asked: models.Exec) -> str:
     return hosted.ws.secrets.scrub_text(asked.command.strip().partition("\n")[0][:72])
 
 
-async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution) -> AsyncIterator[bytes]:
+async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Execution) -> AsyncGenerator[bytes, None]:
     forced = asked.encoding == "base64"
     try:
         watch = None

@@ -10,15 +10,19 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from ramet.apps.server import models
 from ramet.apps.server.asking import Call, Reply, answer, decoded
 from ramet.apps.server.describing import etag_of, file_stat
 from ramet.apps.server.problems import Refused
 from ramet.core import ops
-from ramet.core.errors import fail
+from ramet.core.errors import RametError, fail
 from ramet.core.paths import Path, parse
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Stat
+from ramet.store.lazy import LazyBlocks
+from ramet.store.trees import FILE
 from ramet.workspace.session_fs import SessionFS
 
 if TYPE_CHECKING:
@@ -61,7 +65,7 @@ async def read(api: Api, call: Call) -> Reply:
         wanted = call.header(b"if-match")
         if wanted is not None and not _matches(wanted, tag):
             raise Refused("precondition_failed", f"{path} is not at that version", "read it again")
-        start, stop, status = _range(call, stat, tag)
+        start, stop, status = _range(call, stat.size, tag)
         if stat.size is not None:
             headers.append((b"content-length", str(stop - start).encode()))
             if status == 206:
@@ -79,9 +83,8 @@ async def read(api: Api, call: Call) -> Reply:
             hosted.leave()
 
 
-def _range(call: Call, stat: Stat, tag: str | None) -> tuple[int, int, int]:
+def _range(call: Call, size: int | None, tag: str | None) -> tuple[int, int, int]:
     """The bytes to send and the status; a Range that is no single range is ignored, as it may be."""
-    size = stat.size
     if size is None:
         return 0, 0, 200
     text = call.header(b"range")
@@ -122,21 +125,26 @@ async def _blocks(hosted: Hosted, fs: SessionFS, path: Path, stat: Stat, start: 
 async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply:
     handle, repository = api.handle(call.parts[0]), api.hosting.need_store().repository
 
-    def found() -> tuple[Iterator[bytes], int, bytes]:
+    def found() -> tuple[LazyBlocks, str]:
         revision, path = handle().find(asked.revision), str(parse(asked.path))
-        pieces = repository.read_file(revision, path)
         node = repository.node(revision, path)
-        return pieces, node.size, hashlib.sha256(b"%d " % node.size + node.payload).hexdigest()[:32].encode()
+        if node.kind != FILE:
+            raise RametError("not_found", f"{path} of {revision.name} is not a file", "see its parent directory")
+        digest = hashlib.sha256(b"%d " % node.size + node.payload).hexdigest()[:32]
+        return LazyBlocks(node.chunks, node.size, repository.packs), digest
 
-    pieces, size, digest = await api.hosting.blocking(found)
-    tag = b'"%s"' % digest  # the names of its chunks: equal ones promise equal bytes
-    headers = [BYTES, (b"etag", tag)]
-    if _matches(call.header(b"if-none-match"), tag.decode()):
+    content, digest = await api.hosting.blocking(found)
+    tag = f'"{digest}"'  # the names of its chunks: equal ones promise equal bytes
+    headers = [BYTES, (b"accept-ranges", b"bytes"), (b"etag", tag.encode())]
+    if _matches(call.header(b"if-none-match"), tag):
         return Reply(status=304, headers=headers)
-    headers.append((b"content-length", str(size).encode()))
+    start, stop, status = _range(call, content.size, tag)
+    headers.append((b"content-length", str(stop - start).encode()))
+    if status == 206:
+        headers.append((b"content-range", f"bytes {start}-{stop - 1}/{content.size}".encode()))
     if call.scope["method"] == "HEAD":
-        return Reply(headers=headers)
-    return Reply(headers=headers, blocks=_pulled(api, pieces))
+        return Reply(status=status, headers=headers)
+    return Reply(status=status, headers=headers, blocks=_pulled(api, content.read(start, stop)))
 
 
 async def _pulled(api: Api, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
@@ -155,19 +163,25 @@ def _matches(header: str | None, tag: str | None) -> bool:
 
 async def stat(api: Api, call: Call) -> Reply:
     asked = call.query(models.StatQuery)
-    async with api.using(call) as hosted:
+    async with api.seeing(call, asked.revision) as hosted:
         path = _path(hosted, asked.path, asked.session)
         found = await _view(hosted, asked.session).stat(path, follow=asked.follow)
-        return answer(file_stat(str(path), found, hosted.nonce))
+        return answer(_told(hosted, path, found, asked.revision))
+
+
+def _told(hosted: Hosted, path: Path, stat: Stat, revision: str | None) -> models.FileStat:
+    """What is known about a path; versions that only this request could use are not told."""
+    found = file_stat(str(path), stat, hosted.nonce)
+    return found if revision is None else replace(found, etag=None)
 
 
 async def listing(api: Api, call: Call) -> Reply:
-    asked = call.query(models.PathQuery)
-    async with api.using(call) as hosted:
+    asked = call.query(models.ListQuery)
+    async with api.seeing(call, asked.revision) as hosted:
         path = _path(hosted, asked.path, asked.session)
         fs = _view(hosted, asked.session)
         found = sorted(await fs.entries(path))
-        return answer(models.Listing(str(path), [file_stat(str(path / name), s, hosted.nonce) for name, s in found]))
+        return answer(models.Listing(str(path), [_told(hosted, path / name, s, asked.revision) for name, s in found]))
 
 
 # ----------------------------------------------------------------------------------------------------- changing

@@ -234,6 +234,21 @@ class Hosting:
         hosted = self._open[name] = Hosted(name, ws, opening, self.events)
         return hosted
 
+    @contextlib.asynccontextmanager
+    async def past(self, name: str, revision: str) -> AsyncIterator[Hosted]:
+        """A revision, opened for one caller: what that one changes in it nobody sees, and it is gone afterwards.
+
+        It has what the store has of it. What is mounted now is not put in the place of what was mounted then: a command
+        that looks at the past must not reach into the present.
+        """
+        if not NAME.fullmatch(name):
+            raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
+        opening = self.need_store().open(name, revision, readonly=True, settings=self._workspace_settings())
+        async with opening as ws:
+            hosted = Hosted(name, ws, opening, self.events)
+            hosted.enter()
+            yield hosted
+
     def _config(self, name: str) -> Config | None:
         return self.settings.configs.get(name) or self.settings.configs.get("*")
 

@@ -186,6 +186,8 @@ class Exec(Body):
     """Answer at once with a job."""
     provision: bool = False
     """Run nothing; the output says what the command would cost."""
+    revision: Spec | None = None
+    """Run on this past state; what the command changes there is gone when it ends."""
 
 
 class ExecResult(Answer):
@@ -233,6 +235,12 @@ class PathQuery(Body):
     session: Id = "default"
 
 
+class ListQuery(Body):
+    path: Path
+    session: Id = "default"
+    revision: Spec | None = None
+
+
 class ReadQuery(Body):
     path: Path
     session: Id = "default"
@@ -263,6 +271,7 @@ class StatQuery(Body):
     path: Path
     session: Id = "default"
     follow: bool = True
+    revision: Spec | None = None
 
 
 class SetAttributes(Body):
