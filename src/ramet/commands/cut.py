@@ -44,7 +44,7 @@ def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
         if found is None:
             if re.fullmatch(r"[\d-]*", part):
                 raise UsageError("invalid field range" if what == "f" else "invalid byte or character range")
-            bad = re.sub(r"^[\d-]*", "", part) if part[:1].isdigit() else part
+            bad = re.sub(r"^[-\d, \t]*", "", text)
             what_ = "field value" if what == "f" else "byte/character position"
             raise UsageError(f"invalid {what_} {quote(bad)}")
         first, dash, last = found.groups()
@@ -55,7 +55,7 @@ def parse_ranges(text: str, what: str) -> list[tuple[int, int]]:
                 "fields are numbered from 1" if what == "f" else "byte/character positions are numbered from 1"
             )
         for digits in (first, last):
-            if digits and int(digits) >= 1 << 64:
+            if digits and int(digits) >= (1 << 64) - 1:
                 what_ = "field number" if what == "f" else "byte/character offset"
                 raise UsageError(f"{what_} {quote(digits)} is too large")
         low = int(first) if first else 1

@@ -1,4 +1,4 @@
-"""Numbers and order: seq, yes, factor, numfmt, tsort."""
+"""Numbers and order: seq, yes, factor, tsort."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from ramet.commands.cut import parse_ranges
-from ramet.commands.declare import Command, UsageError, flag, optional, quote, shown, typographic, value
-from ramet.commands.inputs import Inputs, parse_count
+from ramet.commands.declare import Command, UsageError, flag, quote, shown, typographic, value
+from ramet.commands.inputs import Inputs
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
@@ -146,6 +145,8 @@ def _seq_format(text: str) -> Callable[[Decimal], str]:
     if len(real) > 1:
         raise UsageError(f"format {quote(text)} has too many % directives", hint=False)
     found = re.fullmatch(r"%([-+ #0']*)(\d*)(?:\.(\d*))?([aefgAEFG])", real[0])
+    if re.fullmatch(r"%[-+ #0']*\d*(?:\.\d*)?", real[0]):
+        raise UsageError(f"format {quote(text)} ends in %", hint=False)
     if found is None:
         raise UsageError(f"format {quote(text)} has unknown %{real[0][-1:]} directive", hint=False)
     flags, width, precision, conv = found.groups()
@@ -275,274 +276,6 @@ async def _rho(proc: Proc, n: int) -> int:
             return g
 
 
-# ------------------------------------------------------------------------------------------------------- numfmt
-
-_SCALES = ("none", "auto", "si", "iec", "iec-i")
-_OUT_SCALES = ("none", "si", "iec", "iec-i")
-_ROUNDS = ("up", "down", "from-zero", "towards-zero", "nearest")
-_POWERS = "KMGTPEZY"
-
-
-@dataclass(frozen=True, slots=True)
-class NumfmtOptions:
-    debug: bool = flag("--debug", help="print warnings about invalid input")
-    delimiter: str | None = value(
-        "-d", "--delimiter", metavar="X", help="use X instead of whitespace for field delimiter"
-    )
-    field: str = value("--field", metavar="FIELDS", default="1", help="replace the numbers in these input fields")
-    format: str | None = value("--format", metavar="FORMAT", help="use printf style floating-point FORMAT")
-    from_: str = value(
-        "--from", metavar="UNIT", default="none", choices=_SCALES, help="auto-scale input numbers to UNITs"
-    )
-    from_unit: str = value("--from-unit", metavar="N", default="1", help="specify the input unit size")
-    grouping: bool = flag("--grouping", help="use locale-defined grouping of digits")
-    header: str | None = optional(
-        "--header", metavar="N", const="1", help="print (without converting) the first N header lines"
-    )
-    invalid: str = value(
-        "--invalid",
-        metavar="MODE",
-        default="abort",
-        choices=("abort", "fail", "warn", "ignore"),
-        help="failure mode for invalid numbers",
-    )
-    padding: str | None = value("--padding", metavar="N", help="pad the output to N characters")
-    round: str = value(
-        "--round", metavar="METHOD", default="from-zero", choices=_ROUNDS, help="use METHOD for rounding when scaling"
-    )
-    suffix: str = value(
-        "--suffix", metavar="SUFFIX", default="", help="add SUFFIX to output numbers, and accept it in input"
-    )
-    to: str = value(
-        "--to", metavar="UNIT", default="none", choices=_OUT_SCALES, help="auto-scale output numbers to UNITs"
-    )
-    to_unit: str = value("--to-unit", metavar="N", default="1", help="the output unit size")
-    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
-
-
-class _BadNumber(Exception):
-    pass
-
-
-def _unit(text: str) -> int:
-    found = re.fullmatch(r"(\d*)([KMGTPEZY]?)(i?)", text)
-    if found is None or not text or text == "0":
-        raise UsageError(f"invalid unit size: {quote(text)}", hint=False)
-    base = 1024 if found[3] else 1000
-    return int(found[1] or 1) * (base ** (_POWERS.index(found[2]) + 1) if found[2] else 1)
-
-
-def _round(number: Decimal, how: str) -> Decimal:
-    modes = {
-        "up": "ROUND_CEILING",
-        "down": "ROUND_FLOOR",
-        "from-zero": "ROUND_UP",
-        "towards-zero": "ROUND_DOWN",
-        "nearest": "ROUND_HALF_UP",
-    }
-    return number.quantize(Decimal(1), rounding=modes[how])
-
-
-def _scan_number(text: str, scale: str, suffix: str) -> tuple[Decimal, int]:
-    body = text
-    if suffix and body.endswith(suffix):
-        body = body[: -len(suffix)]
-    found = re.match(r"(-?\d*)(?:\.(\d*))?", body)
-    if found is None or not re.search(r"\d", found[0]):
-        raise _BadNumber(f"invalid number: {quote(text)}")
-    if found[0].endswith("."):
-        raise _BadNumber(f"invalid number: {quote(text)}")
-    number = Decimal(found[0])
-    rest = body[found.end() :]
-    places = len(found[2] or "")
-    if not rest:
-        return number, places
-    letter = rest[0]
-    if letter == "k":
-        letter = "K"
-    if letter not in _POWERS:
-        raise _BadNumber(f"invalid suffix in input: {quote(text)}")
-    if scale == "none":
-        raise _BadNumber(f"rejecting suffix in input: {quote(text)} (consider using --from)")
-    rest = rest[1:]
-    base = 1024 if scale in ("iec", "iec-i") else 1000
-    if scale == "auto" and rest.startswith("i"):
-        base, rest = 1024, rest[1:]
-    elif scale == "iec-i":
-        if not rest.startswith("i"):
-            raise _BadNumber(f"missing 'i' suffix in input: {quote(text)} (e.g Ki/Mi/Gi)")
-        rest = rest[1:]
-    if rest:
-        raise _BadNumber(f"invalid suffix in input {quote(text)}: {quote(rest)}")
-    return number * base ** (_POWERS.index(letter) + 1), 0
-
-
-def _show_scaled(number: Decimal, scale: str, how: str, precision: int | None) -> str:
-    base = 1000 if scale == "si" else 1024
-    power = 0
-    magnitude = abs(number)
-    while magnitude >= base and power < len(_POWERS):
-        magnitude /= base
-        power += 1
-    scaled = number / Decimal(base) ** power
-    if precision is None:
-        if power == 0:
-            # Below the first unit a number keeps what it has, rounded to whole.
-            scaled = (
-                _round(scaled, how)
-                if abs(scaled) >= 10 or scaled == scaled.to_integral()
-                else _round(scaled * 10, how) / 10
-            )
-            places = 0 if scaled == scaled.to_integral() else 1
-        elif abs(scaled) < 10:
-            scaled = _round(scaled * 10, how) / 10
-            places = 1
-        else:
-            scaled = _round(scaled, how)
-            places = 0
-        if abs(scaled) >= 10 and places == 1:
-            places = 0
-        if abs(scaled) >= base:
-            scaled /= base
-            power += 1
-            places = 1
-    else:
-        factor_ = Decimal(10) ** precision
-        scaled = _round(scaled * factor_, how) / factor_
-        places = precision
-        if abs(scaled) >= base:
-            scaled /= base
-            power += 1
-    letter = "" if power == 0 else _POWERS[power - 1]
-    if letter and scale == "iec-i":
-        letter += "i"
-    if letter == "K" and scale == "si":
-        letter = "K"
-    return f"{scaled:.{places}f}{letter}"
-
-
-async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
-    fields = [(1, 1 << 62)] if o.field == "-" else parse_ranges(o.field, "f")
-    from_unit, to_unit = _unit(o.from_unit), _unit(o.to_unit)
-    padding = None
-    if o.padding is not None:
-        if not re.fullmatch(r"-?\d+", o.padding) or int(o.padding) == 0:
-            raise UsageError(f"invalid padding value {quote(o.padding)}", hint=False)
-        padding = int(o.padding)
-    shape = None
-    if o.format is not None:
-        shape = re.fullmatch(r"((?:[^%]|%%)*)%([-0' ]*)(\d*)(?:\.(\d*))?f((?:[^%]|%%)*)", o.format, re.S)
-        if shape is None:
-            if "%" not in o.format:
-                raise UsageError(f"format {quote(o.format)} has no % directive", hint=False)
-            raise UsageError(f"invalid format {quote(o.format)}, directive must be %[0]['][-][N][.][N]f", hint=False)
-    header = 0 if o.header is None else parse_count(o.header, "header value", 1)
-    state = _Numfmt(proc, o, fields, from_unit, to_unit, padding, shape)
-    end = "\0" if o.zero else "\n"
-    if operands:
-        for word in operands:
-            if not await state.line(word, end):
-                return state.status
-        return state.status
-    data = await proc.stdin.read_all()
-    lines = decode(data).split(end)
-    if not lines[-1]:
-        lines.pop()
-    ended = data.endswith(encode(end))
-    for i, line in enumerate(lines):
-        tail = end if ended or i < len(lines) - 1 else ""
-        if i < header:
-            await proc.emit(encode(line + tail))
-        elif not await state.line(line.partition("\0")[0] if not o.zero else line, tail):
-            return state.status
-    return state.status
-
-
-@dataclass
-class _Numfmt:
-    proc: Proc
-    o: NumfmtOptions
-    fields: list[tuple[int, int]]
-    from_unit: int
-    to_unit: int
-    padding: int | None
-    shape: re.Match[str] | None
-    status: int = 0
-
-    async def line(self, text: str, end: str) -> bool:
-        delim = self.o.delimiter
-        pieces = text.split(delim) if delim else re.findall(r"\s*\S+|\s+\Z", text) or [text]
-        out: list[str] = []
-        for i, piece in enumerate(pieces, 1):
-            if i > 1 and not delim and piece[:1] == "\t":
-                piece = " " + piece[1:]
-            if not any(low <= i <= high for low, high in self.fields):
-                out.append(piece)
-                continue
-            blank = "" if delim else piece[: len(piece) - len(piece.lstrip())]
-            word = piece[len(blank) :]
-            if not delim and not word:
-                out.append(piece)
-                continue
-            try:
-                done = self.convert(word.strip() if delim else word)
-            except _BadNumber as bad:
-                if self.o.invalid != "ignore":
-                    self.proc.complain(typographic(self.proc, str(bad)))
-                if self.o.invalid == "abort":
-                    if out:
-                        await self.proc.emit(encode((delim or "").join(out) + (delim or "")))
-                    self.status = 2
-                    return False
-                if self.o.invalid == "fail":
-                    self.status = 2
-                out.append(piece)
-                continue
-            if not delim and self.padding is None and self.shape is None and blank:
-                # A field keeps its right edge; its own separating blank stays.
-                done = done.rjust(len(piece)) if i == 1 or len(blank) > 1 else " " + done
-            elif not delim and blank and i > 1:
-                done = " " + done if self.padding is not None or self.shape is not None else done
-            out.append(done)
-        await self.proc.emit(encode((delim or "").join(out) + end))
-        return True
-
-    def convert(self, word: str) -> str:
-        o = self.o
-        number, places = _scan_number(word, o.from_, o.suffix)
-        number = number * self.from_unit / self.to_unit
-        precision = None
-        flags = width = ""
-        before = after = ""
-        if self.shape is not None:
-            before, flags, width, precision_text, after = self.shape.groups()
-            if precision_text is not None:
-                precision = int(precision_text or 0)
-        if o.to == "none":
-            if precision is not None:
-                factor_ = Decimal(10) ** precision
-                text = f"{_round(number * factor_, o.round) / factor_:.{precision}f}"
-            elif self.from_unit == 1 and self.to_unit == 1 and o.from_ == "none":
-                text = f"{number:.{places}f}"
-            else:
-                text = f"{_round(number, o.round):.0f}" if places == 0 or o.from_ != "none" else f"{number:.{places}f}"
-        else:
-            text = _show_scaled(number, o.to, o.round, precision)
-        text += o.suffix
-        if width:
-            text = (
-                text.ljust(int(width))
-                if "-" in flags
-                else text.zfill(int(width))
-                if "0" in flags
-                else text.rjust(int(width))
-            )
-        text = before.replace("%%", "%") + text + after.replace("%%", "%")
-        if self.padding is not None:
-            text = text.rjust(self.padding) if self.padding > 0 else text.ljust(-self.padding)
-        return text
-
-
 # -------------------------------------------------------------------------------------------------------- tsort
 
 
@@ -620,13 +353,6 @@ COMMANDS = [
         FactorOptions,
         summary="Print the prime factors of each specified integer NUMBER.",
         usage="[OPTION] [NUMBER]...",
-    ),
-    Command(
-        "numfmt",
-        numfmt,
-        NumfmtOptions,
-        summary="Convert numbers from/to human-readable strings.",
-        usage="[OPTION]... [NUMBER]...",
     ),
     Command(
         "tsort",

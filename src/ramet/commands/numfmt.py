@@ -1,0 +1,342 @@
+"""numfmt: numbers to and from the way people write them, rounded and refused as GNU does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Context, Decimal
+from typing import Final
+
+from ramet.commands.cut import END, parse_ranges
+from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+
+_SCALES = ("none", "auto", "si", "iec", "iec-i")
+_OUT_SCALES = ("none", "si", "iec", "iec-i")
+_ROUNDS: Final = {
+    "up": ROUND_CEILING,
+    "down": ROUND_FLOOR,
+    "from-zero": ROUND_UP,
+    "towards-zero": ROUND_DOWN,
+    "nearest": ROUND_HALF_UP,
+}
+_POWERS: Final = "KMGTPEZY"
+_EXACT: Final = 18
+"""Digits that a number may have without being scaled."""
+_MOST: Final = 27
+_WIDE: Final = Context(prec=80)
+
+
+@dataclass(frozen=True, slots=True)
+class NumfmtOptions:
+    debug: bool = flag("--debug", help="print warnings about invalid input")
+    delimiter: str | None = value(
+        "-d", "--delimiter", metavar="X", help="use X instead of whitespace for field delimiter"
+    )
+    field: str = value("--field", metavar="FIELDS", default="1", help="replace the numbers in these input fields")
+    format: str | None = value("--format", metavar="FORMAT", help="use printf style floating-point FORMAT")
+    from_: str = value(
+        "--from", metavar="UNIT", default="none", choices=_SCALES, help="auto-scale input numbers to UNITs"
+    )
+    from_unit: str = value("--from-unit", metavar="N", default="1", help="specify the input unit size")
+    grouping: bool = flag("--grouping", help="use locale-defined grouping of digits")
+    header: str | None = optional(
+        "--header", metavar="N", const="1", help="print (without converting) the first N header lines"
+    )
+    invalid: str = value(
+        "--invalid",
+        metavar="MODE",
+        default="abort",
+        choices=("abort", "fail", "warn", "ignore"),
+        help="failure mode for invalid numbers",
+    )
+    padding: str | None = value("--padding", metavar="N", help="pad the output to N characters")
+    round: str = value(
+        "--round",
+        metavar="METHOD",
+        default="from-zero",
+        choices=tuple(_ROUNDS),
+        help="use METHOD for rounding when scaling",
+    )
+    suffix: str = value(
+        "--suffix", metavar="SUFFIX", default="", help="add SUFFIX to output numbers, and accept it in input"
+    )
+    to: str = value(
+        "--to", metavar="UNIT", default="none", choices=_OUT_SCALES, help="auto-scale output numbers to UNITs"
+    )
+    to_unit: str = value("--to-unit", metavar="N", default="1", help="the output unit size")
+    zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+    order: tuple[tuple[str, object], ...] = ordered()
+
+
+class _BadNumber(Exception):
+    """What is said of a number that cannot be read or shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How a number is laid out: what --padding and --format say."""
+
+    before: str = ""
+    after: str = ""
+    padding: int = 0
+    """Columns, negative for flush left."""
+    zeros: int = 0
+    precision: int | None = None
+    grouping: bool = False
+
+
+def _unit(text: str) -> int:
+    found = re.fullmatch(r"(\d*)(?:([KMGTPEZY])(i?))?", text)
+    size = 0
+    if found is not None and text:
+        size = int(found[1] or 1)
+        if found[2]:
+            size *= (1024 if found[3] else 1000) ** (_POWERS.index(found[2]) + 1)
+    if not 0 < size < 1 << 64:
+        raise UsageError(f"invalid unit size: {quote(text)}", hint=False)
+    return size
+
+
+def _fields(o: NumfmtOptions) -> list[tuple[int, int]]:
+    if sum(name == "field" for name, _ in o.order) > 1:
+        raise UsageError("multiple field specifications", hint=False)
+    parts = re.split(r"[, \t]", o.field)
+    some = [part for part in parts if part != "-"]
+    ranges = parse_ranges(",".join(some), "f") if some else []
+    return ranges if len(some) == len(parts) else [(1, END)]
+
+
+def _shape(text: str, padding: int) -> _Shape:
+    """The layout that a --format asks for; its width goes before that of --padding."""
+
+    def bad(reason: str) -> UsageError:
+        return UsageError(reason, hint=False)
+
+    at = count = 0
+    while at < len(text) and not (text[at] == "%" and text[at + 1 : at + 2] != "%"):
+        at += 2 if text[at] == "%" else 1
+        count += 1
+    if at >= len(text):
+        raise bad(f"format {quote(text)} has no % directive")
+    # A doubled percent sign counts as one character here, and none is undoubled.
+    before = text[:count]
+    found = re.compile(r"([ '0]*)([+-]?\d*)").match(text, at + 1)
+    assert found is not None
+    flags, width = found[1], int(found[2] or 0) if found[2] not in ("+", "-") else 0
+    at = found.end() if found[2] not in ("+", "-") else found.end(1)
+    if abs(width) >= 1 << 63:
+        raise bad(f"invalid format {quote(text)} (width overflow)")
+    if at >= len(text):
+        raise bad(f"format {quote(text)} ends in %")
+    precision = None
+    if text[at] == ".":
+        digits = re.compile(r"-?\d*").match(text, at + 1)
+        assert digits is not None
+        if text[at + 1 : at + 2] in ("+", " ", "\t") or digits[0].startswith("-") or int(digits[0] or 0) >= 1 << 63:
+            raise bad(f"invalid precision in format {quote(text)}")
+        precision = int(digits[0] or 0)
+        at = digits.end()
+    if text[at : at + 1] != "f":
+        raise bad(f"invalid format {quote(text)}, directive must be %[0]['][-][N][.][N]f")
+    after = text[at + 1 :]
+    if re.search(r"%(?!%)", after.replace("%%", "")):
+        raise bad(f"format {quote(text)} has too many % directives")
+    zeros = width if "0" in flags and width > 0 else 0
+    return _Shape(before, after, padding if zeros or not width else width, zeros, precision, "'" in flags)
+
+
+async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
+    header = 0
+    if o.header is not None:
+        if not re.fullmatch(r"\+?\d+", o.header) or int(o.header) == 0:
+            raise UsageError(f"invalid header value {quote(o.header)}", hint=False)
+        header = int(o.header)
+    job = _Numfmt(proc, o, _fields(o), _unit(o.from_unit), _unit(o.to_unit), _layout(proc, o))
+    end = "\0" if o.zero else "\n"
+    if operands:
+        if o.debug and header:
+            proc.complain("--header ignored with command-line input")
+        for word in operands:
+            if not await job.line(word, end):
+                return 2
+        return job.finish()
+    data = await proc.stdin.read_all()
+    lines = decode(data).split(end)
+    tail = lines.pop()
+    for index, line in enumerate(lines):
+        if index < header:
+            await proc.emit(encode(line + end))
+        elif not await job.line(line if o.zero else line.partition("\0")[0], end):
+            return 2
+        if not index & 255:
+            await proc.budget.breathe()
+    if tail and not await job.line(tail if o.zero else tail.partition("\0")[0], ""):
+        return 2
+    return job.finish()
+
+
+def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
+    padding = 0
+    if o.padding is not None:
+        padding = int(o.padding) if re.fullmatch(r"[+-]?\d+", o.padding) else 0
+        if not padding:
+            raise UsageError(f"invalid padding value {quote(o.padding)}", hint=False)
+    if o.delimiter is not None and len(encode(o.delimiter)) > 1:
+        raise UsageError("the delimiter must be a single character", hint=False)
+    if o.format is not None and o.grouping:
+        raise UsageError("--grouping cannot be combined with --format", hint=False)
+    idle = o.from_ == o.to == "none" and not (o.grouping or padding) and o.format is None
+    if o.debug and idle:
+        proc.complain("no conversion option specified")
+    shape = _Shape(padding=padding, grouping=o.grouping) if o.format is None else _shape(o.format, padding)
+    if shape.grouping and o.to != "none":
+        raise UsageError("grouping cannot be combined with --to", hint=False)
+    if o.debug and shape.grouping:
+        proc.complain("grouping has no effect in this locale")
+    return shape
+
+
+@dataclass
+class _Numfmt:
+    """One run over its lines."""
+
+    proc: Proc
+    o: NumfmtOptions
+    fields: list[tuple[int, int]]
+    from_unit: int
+    to_unit: int
+    shape: _Shape
+    failed: bool = field(default=False)
+
+    def finish(self) -> int:
+        if self.failed and self.o.debug:
+            self.proc.complain("failed to convert some of the input numbers")
+        return 2 if self.failed and self.o.invalid == "fail" else 0
+
+    async def line(self, text: str, end: str) -> bool:
+        """Convert one line; False when a bad number ends everything."""
+        delimiter = self.o.delimiter
+        if delimiter is None:
+            # A field takes the blanks before it, all but the one that ends the field before.
+            pieces = re.findall(r"(?:\A|[ \t\n])([ \t\n]*[^ \t\n]*)", text)
+        else:
+            pieces = text.split(delimiter) if delimiter else [text]
+        join = " " if delimiter is None else delimiter
+        out: list[str] = []
+        for number, piece in enumerate(pieces, 1):
+            done = piece
+            if any(low <= number <= high for low, high in self.fields):
+                try:
+                    done = self.convert(piece, number)
+                except _BadNumber as bad:
+                    self.failed = True
+                    if self.o.invalid != "ignore":
+                        # What is already there comes out before the message does.
+                        await self.proc.emit(encode("".join(out)))
+                        out.clear()
+                        self.proc.complain(typographic(self.proc, str(bad)))
+                    if self.o.invalid == "abort":
+                        return False
+            out += [done, join if number < len(pieces) else end]
+        await self.proc.emit(encode("".join(out)))
+        return True
+
+    def convert(self, piece: str, number: int) -> str:
+        o, shape = self.o, self.shape
+        body = piece
+        if o.suffix and len(body) > len(o.suffix) and body.endswith(o.suffix):
+            body = body[: -len(o.suffix)]
+        word = body.lstrip(" \t")
+        padding = shape.padding
+        if not padding and o.delimiter is None and (len(word) < len(body) or number > 1):
+            padding = len(body)
+        amount, places = self.read(word)
+        if self.from_unit != 1 or self.to_unit != 1:
+            amount = _WIDE.divide(_WIDE.multiply(amount, self.from_unit), Decimal(self.to_unit))
+        text = self.show(amount, places if shape.precision is None else shape.precision) + o.suffix
+        text = text.ljust(-padding) if padding < 0 else text.rjust(padding)
+        return shape.before + text + shape.after
+
+    def read(self, text: str) -> tuple[Decimal, int]:
+        """The number and how many decimal places it has."""
+        scale = self.o.from_
+        found = re.match(r"(-?)(\d*)(?:(\.)(-?\d*))?", text)
+        assert found is not None
+        sign, whole, point, fraction = found.groups()
+        for digits in (whole, fraction or ""):
+            if len(digits.lstrip("0")) > _MOST:
+                raise _BadNumber(f"value too large to be converted: {quote(text)}")
+        again = text[found.end() : found.end() + 1] == "."
+        if (not whole and not point) or (point and (fraction or "").startswith("-")):
+            raise _BadNumber(f"invalid number: {quote(text)}")
+        if point and not fraction and not again:
+            raise _BadNumber(f"invalid number: {quote(text)}")
+        loss = max(len(whole.lstrip("0")), len((fraction or "").lstrip("0"))) > _EXACT
+        if loss and self.o.debug:
+            self.proc.complain(f"large input value {quote(text)}: possible precision loss")
+        number, places = Decimal(f"{whole or 0}.{fraction or 0}"), len(fraction or "")
+        if sign and number:
+            number = number.copy_negate()
+        rest = text[found.end() :]
+        if not rest:
+            return number, places
+        rest = rest.lstrip(" \t")
+        if rest[:1] not in tuple(_POWERS):
+            raise _BadNumber(f"invalid suffix in input: {quote(text)}")
+        if scale == "none":
+            raise _BadNumber(f"rejecting suffix in input: {quote(text)} (consider using --from)")
+        base, power, rest = 1024 if scale in ("iec", "iec-i") else 1000, _POWERS.index(rest[0]) + 1, rest[1:]
+        if scale == "auto" and rest.startswith("i"):
+            base, rest = 1024, rest[1:]
+        elif scale == "iec-i":
+            if not rest.startswith("i"):
+                raise _BadNumber(f"missing 'i' suffix in input: {quote(text)} (e.g Ki/Mi/Gi)")
+            rest = rest[1:]
+        if rest:
+            raise _BadNumber(f"invalid suffix in input {quote(text)}: {quote(rest)}")
+        return _WIDE.multiply(number, Decimal(base) ** power), 0
+
+    def show(self, number: Decimal, places: int) -> str:
+        o = self.o
+        size = max(0, number.adjusted()) if number else 0
+        if o.to == "none" and size + places > _EXACT:
+            amount = f"{float(number):g}" + (f"/{places}" if places else "")
+            what = "value/precision" if places else "value"
+            raise _BadNumber(f"{what} too large to be printed: '{amount}' (consider using --to)")
+        if size > _MOST - 1:
+            raise _BadNumber(f"value too large to be printed: '{float(number):g}' (cannot handle values > 999Y)")
+        if o.to == "none":
+            return self.digits(self.rounded(number, places), places)
+        base, power = 1000 if o.to == "si" else 1024, 0
+        while abs(number) >= base:
+            number = _WIDE.divide(number, Decimal(base))
+            power += 1
+        given = self.shape.precision
+        keep = min(3 * power, given) if given is not None else 1 if abs(number) < 10 else 0
+        number = self.rounded(number, keep)
+        if abs(number) >= base:
+            number = _WIDE.divide(number, Decimal(base))
+            power += 1
+        places = given if given is not None else 1 if number and abs(number) < 10 and power else 0
+        letter = _POWERS[power - 1] if power else ""
+        return self.digits(number, places) + letter + ("i" if power and o.to == "iec-i" else "")
+
+    def rounded(self, number: Decimal, places: int) -> Decimal:
+        return number.quantize(Decimal(1).scaleb(-places), _ROUNDS[self.o.round], _WIDE)
+
+    def digits(self, number: Decimal, places: int) -> str:
+        text = f"{_WIDE.quantize(number, Decimal(1).scaleb(-places)):f}"
+        return text.zfill(self.shape.zeros) if self.shape.zeros else text
+
+
+COMMANDS = [
+    Command(
+        "numfmt",
+        numfmt,
+        NumfmtOptions,
+        summary="Convert numbers from/to human-readable strings.",
+        usage="[OPTION]... [NUMBER]...",
+    ),
+]
