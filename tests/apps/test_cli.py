@@ -278,6 +278,44 @@ def test_what_is_kept_and_for_whom(ramet, monkeypatch: pytest.MonkeyPatch) -> No
     ramet("grant", "w", "bob", "readwrite", status=1)
 
 
+def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "f").write_text("from outside")
+    ramet("create", "demo")
+    assert ramet("mount", "demo", "/data", str(tmp_path / "data"), "--mode", "read") == "demo-1\n"
+    (tmp_path / "data" / "f").write_text("changed later")
+    assert ramet("exec", "demo", "cat /data/f; echo x > /data/g", stdin="", status=1).startswith("from outside")
+    assert ramet("mount", "demo", "/empty") == "demo-3\n"
+    rows = {row["prefix"]: row["mode"] for row in json.loads(ramet("mounts", "demo"))}
+    assert rows["/data"] == "read" and rows["/empty"] == "write"
+    assert "is mounted at /data" in ramet("mount", "demo", "/data", status=4)
+    assert "no directory" in ramet("mount", "demo", "/x", str(tmp_path / "none"), status=3)
+    assert "names a revision" in ramet("mount", "demo@1", "/x", status=1)
+    assert ramet("umount", "demo", "/data") == "demo-4\n"
+    assert "nothing can be unmounted" in ramet("umount", "demo", "/data", status=3)
+    assert ramet("show", "demo@1:/data/f") == "from outside"
+    assert "/data" not in {row["prefix"] for row in json.loads(ramet("mounts", "demo"))}
+
+
+def test_a_directory_is_bound_while_a_program_runs(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    work, full = tmp_path / "work", tmp_path / "full"
+    ramet("create", "demo")
+    ramet("exec", "demo", "mkdir /src; echo one > /src/a; echo two > /src/b", stdin="")
+    script = "import os; print(os.environ['RAMET_WORKSPACE']); os.remove('src/a'); open('new', 'w').write('made')"
+    assert ramet("bind", "demo", str(work), "--", sys.executable, "-c", script).splitlines()[-1] == "demo-2"
+    changes = {row["path"]: row["change"] for row in json.loads(ramet("diff", "demo", "--json"))}
+    assert changes == {"/new": "added", "/src/a": "removed"} and ramet("show", "demo:/new") == "made"
+    ramet("bind", "demo", str(tmp_path / "other"), "-q", "--", sys.executable, "-c", "raise SystemExit(7)", status=7)
+    assert "is not empty" in ramet("bind", "demo", str(work), status=1), "nothing that is there is taken away"
+    full.mkdir()
+    (full / "only").write_text("this")
+    ramet("bind", "demo", str(full), "--keep", "-q", "-m", "taken as it is", "--", "true")
+    assert json.loads(ramet("log", "demo"))[0]["message"] == "taken as it is"
+    assert ramet("exec", "demo", "cat /only; ls /src", stdin="", status=2).startswith("this")
+    assert "none-such" in ramet("bind", "demo", str(tmp_path / "e"), "--", "none-such", status=3)
+    assert ramet("exec", "demo", "echo free", stdin="") == "free\n", "the lease was given back"
+
+
 def test_what_people_try(tmp_path: Path) -> None:
     """Other spellings, typos and the wrong place lead somewhere."""
     assert command("create", "demo", home=tmp_path).returncode == 0

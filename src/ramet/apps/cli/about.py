@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import importlib.util
+import os
 import shutil
 import sys
 import time
@@ -52,6 +53,8 @@ EXTRAS = {
 }
 """Optional parts: the module that shows that one is installed, and what is missing without it."""
 PROGRAMS = {"git": "no `export --git`, no pushes, no rendezvous"}
+NATIVE = {"bubblewrap": "bwrap", "FUSE": "fusermount3", "CRIU": "criu"}
+"""What running real programs on a workspace will need. Nothing in this version does, so nothing is lost without it."""
 
 
 def doctor(
@@ -88,6 +91,12 @@ def _checks(where: str, full: bool) -> Iterator[tuple[str, str, str]]:
     for name, cost in PROGRAMS.items():
         found_at = shutil.which(name)
         yield name, "ok" if found_at else "absent", found_at or cost
+    for name, program in NATIVE.items():
+        found_at = shutil.which(program)
+        if name == "FUSE" and found_at and not os.path.exists("/dev/fuse"):
+            found_at = None
+        detail = "not used: this version runs no real programs on a workspace"
+        yield name, "ok" if found_at else "absent", f"{found_at}; {detail}" if found_at else detail
 
 
 def _tried(name: str, act: Callable[[], str]) -> tuple[str, str, str]:

@@ -35,6 +35,8 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("revert", "workspaces.revert", "Make the content of a past revision the newest one, whole or by path."),
         Verb("merge", "workspaces.merge", "Bring another workspace into this one."),
         Verb("tag", "workspaces.tag", "Name a revision so that NAME@TAG finds it and it is kept"),
+        Verb("mount", "mounting.mount", "Add a mount to a workspace"),
+        Verb("umount", "mounting.umount", "Take a mount out of a workspace."),
         Verb("rm", "workspaces.rm", "Remove a workspace."),
     ),
     "History": (
@@ -49,6 +51,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("bisect", "history.bisect", "Find the first revision in which a command fails."),
     ),
     "In and out": (
+        Verb("bind", "mounting.bind", "Bind a real directory to a workspace while a program runs in it"),
         Verb("checkout", "carrying.checkout", "Write a revision to a real directory: only what differs is written"),
         Verb("snapshot", "carrying.snapshot", "Write a workspace to a snapshot tar."),
         Verb("export", "carrying.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
@@ -94,6 +97,9 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "revert": ("ramet revert demo@1", "ramet revert demo@1 /greeting"),
     "merge": ("ramet merge demo demo-2",),
     "tag": ("ramet tag demo@2 good -m 'it worked'", "ramet tag demo"),
+    "mount": ("ramet mount demo /data ./data --mode read", "ramet mount demo /scratch"),
+    "umount": ("ramet umount demo /data",),
+    "bind": ("ramet bind demo ./work -- make test", "ramet bind demo ./work"),
     "log": ("ramet log demo", "ramet log demo --graph"),
     "diff": ("ramet diff demo", "ramet diff demo@3"),
     "show": ("ramet show demo@1:/greeting",),
@@ -125,7 +131,15 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
 """Lines to learn from: the help of a verb and the reference page show them."""
 
 
-ALSO: Final = {"load": "import", "list": "ls", "run": "exec", "remove": "rm", "delete": "rm", "cat": "show"}
+ALSO: Final = {
+    "load": "import",
+    "list": "ls",
+    "run": "exec",
+    "remove": "rm",
+    "delete": "rm",
+    "cat": "show",
+    "unmount": "umount",
+}
 """Other names that people try."""
 
 
