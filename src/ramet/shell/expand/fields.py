@@ -18,6 +18,7 @@ LONG: Final = 4096
 """Characters from which on a text is looked at with string searches first, which are many times faster."""
 _MANY: Final = 64
 """Values from which on it pays to look at all of them at once."""
+_ESCAPED: Final = re.compile(r"\\.", re.DOTALL).sub
 _QUOTE: Final = re.compile(r"[\\*?\[\]()|!@+^\-:]")
 
 
@@ -25,7 +26,9 @@ def is_active(text: str) -> bool:
     """Does unquoted text hold a pattern?"""
     if len(text) > LONG and not any(char in text for char in "*?[("):
         return False
-    return ACTIVE(text) is not None
+    if ACTIVE(text) is None:
+        return False
+    return "\\" not in text or ACTIVE(_ESCAPED("x", text)) is not None
 
 
 def _all_plain(text: str) -> bool:

@@ -128,10 +128,11 @@ def _indirect(node: Param) -> Base:
             if type(value) is NameRef:
                 return host.store.follow(node.name)[0] if value.target else None
         found = direct(host, key)
-        if found is None or isinstance(found, list):
-            if isinstance(found, list) and len(found) == 1:
-                return parameter(host, found[0])
-            if found is None and not plain and host.vars.get(node.name) is not None:
+        if isinstance(found, list) and found:
+            return parameter(host, one_text(host, found))
+        if not isinstance(found, str):
+            declared = host.vars.get(node.name)
+            if isinstance(declared, Indexed | Assoc) or (not plain and declared is not None):
                 return None
             raise Discard(f"{shown(node)}: invalid indirect expansion")
         return parameter(host, found)
@@ -142,7 +143,7 @@ def _indirect(node: Param) -> Base:
 def shown(node: Param) -> str:
     if isinstance(node.subscript, Word):
         return f"{node.name}[{''.join(part.text for part in node.subscript.parts if isinstance(part, Literal))}]"
-    return node.name
+    return node.name if node.subscript is None else f"{node.name}[{node.subscript}]"
 
 
 def parameter(host: Any, text: str) -> Found:
@@ -272,7 +273,13 @@ def _slice(node: Param) -> Apply:
         if node.name in ("@", "*") and node.form == "value":
             return kind(transform.slice_list([host.special("0") or "", *found], offset, length))
         name, _ = host.store.follow(node.name)
-        array = host.store.array(name) or Indexed(found)
+        array = host.store.array(name)
+        if array is None and node.form == "value":
+            # The only value of what is no array is a text like any other.
+            return transform.substring(found[0], offset, length) if found else None
+        if not found:
+            return kind()
+        array = array or Indexed(found)
         return kind(transform.slice_array(array, offset, length))
 
     return apply
@@ -296,9 +303,19 @@ def _at(node: Param) -> Apply:
             return letters if letters or found is not None else None
         if op == "@A":
             if node.name in ("@", "*"):
-                return ["set", "--", *(transform.simple_transform("@Q", value) for value in host.params)]
-            found = transform.declaration(host.store, name_of(host))
-            return found.split(" ", 2) if found is not None and whole else found
+                shown = [transform.simple_transform("@Q", value) for value in host.params]
+                if node.name == "*":
+                    return "set -- " + star_join(host, shown) if shown else None
+                return ["set", "--", *shown] if shown else []
+            name = name_of(host)
+            array = host.store.array(name)
+            if array is not None and not whole:
+                return transform.element_declaration(host.store, name, found if isinstance(found, str) else None)
+            kind = type(found)
+            declared = transform.declaration(host.store, name)
+            if declared is None or not whole or kind is Star:
+                return declared
+            return declared.split(" ", 2) if array is not None else [declared]
         array = host.store.array(name_of(host)) if whole and op in ("@K", "@k") else None
         if isinstance(array, Indexed | Assoc):
             if op == "@K":
@@ -317,6 +334,8 @@ def _length(node: Param) -> Apply:
         if found is None or (array and not found and host.nounset and host.vars.get(label) is None):
             unbound(host, label)
             return "0"
+        if array and host.nounset and label not in ("@", "*") and host.store.array(host.store.follow(label)[0]) is None:
+            raise Discard(f"{label}: unbound variable")
         return str(len(found))
 
     return apply

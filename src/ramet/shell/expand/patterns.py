@@ -656,6 +656,8 @@ def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
     read = TokenReader(characters(pieces), extglob).tokens(0, False)
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]
+    if not tokens:
+        return _Text("")
     if not any(isinstance(token, Group) for token in tokens):
         if not nocase and all(isinstance(token, str) for token in tokens):
             return _Text("".join(tokens))  # type: ignore[arg-type]

@@ -352,6 +352,8 @@ def label_of(node: Param) -> str:
     if isinstance(node.subscript, Word):
         inner = "".join(part.text for part in node.subscript.parts if isinstance(part, Literal))
         return f"{node.name}[{inner}]"
+    if node.subscript is not None:
+        return f"{node.name}[{node.subscript}]"
     return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
 
 
@@ -507,6 +509,8 @@ def is_null(found: Found, colon: bool) -> bool:
 
 def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
     name = target_of(host, node)
+    if node.subscript in ("@", "*"):
+        raise Discard(f"{label_of(node)}: bad array subscript", 2)
     if key is not None:
         host.store.set_element(name, key, value)
         return host.store.element(name, key)  # type: ignore[no-any-return]
@@ -523,7 +527,8 @@ def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
 def _refuse(node: Param, message: str) -> None:
     if not message:
         message = "parameter null or not set" if node.op == ":?" else "parameter not set"
-    raise Fatal(f"{label_of(node).lstrip('$')}: {message}")
+    sign = "!" if node.form in ("indirect", "keys") else ""
+    raise Fatal(f"{sign}{label_of(node).lstrip('$')}: {message}")
 
 
 class Choice(NamedTuple):

@@ -6,17 +6,36 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet.shell.expand import quote
-from ramet.shell.expand.errors import Fatal
+from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.patterns import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
 
 
+def upper(text: str) -> str:
+    """Upper case, character by character as C does it: one that would become two stays as it is."""
+    if text.isascii():
+        return text.upper()
+    return "".join([big if len(big := char.upper()) == 1 else char for char in text])
+
+
+def lower(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return "".join([small if len(small := char.lower()) == 1 else small[0] for char in text])
+
+
+def swapped(text: str) -> str:
+    if text.isascii():
+        return text.swapcase()
+    return "".join([upper(char) if char.islower() else lower(char) for char in text])
+
+
 def change_case(value: str, op: str, matches: Callable[[str], bool] | None) -> str:
     """`^ ^^ , ,, ~ ~~`; without a pattern every character qualifies."""
     if len(op) == 2 and matches is None:
-        return value.upper() if op == "^^" else value.lower() if op == ",," else value.swapcase()
-    change: Callable[[str], str] = str.upper if op[0] == "^" else str.lower if op[0] == "," else str.swapcase
+        return upper(value) if op == "^^" else lower(value) if op == ",," else swapped(value)
+    change = upper if op[0] == "^" else lower if op[0] == "," else swapped
     if len(op) == 1:
         if not value or (matches is not None and not matches(value[0])):
             return value
@@ -35,7 +54,7 @@ def substring(value: str, offset: int, length: int | None) -> str:
     if length < 0:
         end = size + length
         if end < offset:
-            raise Fatal(f"{length}: substring expression < 0")
+            raise Discard(f"{length}: substring expression < 0")
         return value[offset:end]
     return value[offset : offset + length]
 
@@ -49,14 +68,14 @@ def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:
     if length is None:
         return values[offset:]
     if length < 0:
-        raise Fatal(f"{length}: substring expression < 0")
+        raise Discard(f"{length}: substring expression < 0")
     return values[offset : offset + length]
 
 
 def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list[str]:
     """Elements from an index on; the length counts elements that exist."""
     if length is not None and length < 0:
-        raise Fatal(f"{length}: substring expression < 0")
+        raise Discard(f"{length}: substring expression < 0")
     if isinstance(array, Assoc):
         found = array.values()
         offset = max(offset - 1, 0) if offset >= 0 else len(found) + offset
@@ -120,6 +139,12 @@ def declaration(store: Any, name: str) -> str | None:
     return f"declare -{letters} {name}={quote.at_q(text)}" if letters else f"{name}={quote.at_q(text)}"
 
 
+def element_declaration(store: Any, name: str, value: str | None) -> str | None:
+    """`${a[1]@A}`, `${a@A}`: the attributes of the array with the value of one element."""
+    letters = attribute_letters(store, name)
+    return f"declare -{letters} {name}" if value is None else f"declare -{letters} {name}={quote.at_q(value)}"
+
+
 def array_text(array: Indexed | Assoc) -> str:
     """`([0]="a" [1]="b")` as `declare -p` writes it."""
     if isinstance(array, Assoc):
@@ -148,11 +173,11 @@ def simple_transform(op: str, value: str) -> str:
     if op == "@Q":
         return quote.at_q(value)
     if op == "@U":
-        return value.upper()
+        return upper(value)
     if op == "@u":
-        return value[:1].upper() + value[1:]
+        return upper(value[:1]) + value[1:]
     if op == "@L":
-        return value.lower()
+        return lower(value)
     if op == "@E":
         return ansi_decode(value)
     return quote.at_q(value)  # @K and @k of a plain value

@@ -6,6 +6,7 @@ What a redirection replaces is kept, with its reference, in the undo list until 
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from ramet.shell.interp.drive import Result
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
 from ramet.shell.interp.variables import split_subscript
-from ramet.shell.syntax.nodes import Redirect
+from ramet.shell.syntax.nodes import Literal, Redirect, Word
 from ramet.shell.syntax.printer import word_text
 
 Undo = list[tuple[int, Description | None]]
@@ -50,6 +51,8 @@ class Plan(NamedTuple):
     target: Callable[[Session], Any]
     shown: str
     explicit: bool
+    private: bool
+    """Whether making it may change variables, or end the shell: a program's redirections do so in its own process."""
 
 
 class RedirectError(Exception):
@@ -65,12 +68,25 @@ def _compile(node: Redirect) -> Plan:
     if node.here is not None:
         body = texts.const("".join(part.text for part in node.here.body.parts)) if node.here.quoted else None  # type: ignore[union-attr]
         text = body or texts.document(node.here.body)
-        return Plan(node.op, fd, node.var, text.wait, text.run, "", True)
+        return Plan(
+            node.op, fd, node.var, text.wait, text.run, "", True, body is None and _private(node, node.here.body)
+        )
     if node.op == "<<<":
         text = texts.text(node.target)
-        return Plan(node.op, fd, node.var, text.wait, text.run, "", True)
+        return Plan(node.op, fd, node.var, text.wait, text.run, "", True, _private(node, node.target))
     fields = words.words((node.target,))
-    return Plan(node.op, fd, node.var, fields.wait, fields.run, word_text(node.target), node.fd is not None)
+    shown = word_text(node.target)
+    private = _private(node, node.target)
+    return Plan(node.op, fd, node.var, fields.wait, fields.run, shown, node.fd is not None, private)
+
+
+_CHANGES = re.compile(r"\$\{[^}]*[=?]|\$[(\[][^)\]]*(?:=|\+\+|--)").search
+
+
+def _private(node: Redirect, word: Word) -> bool:
+    if node.var is not None:
+        return True
+    return any(not isinstance(part, Literal) for part in word.parts) and _CHANGES(word_text(word)) is not None
 
 
 async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:

@@ -24,6 +24,7 @@ from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.local import compile_local
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, restore
 from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.traps import before_command
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text
@@ -433,6 +434,8 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
     name = argv[0]
     if not redirects:
         return await invoke(sh, argv, scoped)
+    if any(plan.private for plan in redirects) and _is_program(sh, name):
+        return await _in_its_process(sh, argv, redirects)
     undo: Undo = []
     kept = False
     result = 1
@@ -453,6 +456,29 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
         if undo and not kept and not await restore(sh, undo) and result == 0:
             sh.status = result = 1
     return result
+
+
+def _is_program(sh: Session, name: str) -> bool:
+    return name not in sh.functions and (name not in BUILTINS or name in sh.disabled)
+
+
+async def _in_its_process(sh: Session, argv: list[str], redirects: list[Plan]) -> int:
+    """A program whose redirections assign variables or may fail: none of that is seen outside of its process."""
+    child = sh.fork(borrow=True)
+    child.lone = True
+
+    async def body(own: Session) -> int:
+        undo: Undo = []
+        good = await apply(own, redirects, undo)
+        await keep(own, undo)
+        return await _external(own, argv) if good else 1
+
+    sh.status = await run_shell(child, lambda own: drive(body(own)))
+    if child.killed:
+        sh.died = child.killed, child.own_pid()
+    sh.last_arg = argv[-1]
+    sh.pipes = None
+    return sh.status
 
 
 async def _redirected(sh: Session, redirects: list[Plan], undo: Undo, scoped: bool) -> bool:

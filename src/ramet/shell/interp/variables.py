@@ -13,6 +13,7 @@ from typing import Final
 
 from ramet.core.errors import LimitExceeded
 from ramet.shell.expand.errors import Discard, Readonly
+from ramet.shell.expand.transform import lower, upper
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -223,10 +224,10 @@ class Variables:
             if flags & INTEGER:
                 return str(self.arith(value))
             if flags & LOWER:
-                return value.lower()
+                return lower(value)
             if flags & UPPER:
-                return value.upper()
-            return value[:1].upper() + value[1:].lower()
+                return upper(value)
+            return upper(value[:1]) + lower(value[1:])
         return value
 
     def writable(self, name: str) -> None:

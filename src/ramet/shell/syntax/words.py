@@ -529,7 +529,7 @@ class WordReader(Scanner):
             form = "length"
             self.pos += 1
         name = self._param_name()
-        if not name:
+        if not name or (name == "#" and text.startswith(("^", ",", "~"), self.pos)):
             return None
         subscript: Word | OneOf["@", "*"] | None = None
         if text.startswith("[", self.pos) and (name[0].isalpha() or name[0] == "_"):
