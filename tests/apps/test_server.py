@@ -75,6 +75,11 @@ def test_ranges_and_preconditions(tmp_path: Path) -> None:
             assert (await http.put(file, content=b"y", headers={"if-match": tag})).status_code == 412
             assert (await http.delete(file, headers={"if-match": tag})).status_code == 412
             assert (await http.get(file)).content == b"x"
+            urls = "%2e%2e/%2e%2e/etc/passwd ..%2f..%2fetc %2e%2e p%2f..%2fp/log p/../p/log ./log %00"
+            for url in urls.split():
+                for verb in ("", "/log", "/file?path=/etc/passwd", "/snapshot", "/stat?path=/"):
+                    found = await http.get(httpx2.URL("http://test", raw_path=f"/v1/workspaces/{url}{verb}".encode()))
+                    assert found.status_code in (400, 404) and "root:" not in found.text, url
             for path in ("/../../etc/passwd", "../../../../etc/shadow", "/d/../../../proc/self/environ", "/%2e%2e/etc"):
                 assert (await http.get(f"{W}/file", params={"path": path})).status_code == 404, path
                 assert (await http.get(f"{W}/file/..%2f..%2fetc")).status_code == 404

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.apps.server_harness import TOKEN
@@ -30,6 +31,9 @@ from ramet.apps.server.openapi import document
 from ramet.apps.server.serving import create_app
 from ramet.apps.server.settings import ServerSettings
 
+NAMES = ("p", "", "p", "m", "", "box")
+"""What is named in the place of what was made up: stored, in memory, a sandbox; an empty one leaves it."""
+PATHS = ("/f", "/d", "/none", "/d/new", "/../f")
 EXAMPLES = int(os.environ.get("RAMET_EXAMPLES", "8"))
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 schema = schemathesis.openapi.from_dict(document())
@@ -42,6 +46,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory: Path = tmp_path_factory.mktemp("store")
     store = Store(str(directory))
     store.create("p")
+    store.create("q")
     app = create_app(store, ServerSettings(token=TOKEN, wait=0.2))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on", ws="none"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
@@ -49,6 +54,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     while not server.started:
         threading.Event().wait(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=headers) as http:
+        http.post("/v1/workspaces", json={"name": "m", "kind": "memory"}).raise_for_status()
+        http.post("/v1/sandboxes", json={"name": "box", "workspace": "q"}).raise_for_status()
+        http.post("/v1/workspaces/p/exec", json={"command": "echo x > /f; mkdir /d"}).raise_for_status()
+        http.put("/v1/workspaces/p/tags/t", json={}).raise_for_status()
     yield f"http://127.0.0.1:{port}"
     app.events.close()
     server.should_exit = True
@@ -58,8 +69,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @schema.exclude(path="/v1/events").parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_answers_are_what_the_document_says(case: schemathesis.Case[Any], address: str) -> None:
-    if case.path_parameters and "name" in case.path_parameters and len(str(case.path_parameters["name"])) % 2:
-        case.path_parameters["name"] = "p"
+    if case.path_parameters and "name" in case.path_parameters:
+        chosen = NAMES[len(str(case.path_parameters["name"])) % len(NAMES)]
+        case.path_parameters["name"] = chosen or case.path_parameters["name"]
+    if case.query and "path" in case.query and len(str(case.query["path"])) % 2:
+        case.query["path"] = PATHS[len(str(case.query["path"])) % len(PATHS)]
     if isinstance(case.body, dict) and isinstance(case.body.get("timeout_ms", 0), int | None):
         case.body["timeout_ms"] = 100
     response = case.call(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)
