@@ -11,6 +11,7 @@ from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, shown, value
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import slurp
+from ramet.commands.name_lists import Listed, listed
 from ramet.commands.sizes import BlockSize
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -83,6 +84,8 @@ class _Du:
     seen: set[tuple[Path, int]]
     out: list[str]
     status: int = 0
+    many: bool = False
+    """Whether there are several operands, of which one may lie within another."""
 
     def cost(self, stat: Stat) -> int:
         if self.o.inodes:
@@ -128,13 +131,24 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
     if o.threshold is not None:
         sign = -1 if o.threshold.startswith("-") else 1
         threshold = sign * BlockSize.parse(o.threshold.lstrip("+-"), "--threshold").unit
-    words = operands or ["."]
+    words = [Listed(word) for word in operands or ["."]]
     if o.files0 is not None:
-        words = [decode(n) for n in (await slurp(proc, o.files0)).split(b"\0") if n]
+        try:
+            words = await listed(proc, o.files0, operands)
+        except IsADirectoryError as error:
+            proc.complain(f"{shown(o.files0)}: read error: {reason(error)}")
+            return 1
+        except OSError as error:
+            proc.complain(f"cannot open {quote(o.files0)} for reading: {reason(error)}")
+            return 1
     depth = 0 if o.summarize else int(o.depth) if o.depth is not None else 1 << 30
-    state = _Du(proc, o, unit, depth, excluded, threshold, set(), [])
+    state = _Du(proc, o, unit, depth, excluded, threshold, set(), [], many=len(words) > 1)
     total = newest = 0
-    for word in words:
+    for word, problem in words:
+        if problem:
+            proc.complain(problem)
+            state.status = 1
+            continue
         try:
             path = proc.path(word)
             stat = await proc.fs.stat(path, follow=bool(o.follow))
@@ -169,7 +183,9 @@ async def _flush(state: _Du) -> None:
 async def _measure(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tuple[int, int]:
     """The size of a file or of a directory with everything below; prints what is to be printed."""
     o, fs = state.o, state.proc.fs
-    if stat.inode is not None and not o.count_links and (stat.nlink or 1) > 1 and stat.kind is not Kind.DIR:
+    linked = (stat.nlink or 1) > 1 and stat.kind is not Kind.DIR
+    twice = state.many and (depth == 0 or stat.kind is Kind.DIR)
+    if stat.inode is not None and not o.count_links and (linked or twice):
         key = (fs.mount_of(path), stat.inode)
         if key in state.seen:
             return 0, 0
@@ -256,9 +272,9 @@ async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
         if point not in points or operands:
             points.append(point)
     if not operands:
-        listed = getattr(proc.fs, "mounts", None)
-        if listed is not None:
-            points = sorted(listed)
+        mounted = getattr(proc.fs, "mounts", None)
+        if mounted is not None:
+            points = sorted(mounted)
     if not points:
         return status
     unit = BlockSize.parse(o.unit) if o.unit is not None else BlockSize(1024)

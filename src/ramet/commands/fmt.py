@@ -86,19 +86,9 @@ class Tabs:
         self.stops: list[int] = []
         self.size, self.extend, self.increment = 0, 0, 0
         for text in texts:
-            for piece in re.split(r"[ ,\t]+", text):
-                if not piece:
-                    continue
-                kind, digits = (piece[0], piece[1:]) if piece[0] in "/+" else ("", piece)
-                if not digits.isdigit():
-                    bad = re.sub(r"^\d+", "", digits)
-                    raise UsageError(f"tab size contains invalid character(s): {quote(bad or digits)}", hint=False)
-                if kind == "/":
-                    self.extend = int(digits)
-                elif kind == "+":
-                    self.increment = int(digits)
-                else:
-                    self.stops.append(int(digits))
+            self._read(text)
+        if self.extend and self.increment:
+            raise UsageError("'/' specifier is mutually exclusive with '+'", hint=False)
         if 0 in self.stops:
             raise UsageError("tab size cannot be 0", hint=False)
         if any(b <= a for a, b in zip(self.stops, self.stops[1:], strict=False)):
@@ -107,6 +97,33 @@ class Tabs:
             self.size = self.stops[0]
         if not self.stops:
             self.size = self.extend or self.increment or 8
+
+    def _read(self, text: str) -> None:
+        """One list of stops; what a `/` or `+` says holds for all numbers behind it."""
+        kind, at = "", 0
+        while at < len(text):
+            found = re.compile(r"[, \t]+|[/+]|\d+").match(text, at)
+            if found is None:
+                raise UsageError(f"tab size contains invalid character(s): {quote(text[at:])}", hint=False)
+            if found[0] in "/+":
+                if at and text[at - 1].isdigit():
+                    raise UsageError(f"'{found[0]}' specifier not at start of number: {quote(text[at:])}", hint=False)
+                kind = found[0]
+            elif found[0][0].isdigit():
+                if int(found[0]) >= 1 << 64:
+                    raise UsageError(f"tab stop is too large {quote(found[0])}", hint=False)
+                self._add(kind, int(found[0]))
+            at = found.end()
+
+    def _add(self, kind: str, number: int) -> None:
+        if (kind == "/" and self.extend) or (kind == "+" and self.increment):
+            raise UsageError(f"'{kind}' specifier only allowed with the last value", hint=False)
+        if kind == "/":
+            self.extend = number
+        elif kind == "+":
+            self.increment = number
+        else:
+            self.stops.append(number)
 
     def next(self, column: int) -> int | None:
         """The first stop beyond `column`; None behind the last one."""
@@ -133,7 +150,18 @@ class ExpandOptions:
 
 def _old_tabs(words: list[str]) -> list[str]:
     """`-4` and `-4,8`."""
+    for word in words:
+        if re.fullmatch(r"-\d[\d,]*", word) and any(int(n or 0) >= 1 << 64 for n in word[1:].split(",")):
+            raise UsageError("tab stop value is too large", hint=False)
     return [f"-t{w[1:]}" if re.fullmatch(r"-\d[\d,]*", w) else w for w in words]
+
+
+def _old_first_tabs(words: list[str]) -> list[str]:
+    """Likewise for unexpand, which takes these for leading blanks only."""
+    new = _old_tabs(words)
+    if new == words or any(re.match(r"-[a-zA-Z]*[at]|--[at]", word) for word in words):
+        return new
+    return ["--first-only", *new]
 
 
 async def expand(proc: Proc, o: ExpandOptions, operands: list[str]) -> int:
@@ -197,44 +225,42 @@ def unexpanded(line: bytes, tabs: Tabs, everything: bool) -> bytes:
     out = bytearray()
     column = 0
     pending = bytearray()
-    start = 0
+    # Whether the pending blanks begin with one that just reached a stop, and whether a blank came before.
+    lone, after_blank = False, True
     for i, byte in enumerate(line):
-        if byte in (32, 9):
+        blank = byte in (32, 9)
+        if blank:
             stop = tabs.next(column)
             if stop is None:
-                out += pending
-                out += line[i:]
-                return bytes(out)
-            if not pending:
-                start = column
+                return bytes(out + _settled(pending, lone) + line[i:])
             if byte == 9:
                 column = stop
-                out += b"\t"
-                pending = bytearray()
-                continue
-            column += 1
-            pending.append(32)
-            if column == stop:
-                # One blank that just reaches a stop stays a blank unless more follow.
-                following = line[i + 1 : i + 2]
-                if len(pending) > 1 or following in (b" ", b"\t"):
-                    out += b"\t"
-                else:
-                    out += b" "
-                pending = bytearray()
-            continue
-        out += pending
-        pending = bytearray()
-        if byte == 8:
+            else:
+                column += 1
+                if not (after_blank and column == stop):
+                    lone = lone or column == stop
+                    pending.append(32)
+                    after_blank = True
+                    continue
+            # A stop is reached: what is pending becomes this tab, but for a lone blank that reached the stop before.
+            pending[:] = b"\t" if lone else b""
+            byte = 9
+        elif byte == 8:
             column = max(0, column - 1)
         else:
             column += 1
+        out += _settled(pending, lone)
+        pending.clear()
+        lone, after_blank = False, blank
         out.append(byte)
-        if not everything:
+        if not everything and not blank:
             return bytes(out) + line[i + 1 :]
-    out += pending
-    del start
-    return bytes(out)
+    return bytes(out + _settled(pending, lone))
+
+
+def _settled(pending: bytearray, lone: bool) -> bytearray:
+    """Blanks that no tab replaces; the first does become one when it reached a stop and others follow."""
+    return bytearray(b"\t") + pending[1:] if lone and len(pending) > 1 else pending
 
 
 # ---------------------------------------------------------------------------------------------------------- fmt
@@ -431,5 +457,7 @@ COMMANDS = [
     Command("fold", fold, FoldOptions, summary="Wrap input lines in each FILE, writing to standard output."),
     Command("fmt", fmt, FmtOptions, summary="Reformat each paragraph in the FILE(s), writing to standard output."),
     Command("expand", expand, ExpandOptions, summary="Convert tabs in each FILE to spaces.", rewrite=_old_tabs),
-    Command("unexpand", unexpand, UnexpandOptions, summary="Convert blanks in each FILE to tabs.", rewrite=_old_tabs),
+    Command(
+        "unexpand", unexpand, UnexpandOptions, summary="Convert blanks in each FILE to tabs.", rewrite=_old_first_tabs
+    ),
 ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
-from ramet.commands.inputs import LARGE, char_width, is_utf8, slurp
+from ramet.commands.declare import Command, flag, quote, shown, value
+from ramet.commands.inputs import LARGE, char_width, is_utf8
+from ramet.commands.name_lists import Listed, listed
 from ramet.core.errors import reason
-from ramet.core.paths import decode, encode
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import FileStream, Reader
 
@@ -53,25 +54,24 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
         wanted: tuple[str, ...] = ("lines", "words", "bytes")
     else:
         wanted = tuple(n for n in ("lines", "words", "chars", "bytes", "longest") if getattr(o, n))
-    names = operands
+    words = [Listed(word) for word in operands or ["-"]]
     if o.files0 is not None:
-        if operands:
-            raise UsageError(f"extra operand {quote(operands[0])}\nfile operands cannot be combined with --files0-from")
         try:
-            names = [decode(n) for n in (await slurp(proc, o.files0)).removesuffix(b"\0").split(b"\0")]
+            words = await listed(proc, o.files0, operands)
+        except IsADirectoryError as error:
+            proc.complain(f"{shown(o.files0)}: read error: {reason(error)}")
+            return 1
         except OSError as error:
             proc.complain(f"cannot open {quote(o.files0)} for reading: {reason(error)}")
             return 1
-    if names == [""]:
-        return 0
-    words = names or ["-"]
+    named = bool(operands) or o.files0 is not None
     total, status = Counts(), 0
     rows: list[tuple[Counts, str | None]] = []
     sizes, odd = 0, False
-    for word in words:
+    for word, problem in words:
         counts = Counts()
-        if not word and o.files0 is not None:
-            proc.complain(f"{shown(o.files0)}:{names.index(word) + 1}: invalid zero-length file name")
+        if problem:
+            proc.complain(problem)
             status = 1
             continue
         try:
@@ -95,11 +95,11 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
         finally:
             await proc.close(reader)
         total.add(counts)
-        rows.append((counts, word if names else None))
+        rows.append((counts, word if named else None))
     # GNU widens its columns to 7 as soon as one input has no size that can be known beforehand.
     # Names that are read one by one give it nothing to go by.
-    listed = o.files0 == "-"
-    width = 1 if listed or (len(words) == 1 and len(wanted) == 1) else max(len(str(sizes)), 7 if odd else 1)
+    piped = o.files0 == "-"
+    width = 1 if piped or (len(words) == 1 and len(wanted) == 1) else max(len(str(sizes)), 7 if odd else 1)
     if len(words) > 1:
         rows.append((total, "total"))
     out = []

@@ -8,6 +8,7 @@ from typing import Any
 
 from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.name_lists import listed
 from ramet.commands.sort.debug import Annotator
 from ramet.commands.sort.keys import KeyOf, Line
 from ramet.commands.sort.options import SortOptions, old_keys
@@ -25,18 +26,21 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
     _check_values(o)
     names = operands or ["-"]
     if o.files0 is not None:
-        if operands:
-            raise UsageError(f"extra operand {quote(operands[0])}\nfile operands cannot be combined with --files0-from")
         try:
-            names = [decode(n) for n in (await slurp(proc, o.files0)).removesuffix(b"\0").split(b"\0")]
+            found = await listed(proc, o.files0, operands)
+        except IsADirectoryError:
+            raise UsageError(f"cannot read file names from {quote(o.files0)}", hint=False) from None
         except OSError as error:
             proc.complain(f"open failed: {shown(o.files0)}: {reason(error)}")
             return 2
-        if names == [""]:
+        if not found:
             raise UsageError(f"no input from {quote(o.files0)}", hint=False)
-        if "" in names:
-            at = names.index("") + 1
-            raise UsageError(f"{shown(o.files0)}:{at}: invalid zero-length file name", hint=False)
+        for name, problem in found:
+            if name == "-":
+                raise UsageError("when reading file names from stdin, no file name of '-' allowed", hint=False)
+            if problem:
+                raise UsageError(problem, hint=False)
+        names = [name for name, _ in found]
     separator = None
     if o.separator is not None:
         raw = encode(o.separator)
@@ -98,6 +102,9 @@ def _check_values(o: SortOptions) -> None:
     checks = {str(stored) for name, stored in o.order if name == "check"}
     if len({"quiet" if how == "silent" else "diagnose" if how == "diagnose-first" else how for how in checks}) > 1:
         raise UsageError("options '-cC' are incompatible", hint=False)
+    if o.check and o.output is not None and not o.debug:
+        letter = "C" if o.check in ("quiet", "silent") else "c"
+        raise UsageError(f"options '-{letter}o' are incompatible", hint=False)
     if len({stored for name, stored in o.order if name == "output"}) > 1:
         raise UsageError("multiple output files specified", hint=False)
 
