@@ -6,11 +6,13 @@ import asyncio
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ramet import AgentRun, DiskResource, RametError, Store
+from ramet import AgentRun, DiskResource, RametError, Store, Workspace
 
 
 @pytest.fixture
@@ -143,3 +145,110 @@ def test_without_a_workspace_nothing_is_kept(run: AgentRun) -> None:
     with run.sandbox() as sb:
         assert sb.exec(["echo", "a b", "$x"]).text == "a b $x\n" and sb.files.list() == []
     assert sb.terminate() is None and run.store.ls() == []
+
+
+# ------------------------------------------------------------------------------------------------- resumable heads
+
+
+class Images:
+    """A checkpointer whose images are what a variable of the shell was."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    async def save(self, ws: Workspace) -> str:
+        ref = f"image-{len(self.kept) + 1}"
+        self.kept[ref] = (await ws.execute('printf %s "$THOUGHT"')).text
+        return ref
+
+    async def exists(self, ref: str) -> bool:
+        return ref in self.kept
+
+    async def resume(self, ref: str, ws: Workspace) -> None:
+        await ws.execute(f"RESUMED={self.kept[ref]}")
+
+    async def discard(self, ref: str) -> None:
+        del self.kept[ref]
+
+
+def slept(folder: Path, images: Images, principal: str = "alice") -> AgentRun:
+    """A run whose workspace `p` was put to sleep in the middle of a thought."""
+    run = AgentRun(store=Store(str(folder), principal=principal), checkpointer=images)
+    run.create_workspace("p")
+    sb = run.sandbox(workspace="p")
+    sb.exec("THOUGHT=half; echo file > f")
+    revision = sb.terminate(checkpoint=True)
+    assert revision is not None and revision.memory == ("image-1", principal) and revision.resumable
+    return run
+
+
+def test_a_checkpointed_head_goes_on_where_it_was(tmp_path: Path) -> None:
+    images = Images()
+    run = slept(tmp_path, images)
+    with run.sandbox(workspace="p") as sb:
+        assert sb.exec("echo $RESUMED; cat f").text == "half\nfile\n" and not sb.warnings
+    head = run.workspace("p").log()[0]
+    assert not head.resumable, "a plain end leaves nothing to resume, though the files are the same"
+    with run.sandbox(workspace="p") as sb:
+        assert sb.exec("echo $RESUMED; cat f").text.endswith("file\n")
+
+
+def test_an_image_is_refused_to_another_principal_and_never_downgraded(tmp_path: Path) -> None:
+    images = Images()
+    slept(tmp_path, images)
+    intruder = AgentRun(store=Store(str(tmp_path), principal="mallory"), checkpointer=images)
+    for _ in range(2):
+        with pytest.raises(RametError) as refusal:
+            intruder.sandbox(workspace="p")
+        assert refusal.value.code == "principal_mismatch", "and the workspace is not left busy"
+    with intruder.sandbox(workspace="p", resume=False) as sb:
+        assert sb.exec("echo [$RESUMED]; cat f").text == "[]\nfile\n"
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_an_image_that_is_gone_leaves_the_files(able: bool, tmp_path: Path) -> None:
+    images = Images()
+    slept(tmp_path, images)
+    images.kept.clear()
+    run = AgentRun(store=Store(str(tmp_path)), checkpointer=images if able else None)
+    with run.sandbox(workspace="p") as sb:
+        assert sb.exec("echo [$RESUMED]; cat f").text == "[]\nfile\n" and "not to be had" in sb.warnings[0]
+
+
+def test_a_fork_is_resumable_and_a_revert_is_its_files(tmp_path: Path) -> None:
+    run = slept(tmp_path, Images())
+    assert run.workspace("p").fork("p-1", "q").resumable
+    assert not run.workspace("p").revert("p-1").resumable
+    with run.sandbox(workspace="q") as fork, run.sandbox(workspace="p") as back:
+        assert (fork.exec("echo =$RESUMED").text, back.exec("echo =$RESUMED").text) == ("=half\n", "=\n")
+
+
+def test_what_could_not_be_committed_leaves_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = Images()
+    run = AgentRun(store=Store(str(tmp_path)), checkpointer=images)
+    run.create_workspace("p")
+    sb = run.sandbox(workspace="p")
+
+    async def broken(*_: object, **__: object) -> None:
+        raise RametError("unavailable", "the disk is full", "make room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sb._ws, "commit", broken)
+        with pytest.raises(RametError, match="disk is full"):
+            sb.terminate(checkpoint=True)
+    assert not images.kept and sb.exec("echo on").text == "on\n"
+    revision = sb.terminate(checkpoint=True)
+    assert revision is not None and list(images.kept) == ["image-1"]
+
+
+def test_the_feed_points_to_the_image(tmp_path: Path) -> None:
+    run = slept(tmp_path, Images())
+
+    async def first() -> Mapping[str, Any]:
+        async for event in run.store.events():
+            if "memorySnapshotRef" in event.data:
+                return event.data
+        raise AssertionError("no event names it")
+
+    data = asyncio.run(first())
+    assert data["memorySnapshotRef"] == "image-1" and "half" not in str(data)

@@ -122,6 +122,8 @@ def _envelope(repository: Repository, name: str, entry: Entry, at: float) -> dic
                 revision=revision.name, revisionId=revision.id.hex(), contentManifest=revision.content_manifest,
                 lineage=revision.lineage,
             )  # fmt: skip
+            if revision.memory is not None:
+                data["memorySnapshotRef"] = revision.memory.ref
             if revision.trace_id:
                 data["traceId"] = revision.trace_id
     return _event(REMOVED if entry.kind == "delete" else TYPE, subject, f"{name}:{entry.number}", at, data)

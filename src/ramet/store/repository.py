@@ -466,6 +466,7 @@ class Repository:
             revision = replace(
                 target, workspace=name, seq=head.seq + 1, parents=(head.id,), lineage=f"revert:{target.name}",
                 time=self.clock(), message=message or f"revert to {target.name}", diff=None, ops=None,
+                memory=None,
             )  # fmt: skip
             self.commit(name, entry, revision, "revert")
         return revision
@@ -493,7 +494,7 @@ class Repository:
             revision = replace(
                 head, seq=head.seq + 1, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}",
                 time=self.clock(), message=message or f"revert {', '.join(paths)} to {target.name}", diff=None,
-                ops=None,
+                ops=None, memory=None,
             )  # fmt: skip
             self.commit(name, entry, revision, "revert")
         return revision
@@ -516,7 +517,7 @@ class Repository:
             revision = replace(
                 ours, seq=ours.seq + 1, parents=(ours.id, theirs.id), mounts=tuple(mounts),
                 lineage=f"merge:{theirs.name}", time=self.clock(), message=message or f"merge {theirs.name}",
-                diff=None, ops=None,
+                diff=None, ops=None, memory=None,
             )  # fmt: skip
             self.commit(name, entry, revision, "merge")
         return MergeResult(revision)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ramet.store.ids import ChunkId, RevisionId, TreeId, revision_id
 
@@ -30,6 +30,13 @@ class MountState:
     def trees(self) -> tuple[TreeId, ...]:
         """Everything of the store that this mount needs."""
         return tuple(tree for tree in (self.tree, self.pin) if tree is not None)
+
+
+class MemoryImage(NamedTuple):
+    """What makes a head resumable: where the image of the processes is, and whose it is."""
+
+    ref: str
+    principal: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,13 @@ class Revision:
     diff: Mapping[str, Any] | None = None
     ops: Mapping[str, Any] | None = None
     """Which commands of the history led here: `first` and `last` number, and `writers`: the last one per path."""
+
+    memory: MemoryImage | None = None
+    """The image of the processes that were running; a pointer, never the bytes."""
+
+    @property
+    def resumable(self) -> bool:
+        return self.memory is not None
 
     @property
     def chunks(self) -> tuple[ChunkId, ...]:
@@ -96,6 +110,7 @@ class Revision:
             **({"withheld": list(self.withheld)} if self.withheld else {}),
             **({"outputs": list(self.outputs)} if self.outputs else {}),
             **({"suspected": list(self.suspected)} if self.suspected else {}),
+            **({} if self.memory is None else {"memory": self.memory._asdict()}),
         }  # fmt: skip
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
@@ -152,4 +167,5 @@ def decode(data: bytes) -> Revision:
         withheld=tuple(plain.get("withheld", ())),
         outputs=tuple(plain.get("outputs", ())),
         suspected=tuple(plain.get("suspected", ())),
+        memory=MemoryImage(**plain["memory"]) if "memory" in plain else None,
     )

@@ -22,7 +22,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -30,7 +30,8 @@ from ramet.backends.ram import RAMResource
 from ramet.core import ops
 from ramet.core.errors import RametError
 from ramet.core.paths import parse
-from ramet.store.revisions import Revision
+from ramet.store.revisions import MemoryImage, Revision
+from ramet.workspace.checkpointing import Checkpointer, unavailable_here, wake
 from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target
 from ramet.workspace.reference import StoredWorkspaceRef
@@ -54,6 +55,8 @@ class Outputs:
     paths: tuple[str, ...] = ()
     diff: bool = False
     git: tuple[Mapping[str, Any], ...] = ()
+    checkpoint: bool = False
+    """Whether an image of what runs is kept with the files."""
 
 
 def parse_outputs(outputs: Iterable[Output] | None) -> Outputs:
@@ -85,13 +88,21 @@ def _invalid(output: object) -> RametError:
 class AgentRun:
     """Workspaces and sandboxes of one namespace: `default` is the store itself, others are stores below it."""
 
-    def __init__(self, namespace: str = "default", *, store: str | Store = "~/.ramet") -> None:
+    def __init__(
+        self,
+        namespace: str = "default",
+        *,
+        store: str | Store = "~/.ramet",
+        checkpointer: Checkpointer | None = None,
+    ) -> None:
+        """`checkpointer` takes images of processes for `terminate(checkpoint=True)`; without one that is refused."""
         if not namespace or "/" in namespace or namespace in (".", ".."):
             raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
         self.namespace = namespace
         if isinstance(store, str):
             store = Store(store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}")
         self.store = store
+        self.checkpointer = checkpointer
 
     def create_workspace(self, name: str) -> StoredWorkspaceRef:
         return self.store.create(name)
@@ -114,15 +125,17 @@ class AgentRun:
         secrets: Mapping[str, str] | None = None,
         git: GitSettings | None = None,
         git_secrets: Secrets | None = None,
+        resume: bool = True,
     ) -> Sandbox:
         """A sandbox, bound to a workspace if one is named; else what it holds is gone when it ends.
 
         There is one kind of sandbox, so `image` only says what is expected of it. `from_revision` makes that revision
         the newest one first. `lifetime` and `idle` are seconds after which it terminates by itself. `git` says which
-        paths a `{git: ...}` output pushes and which of `git_secrets` (by name and key) opens the remote.
+        paths a `{git: ...}` output pushes and which of `git_secrets` (by name and key) opens the remote. A head that
+        was checkpointed goes on where it was, for its own principal only; `resume=False` starts with its files.
         """
         made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", workspace, image, lifetime, idle)
-        made._options = {"from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets}
+        made._options = {"from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets, "resume": resume}
         made._git, made._git_secrets = git or GitSettings(), git_secrets or {}
         if ready:
             made.start()
@@ -209,6 +222,12 @@ class Sandbox:
                 name, wait=options["wait"], commit="never", secrets=options["secrets"]
             )
             ws = await opening.__aenter__()
+            try:
+                if options["resume"]:
+                    await self._wake(ws)
+            except BaseException:
+                await opening.__aexit__(None, None, None)
+                raise
             self._opening = opening
             ws.claim = self.name
             self._ws = ws
@@ -220,6 +239,15 @@ class Sandbox:
             session.state.store.set(name, value)
         live: Workspace = self._ws
         return live
+
+    async def _wake(self, ws: StoredWorkspace) -> None:
+        told = await wake(ws.base, ws, self._run.checkpointer, self._principal)
+        if told is not None:
+            self.warnings.append(told)
+
+    @property
+    def _principal(self) -> str:
+        return self._run.store.repository.principal or ""
 
     def exec(self, command: str | Sequence[str], **options: Any) -> IOResult:
         """Run shell text, or words as they are; options as for `Workspace.execute` (`cwd`, `env`, `timeout`, ...)."""
@@ -289,12 +317,9 @@ class Sandbox:
 
     def wanted(self, outputs: Iterable[Output] | None, checkpoint: bool = False) -> Outputs:
         """What an end is asked for; what cannot be is refused before anything ends."""
-        if checkpoint:
-            raise RametError(
-                "unsupported", "no process of a sandbox can be checkpointed here",
-                "terminate without checkpoint=True: its files are kept",
-            )  # fmt: skip
-        found = parse_outputs(outputs)
+        if checkpoint and (self._run.checkpointer is None or self.workspace is None):
+            raise unavailable_here()
+        found = replace(parse_outputs(outputs), checkpoint=checkpoint)
         for output in found.git:
             target(output, self._git, self.name)
         return found
@@ -316,8 +341,16 @@ class Sandbox:
         def noting(revision: Revision) -> None:
             pushes[:] = self._plan(wanted, revision)
 
+        image, keeper = None, self._run.checkpointer
+        if wanted.checkpoint and keeper is not None:
+            image = MemoryImage(await keeper.save(ws), self._principal)
         message = f"terminate {self.name}"
-        revision = await ws.commit(message, diff=wanted.diff, outputs=wanted.paths, noting=noting)
+        try:
+            revision = await ws.commit(message, diff=wanted.diff, outputs=wanted.paths, noting=noting, memory=image)
+        except BaseException:
+            if image is not None and keeper is not None:
+                await keeper.discard(image.ref)  # no revision speaks of it
+            raise
         await self._opening.__aexit__(None, None, None)
         for push in pushes:
             self.pushed.append(await asyncio.to_thread(perform, self._run.store.repository, push, self._git_secrets))

@@ -36,7 +36,7 @@ from ramet.store.packs import PackWriter
 from ramet.store.refs import TTL, Entry, holder_name
 from ramet.store.repository import Repository
 from ramet.store.retention import STORE, Retention
-from ramet.store.revisions import MountState, Revision
+from ramet.store.revisions import MemoryImage, MountState, Revision
 from ramet.store.scanning import Scan, Scanner, check_scan
 from ramet.store.statcache import StatCache
 from ramet.store.watch import Watcher
@@ -396,12 +396,14 @@ class StoredWorkspace(Workspace):
         outputs: Collection[str] = (),
         progress: Progress = silent,
         noting: Callable[[Revision], None] | None = None,
+        memory: MemoryImage | None = None,
     ) -> Revision:
         """Everything into one revision. Unchanged content and sessions commit to the revision that is there.
 
         `outputs` narrows the revision to these paths and what is below them; the live workspace keeps everything.
         `progress` is told of the files that were looked at; it is called from another thread. `noting` writes down what
-        has to follow from the revision: it is called when everything is durable, just before the head moves.
+        has to follow from the revision: it is called when everything is durable, just before the head moves. `memory`
+        points to an image of what runs here, which makes the head resumable.
         """
         self._raise_failure()
         async with self._committing:
@@ -417,7 +419,7 @@ class StoredWorkspace(Workspace):
                 stored = self._segments.stored()
                 self._trust = trust
                 try:
-                    return await self._commit(asked, diff, outputs, progress, noting)
+                    return await self._commit(asked, diff, outputs, progress, noting, memory)
                 except BaseException as error:
                     self._segments.restore(stored)
                     if not (isinstance(error, RametError) and await self._was_collected(error)):
@@ -440,6 +442,7 @@ class StoredWorkspace(Workspace):
         outputs: Collection[str],
         progress: Progress,
         noting: Callable[[Revision], None] | None,
+        memory: MemoryImage | None,
     ) -> Revision:
         kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
         segments, oldest = self._new_segments()
@@ -452,7 +455,8 @@ class StoredWorkspace(Workspace):
         written = await asyncio.to_thread(self._write, forks, pinned, kernel, segments, oldest, progress)
         base, lease = self.base, self.lease
         assert lease is not None
-        if base is not None and (base.mounts, base.kernel, base.history) == written[:3]:
+        # A head whose image is older than what ran since is not resumable any more, though its files are the same.
+        if base is not None and (base.mounts, base.kernel, base.history) == written[:3] and base.memory == memory:
             if noting is not None:
                 await asyncio.to_thread(noting, base)
             return base
@@ -465,6 +469,7 @@ class StoredWorkspace(Workspace):
             suspected=() if self._scanner is None else self._scanner.told,
             outputs=tuple(sorted(outputs)), author=asked["author"], agent=asked["agent"] or _agent_of(records),
             time=self.settings.clock(), message=asked["message"], trace_id=asked["trace_id"],
+            memory=memory,
         )  # fmt: skip
         operations = self.history.since(records[0].started_at) if records else []
 
