@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, quote, shown, value
 from ramet.commands.inputs import Inputs, filter_lines
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -322,6 +322,7 @@ class CommOptions:
     output: str | None = value("--output-delimiter", metavar="STR", help="separate columns with STR")
     total: bool = flag("--total", help="output a summary")
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
+    order: tuple[tuple[str, object], ...] = ordered()
 
 
 class Sorted:
@@ -357,6 +358,8 @@ async def _pieces(reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
 
 async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
     end = b"\0" if o.zero else b"\n"
+    if len({stored for name, stored in o.order if name == "output"}) > 1:
+        raise UsageError("multiple output delimiters specified", hint=False)
     sep = b"\t" if o.output is None else encode(o.output) or b"\0"
     readers: list[Reader] = []
     for word in operands:

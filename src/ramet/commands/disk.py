@@ -390,7 +390,8 @@ def _long(proc: Proc, word: str, path: Path, info: Stat) -> str:
     return "\n".join(lines) + "\n"
 
 
-_DIRECTIVE = re.compile(r"%([-+ #0']*)(\d*)(?:\.(\d+))?([HL]?[a-zA-Z%])|\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.S)
+_DIRECTIVE = re.compile(r"%([-+ #0']*)(\d*)(?:\.(\d+))?([HL]?[a-zA-Z%]|\Z)|\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.?)", re.S)
+_DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 _ESCAPES = {
     "a": "\a",
     "b": "\b",
@@ -412,6 +413,8 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
     user = proc.user
     mode = modes.mode_of(info)
     kind = "regular empty file" if info.kind is Kind.FILE and not info.size else _KIND_WORDS[info.kind]
+
+    major, minor = _DEVICES.get(path.name, (0, 0)) if info.kind is Kind.DEVICE else (0, 0)
 
     def seconds(precision: str | None) -> str:
         whole, nanos = divmod(moment, NANO)
@@ -441,11 +444,13 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         "n": lambda: word,
         "N": lambda: quote(word) + (f" -> {quote(info.target or '')}" if info.kind is Kind.LINK else ""),
         "o": lambda: "4096",
-        "r": lambda: "0",
-        "R": lambda: "0",
+        "r": lambda: str(major << 8 | minor),
+        "R": lambda: f"{major << 8 | minor:x}",
+        "Hr": lambda: str(major),
+        "Lr": lambda: str(minor),
         "s": lambda: str(modes.size_of(info)),
-        "t": lambda: "0",
-        "T": lambda: "0",
+        "t": lambda: f"{major:x}",
+        "T": lambda: f"{minor:x}",
         "u": lambda: str(user.uid),
         "U": lambda: user.name,
         "w": lambda: "-",
@@ -460,12 +465,19 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         if escape is not None:
             if not escapes:
                 return found[0]
+            if not escape:
+                proc.complain("warning: backslash at end of format")
+                return "\\"
             if escape[0] in "01234567":
-                return chr(int(escape, 8))
+                return decode(bytes([int(escape, 8) & 255]))
             if escape[0] == "x" and len(escape) > 1:
-                return chr(int(escape[1:], 16))
-            return _ESCAPES.get(escape, "\\" + escape)
-        if letter == "%":
+                return decode(bytes([int(escape[1:], 16)]))
+            if escape not in _ESCAPES:
+                proc.complain(f"warning: unrecognized escape '\\{escape}'")
+            return _ESCAPES.get(escape, escape)
+        if letter in ("%", "") and len(found[0]) > 1 + len(letter):
+            raise UsageError(f"{quote(found[0])}: invalid directive", hint=False)
+        if letter in ("%", ""):
             return "%"
         if letter in "XYZ":
             text = seconds(precision)

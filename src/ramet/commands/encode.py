@@ -64,6 +64,8 @@ def _to_z85(data: bytes) -> bytes:
 
 
 def _from_z85(data: bytes) -> bytes:
+    if len(data) % 5:
+        raise ValueError
     return codec.b85decode(data.translate(bytes.maketrans(_Z85, codec._b85alphabet)))  # type: ignore[attr-defined]
 
 

@@ -218,9 +218,14 @@ class TailOptions:
 
 
 def _old_tail(words: list[str]) -> list[str]:
-    """`-5`, `+5`, `-5c`, `-20f`: the historical form, only as the first word."""
+    """`-5`, `+5`, `-5c`, `-20f`, `-l`: the historical form, only as the first word."""
     found = re.fullmatch(r"([-+])(\d*)([bcl]?)(f?)", words[0]) if words else None
-    if found is None or not (found[2] or (found[1] == "+" and found[3])) or (found[1] == "+" and len(words) > 2):
+    if found is None:
+        if words and re.match(r"-\d", words[0]):
+            raise UsageError(f"option used in invalid context -- {words[0][1]}", hint=False)
+        return words
+    alone = found[3] and (found[1] == "+" or found[3] != "c")
+    if not (found[2] or alone) or (found[1] == "+" and len(words) > 2):
         return words
     sign, number, unit, follow = found.groups()
     if len(words) > 2 and words[1] != "--":

@@ -153,6 +153,8 @@ class _Expr:
             raise _Bad("syntax error: unexpected ')'")
         if word == "+":
             return self.next()
+        if word in ("length", "match", "substr", "index") and self.at >= len(self.words):
+            raise _Bad(f"syntax error: missing argument after '{word}'")
         if word == "length" and self.at < len(self.words):
             return len(_text(self.primary(live)))
         if word == "match" and self.at < len(self.words):

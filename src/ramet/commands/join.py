@@ -34,7 +34,7 @@ class JoinOptions:
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
 
 
-_BLANKS = re.compile(rb"[ \t]+")
+_BLANKS = re.compile(rb"[ \t\n]+")
 
 
 @dataclass
@@ -54,7 +54,7 @@ class _Side:
 
     def split(self, line: bytes) -> list[bytes]:
         if self.separator is None:
-            return _BLANKS.split(line.lstrip(b" \t"))
+            return _BLANKS.split(line.lstrip(b" \t\n"))
         return line.split(self.separator) if self.separator else [line]
 
     async def advance(self) -> None:
@@ -153,7 +153,8 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             await right.advance()
         else:
             first, second = await left.group(), await right.group()
-            if pairs:
+            in_order = left.disorder is None and right.disorder is None
+            if pairs and (in_order or o.check != "yes"):
                 for a in first:
                     for b in second:
                         writer.pair(a, b)

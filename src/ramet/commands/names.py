@@ -306,6 +306,7 @@ COMMANDS = [
         basename,
         BasenameOptions,
         summary="Print NAME with any leading directory components removed.",
+        operands_first=True,
         usage="NAME [SUFFIX]",
     ),
     Command(

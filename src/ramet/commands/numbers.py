@@ -89,7 +89,9 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
         show: Callable[[Decimal], str] = _seq_format(o.format)
     else:
         places = max(_places(texts[0]), _places(texts[1]))
-        if places == 0 and first == first.to_integral() and step == step.to_integral() and last.is_finite():
+        whole = first == first.to_integral() and step == step.to_integral() and last.is_finite()
+        # A negative zero keeps its sign, which an integer would lose.
+        if places == 0 and whole and (first or not first.is_signed()):
             return await _integers(proc, int(first), int(step), last, o.equal, separator, texts)
         width = max(_width(texts[0], places), _width(texts[2], places)) if o.equal else 0
         show = lambda number: f"{number:.{places}f}".zfill(width)  # noqa: E731

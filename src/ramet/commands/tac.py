@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -56,9 +57,15 @@ def _records(data: bytes, o: TacOptions, separator: bytes) -> list[bytes]:
         return _cut(data, separator, o.before)
     from ramet.commands.regexes import bre_bytes
 
-    spans = [span for span in bre_bytes(o.separator).finditer(data) if span[1] > span[0]]
+    spans = [span for span in bre_bytes(_basic(o.separator)).finditer(data) if span[1] > span[0]]
     marks = [start if o.before else stop for start, stop in spans]
     return [data[a:b] for a, b in itertools.pairwise(sorted({0, len(data), *marks}))]
+
+
+def _basic(pattern: str) -> str:
+    """A separator in the syntax of tac, where `+` and `?` repeat without a backslash, as a basic expression."""
+    parts = re.findall(r"\\.|\[\^?\]?[^]]*\]|.", pattern, re.DOTALL)
+    return "".join({"+": "\\+", "?": "\\?", "\\+": "+", "\\?": "?"}.get(part, part) for part in parts)
 
 
 def _cut(data: bytes, separator: bytes, before: bool) -> list[bytes]:
