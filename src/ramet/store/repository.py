@@ -7,20 +7,20 @@ lock.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
-from ramet.store.address import parse_address, split_steps
-from ramet.store.condemned import FRESH, REVISIONS, Decisions, State
+from ramet.store.address import parse_address
+from ramet.store.condemned import FRESH, Decisions, State
 from ramet.store.diff import Difference, compare
+from ramet.store.finding import expired_error, find
 from ramet.store.frames import encrypted, sealed_of, unlocked
 from ramet.store.grants import TRUSTED, Access, Grants
 from ramet.store.graph import newest_first
@@ -32,7 +32,7 @@ from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Entry, Refs, holder_name, not_found
 from ramet.store.reliance import collected, new_ids, settle
 from ramet.store.retention import Pin, Pins, Policies, Retention
-from ramet.store.revisions import MountState, Revision, decode
+from ramet.store.revisions import Revision, decode
 from ramet.store.statcache import StatCache
 from ramet.store.tags import Tag, Tags
 from ramet.store.walking import content, find_node, no_such_path
@@ -42,25 +42,12 @@ if TYPE_CHECKING:
     from ramet.store.checkout import Receipt
     from ramet.store.gc import Collected
     from ramet.store.keys import KeySource
-    from ramet.store.merge import MergeConflict
     from ramet.store.repair import Repaired
     from ramet.store.sealed import Shredded
+    from ramet.store.tips import MergeResult
 
 REMEMBERED: Final = 30.0
 """Seconds for which a process remembers how often to collect."""
-HEX: Final = re.compile(r"[0-9a-f]{4,64}")
-
-
-@dataclass(frozen=True)
-class MergeResult:
-    """The merge revision, or why there is none."""
-
-    revision: Revision | None
-    conflicts: tuple[MergeConflict, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        return not self.conflicts
 
 
 class Repository:
@@ -162,7 +149,7 @@ class Repository:
         """
         return self if sealed_of(self.objects) is None else self._scopes.setdefault(name, object())
 
-    def _share(self, name: str, source: RevisionId, new_name: str) -> None:
+    def share(self, name: str, source: RevisionId, new_name: str) -> None:
         """Let a workspace read a revision of another one and what that came from, whatever becomes of that one."""
         sealed = sealed_of(self.objects)
         if sealed is not None:
@@ -240,7 +227,7 @@ class Repository:
         """A revision by its id; one that has expired only for those who say so, and while it is there."""
         seen = self.decisions.known if expired else self.decisions.now(FRESH)
         if not expired and identity in seen.shallow:
-            raise _expired(f"revision {identity.hex()[:12]}")
+            raise expired_error(f"revision {identity.hex()[:12]}")
         known = self._revisions.get(identity)
         if known is None:
             try:
@@ -248,7 +235,7 @@ class Repository:
             except KeyError:
                 now = self.decisions.now()
                 if identity in now.shallow or now.number != seen.number:
-                    raise _expired(f"revision {identity.hex()[:12]}") from None
+                    raise expired_error(f"revision {identity.hex()[:12]}") from None
                 raise RametError(
                     "revision_not_found", f"no revision {identity.hex()[:12]}", "see `log` for what there is"
                 ) from None
@@ -274,52 +261,7 @@ class Repository:
         `spec` is None or `head`, a tag, a revision's name (`proj-x-3`) or number, or the start of its id, each
         followed by steps if wanted: `head~2` is two revisions back, `head^2` the other side of a merge.
         """
-        base, steps = split_steps(spec or "head")
-        found = self._find(name, base)
-        for sign, number in steps:
-            for at in [0] * number if sign == "~" else [number - 1]:
-                if not 0 <= at < len(found.parents):
-                    raise RametError("revision_not_found", f"{spec!r} goes beyond the history of {name!r}", "see `log`")
-                found = self.read_revision(found.parents[at])
-        return found
-
-    def _find(self, name: str, spec: str) -> Revision:
-        if spec.lower() == "head" or not spec:
-            head = self.head(name)
-            if head is None:
-                raise RametError("revision_not_committed", f"workspace {name!r} has no revision yet", "commit first")
-            return head
-        self.refs.living(name)
-        self.allow(name)
-        tag = self.tags.find(name, spec)
-        if tag is not None:
-            return self.read_revision(tag.target)
-        history = self.log(name)
-        state = self.decisions.now(FRESH)
-        matches = [r for r in history if spec == r.name or (spec == str(r.seq) and r.workspace == name)]
-        if not matches and HEX.fullmatch(spec):
-            matches = [r for r in history if r.id.hex().startswith(spec)]
-            gone = (*(key[len(REVISIONS) :] for key in state.doomed), *(i.hex() for i in state.shallow))
-            if not matches and len(spec) >= 6 and any(text.startswith(spec) for text in gone):
-                raise _expired(f"revision {spec!r}")
-            if (
-                not matches
-                and len(spec) >= 6
-                and any(key.startswith(f"revisions/{spec}") for key in self.objects.list("revisions/"))
-            ):
-                raise RametError(
-                    "revision_workspace_mismatch", f"revision {spec!r} is not in the history of {name!r}",
-                    "name the workspace that it belongs to",
-                )  # fmt: skip
-            if not matches and len(spec) >= 6 and state.number and self._was_head(name, spec):
-                raise _expired(f"revision {spec!r}")
-        number = spec.removeprefix(f"{name}-")
-        if not matches and state.shallow and number.isdecimal() and history and 0 < int(number) <= history[0].seq:
-            raise _expired(f"revision {number} of {name!r}")
-        if len(matches) != 1:
-            why = "no revision" if not matches else "more than one revision"
-            raise RametError("revision_not_found", f"{why} {spec!r} in workspace {name!r}", "see `log`")
-        return matches[0]
+        return find(self, name, spec)
 
     def resolve(self, address: str) -> Revision:
         """The revision that `NAME` or `NAME@REV` stands for."""
@@ -352,7 +294,7 @@ class Repository:
         made = self.tags.create(name, tag, target.id, message=message, author=author, force=force)
         if self.decisions.now().number != before.number and not self.is_whole(target):
             self.tags.delete(name, tag)
-            raise _expired(target.name)
+            raise expired_error(target.name)
         return made
 
     def commit(self, name: str, seen: Entry, revision: Revision, kind: str = "commit") -> Entry:
@@ -407,7 +349,7 @@ class Repository:
         """Whether a revision was ever the head of a workspace."""
         return any(entry.head == identity for entry in self.refs.history(name))
 
-    def _was_head(self, name: str, start: str) -> bool:
+    def was_head(self, name: str, start: str) -> bool:
         heads = (entry.head for entry in self.refs.history(name))
         return any(head is not None and head.hex().startswith(start) for head in heads)
 
@@ -426,7 +368,7 @@ class Repository:
             time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
         )  # fmt: skip
         if not self.refs.exists(new_name):
-            self._share(name, source.id, new_name)
+            self.share(name, source.id, new_name)
         self._inherit(name, new_name)
         self.begin(new_name, revision, source, seen)
         return revision
@@ -460,88 +402,21 @@ class Repository:
 
     def revert(self, name: str, spec: str, message: str = "") -> Revision:
         """A new tip with the content of a past revision. History is never rewritten."""
-        target = self.find(name, spec)
-        with self.writing(name) as entry:
-            head = self.find(name)
-            revision = replace(
-                target, workspace=name, seq=head.seq + 1, parents=(head.id,), lineage=f"revert:{target.name}",
-                time=self.clock(), message=message or f"revert to {target.name}", diff=None, ops=None,
-                memory=None,
-            )  # fmt: skip
-            self.commit(name, entry, revision, "revert")
-        return revision
+        from ramet.store.tips import revert
+
+        return revert(self, name, spec, message)
 
     def revert_paths(self, name: str, spec: str, paths: list[str], message: str = "") -> Revision:
         """A new tip in which these paths are what they were in a past revision; everything else stays."""
-        from ramet.store import merge as merging
+        from ramet.store.tips import revert_paths
 
-        target = self.find(name, spec)
-        with self.writing(name) as entry:
-            head = self.find(name)
-            writer = self.writer(name)
-            drafts = merging.Drafts(self.packs.read, writer)
-            mounts = list(head.mounts)
-            for number, mount in enumerate(mounts):
-                top = mount.prefix.rstrip("/")
-                inside = [path[len(top) :] for path in paths if path.startswith(top + "/")]
-                past = next((m.tree for m in target.mounts if m.prefix == mount.prefix), None)
-                if inside and mount.tree is not None:
-                    tree: TreeId = mount.tree
-                    for path in inside:
-                        tree = merging.graft(drafts, tree, past, path.strip("/").split("/"))
-                    mounts[number] = replace(mount, tree=tree)
-            writer.finish()
-            revision = replace(
-                head, seq=head.seq + 1, parents=(head.id,), mounts=tuple(mounts), lineage=f"revert:{target.name}",
-                time=self.clock(), message=message or f"revert {', '.join(paths)} to {target.name}", diff=None,
-                ops=None, memory=None,
-            )  # fmt: skip
-            self.commit(name, entry, revision, "revert")
-        return revision
+        return revert_paths(self, name, spec, paths, message)
 
     def merge(self, name: str, other: str, message: str = "") -> MergeResult:
         """Bring another workspace (`OTHER` or `OTHER@REV`) into this one: a revision with two parents, or conflicts."""
-        theirs = self.resolve(other)
-        with self.writing(name) as entry:
-            ours = self.find(name)
-            base = self.common_ancestor(ours, theirs)
-            if base is not None and base.id == theirs.id:
-                return MergeResult(ours)
-            writer = self.writer(name)
-            mounts, conflicts = self._merged(writer, base, ours, theirs)
-            if conflicts:
-                writer.abandon()
-                return MergeResult(None, tuple(conflicts))
-            self._share(parse_address(other).name, theirs.id, name)
-            writer.finish()
-            revision = replace(
-                ours, seq=ours.seq + 1, parents=(ours.id, theirs.id), mounts=tuple(mounts),
-                lineage=f"merge:{theirs.name}", time=self.clock(), message=message or f"merge {theirs.name}",
-                diff=None, ops=None, memory=None,
-            )  # fmt: skip
-            self.commit(name, entry, revision, "merge")
-        return MergeResult(revision)
+        from ramet.store.tips import merge
 
-    def _merged(
-        self, writer: PackWriter, base: Revision | None, ours: Revision, theirs: Revision
-    ) -> tuple[list[MountState], list[MergeConflict]]:
-        from ramet.store import merge as merging
-
-        mounts: list[MountState] = []
-        conflicts: list[MergeConflict] = []
-        old = {m.prefix: m.tree for m in base.mounts} if base is not None else {}
-        yours = {m.prefix: m for m in theirs.mounts}
-        for mount in ours.mounts:
-            their = yours.pop(mount.prefix, None)
-            tree = mount.tree
-            if their is not None and (tree is not None or their.tree is not None):
-                merged = merging.merge_trees(self.packs.read, writer, old.get(mount.prefix), tree, their.tree)
-                top = mount.prefix.rstrip("/")
-                conflicts.extend(replace(conflict, path=top + conflict.path) for conflict in merged.conflicts)
-                tree = merged.tree
-            mounts.append(replace(mount, tree=tree))
-        mounts.extend(yours.values())
-        return mounts, conflicts
+        return merge(self, name, other, message)
 
     def common_ancestor(self, one: Revision, other: Revision) -> Revision | None:
         """A revision that both come from and from which no other such revision comes."""
@@ -665,7 +540,7 @@ class Repository:
         made = self.pins.place(target, until=None if seconds is None else self.clock() + seconds, why=why)
         if self.decisions.now().number != before.number and not self.is_whole(target):
             self.pins.remove(made.token)
-            raise _expired(target.name)
+            raise expired_error(target.name)
         return made
 
     def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
@@ -712,9 +587,3 @@ class Repository:
         self.packs.refresh()
         self._revisions.clear()
         return done
-
-
-def _expired(what: str) -> RametError:
-    return RametError(
-        "revision_expired", f"{what} has expired", "retention removed it; tag or pin what must stay, see `retention`"
-    )

@@ -13,7 +13,7 @@ from ramet.store.diff import Difference
 from ramet.store.grants import Access
 from ramet.store.graph import Row, picture
 from ramet.store.ids import RevisionId
-from ramet.store.repository import MergeResult, Repository
+from ramet.store.repository import Repository
 from ramet.store.retention import Pin
 from ramet.store.revisions import Revision
 from ramet.store.tags import Tag
@@ -22,6 +22,7 @@ from ramet.workspace.snapshot import Target
 if TYPE_CHECKING:
     from ramet.store.blame import Line
     from ramet.store.gitstream import Exported
+    from ramet.store.tips import MergeResult
     from ramet.workspace.bisecting import Found
     from ramet.workspace.importing import Imported
 

@@ -1,0 +1,492 @@
+"""`StoredWorkspace`: a live workspace on a repository: its lease, its commits, and what it keeps beside its files."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ramet.backends.disk import DiskResource
+from ramet.backends.ram import RAMResource
+from ramet.core.errors import RametError
+from ramet.core.paths import parse
+from ramet.core.progress import Progress, silent
+from ramet.core.resource import Resource
+from ramet.store.commit import Committed, commit_ram
+from ramet.store.diff import Difference, summary
+from ramet.store.directory import commit_directory
+from ramet.store.hygiene import NOTHING, Withheld
+from ramet.store.ids import ChunkId
+from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
+from ramet.store.packs import PackWriter
+from ramet.store.refs import TTL, Entry
+from ramet.store.repository import Repository
+from ramet.store.revisions import MemoryImage, MountState, Revision
+from ramet.store.scanning import Scan, Scanner
+from ramet.store.statcache import StatCache
+from ramet.store.watch import Watcher
+from ramet.workspace.autocommit import CommitPolicy
+from ramet.workspace.execution import Execution
+from ramet.workspace.history import ExecutionRecord, OperationRecord
+from ramet.workspace.mounts import Mount, MountForm, as_mode
+from ramet.workspace.pinning import Pins, pin
+from ramet.workspace.policy import Policy
+from ramet.workspace.recovery import Binding, Recovered, unbind
+from ramet.workspace.result import IOResult
+from ramet.workspace.saving import save_resource
+from ramet.workspace.session import DEFAULT_AGENT_ID
+from ramet.workspace.snapshot import Opened
+from ramet.workspace.state import RestoreReport, apply_state_dict, to_state_dict
+from ramet.workspace.tar import TarIndex
+from ramet.workspace.workspace import Settings, Workspace
+
+WRITERS: Final = 200
+AGAIN: Final = 3
+"""How often a commit is tried again after collections took what it had written."""
+WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
+
+
+class StoredWorkspace(Workspace):
+    """A workspace whose state is committed to a store. `commit()` makes a revision; leaving `async with` does too."""
+
+    repository: Repository
+    name: str
+    base: Revision | None
+    lease: Entry | None
+
+    @classmethod
+    def hydrated(
+        cls,
+        repository: Repository,
+        name: str,
+        base: Revision | None,
+        lease: Entry | None,
+        *,
+        resources: Mapping[str, Resource],
+        mounts: Mapping[str, MountForm],
+        secrets: Mapping[str, str] | None = None,
+        settings: Settings | None = None,
+        policy: CommitPolicy | None = None,
+        pins: Mapping[str, str] | None = None,
+        withheld: Withheld = NOTHING,
+        scan: Scan = "off",
+        env: Mapping[str, str] | None = None,
+        guard: Policy | Mapping[str, Any] | None = None,
+        prepare: Callable[[StoredWorkspace], None] | None = None,
+    ) -> StoredWorkspace:
+        forms: dict[str, MountForm] = dict(mounts)
+        missing = []
+        for state in base.mounts if base is not None else ():
+            if state.prefix in mounts:
+                continue
+            given = resources.get(state.prefix)
+            if given is None and state.tree is None:
+                missing.append(state.prefix)
+                continue
+            resource = given if given is not None else repository.lazy(state.tree, name)  # type: ignore[arg-type]
+            if given is not None and isinstance(given, DiskResource) and state.tree is not None:
+                repository.checkout(base, state.prefix, given.root)  # type: ignore[arg-type]
+            forms[state.prefix] = Mount(parse(state.prefix), resource, as_mode(state.mode), scratch=state.scratch)
+        if missing:
+            raise RametError(
+                "invalid_argument", f"no resource was given for {', '.join(missing)}",
+                "pass resources={prefix: resource}: these mounts are saved without their content",
+            )  # fmt: skip
+        ws = cls(forms, env=env, secrets=secrets, policy=guard, settings=settings)
+        ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
+        ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
+        ws._tasks, ws.recovered = [], []
+        ws._commits, ws._pins, ws._withheld = policy or CommitPolicy(), pins or {}, withheld
+        ws._scan = scan
+        ws._kernel_of(base)
+        ws._position = ws.history.next_number
+        ws._committing = asyncio.Lock()
+        for session in ws.sessions if env else ():
+            session.adopt(env or {})
+        if prepare is not None:
+            prepare(ws)
+        return ws
+
+    binding: Binding | None = None
+    """Which directories this process works in, as it told the store."""
+    recovered: list[Recovered]
+    """What a process before left in directories without committing it: it was committed when this one opened."""
+    _stats: dict[str, StatCache]
+    _watchers: dict[str, Watcher]
+    _segments: Segments
+    _tasks: list[asyncio.Task[None]]
+    _commits: CommitPolicy
+    _pins: Mapping[str, str]
+    _withheld: Withheld
+    _scan: Scan
+    _scanner: Scanner | None = None
+    _position: int
+    """The number of the first command that no revision has yet."""
+    _committing: asyncio.Lock
+    _commands = 0
+    _failure: BaseException | None = None
+    """What went wrong in the background: the next call raises it."""
+
+    def _kernel_of(self, base: Revision | None) -> None:
+        if base is None or base.kernel is None:
+            return
+        manifest = kernel_of(self.repository.packs, base)
+        self._segments.adopt(base, manifest["history"]["records"])
+        report = RestoreReport()
+        apply_state_dict(self, Opened(manifest, TarIndex(io.BytesIO()), {}), report)
+        self.restored = report
+
+    # ---------------------------------------------------------------------------------------------- commit
+
+    def execute(self, command: str, *arguments: Any, **options: Any) -> Execution:
+        """As `Workspace.execute`; with `commit="command"` the call ends when what it changed is durable."""
+        self._raise_failure()
+        execution = super().execute(command, *arguments, **options)
+        estimated = options.get("provision") or (len(arguments) > 2 and arguments[2])
+        if self._commits.when != "command" or self.lease is None or estimated:
+            return execution
+
+        async def commit(_: IOResult) -> None:
+            self._commands += 1
+            if self._commands >= self._commits.every:
+                await self.commit(self.secrets.scrub_text(command.strip().partition("\n")[0][:72]))
+
+        return execution.followed_by(commit)
+
+    async def commit(
+        self,
+        message: str = "",
+        *,
+        author: str = "",
+        agent: str = "",
+        trace_id: str = "",
+        diff: bool = True,
+        outputs: Collection[str] = (),
+        progress: Progress = silent,
+        noting: Callable[[Revision], None] | None = None,
+        memory: MemoryImage | None = None,
+    ) -> Revision:
+        """Everything into one revision. Unchanged content and sessions commit to the revision that is there.
+
+        `outputs` narrows the revision to these paths and what is below them; the live workspace keeps everything.
+        `progress` is told of the files that were looked at; it is called from another thread. `noting` writes down what
+        has to follow from the revision: it is called when everything is durable, just before the head moves. `memory`
+        points to an image of what runs here, which makes the head resumable.
+        """
+        self._raise_failure()
+        async with self._committing:
+            if self.lease is None:
+                raise RametError(
+                    "permission_denied", "this workspace was opened read-only", "open it without a revision"
+                )
+            self._commands = 0
+            await self.sync()
+            failure: RametError | None = None
+            asked = {"message": message, "author": author, "agent": agent, "trace_id": trace_id}
+            for trust in (True, *[False] * AGAIN):
+                stored = self._segments.stored()
+                self._trust = trust
+                try:
+                    return await self._commit(asked, diff, outputs, progress, noting, memory)
+                except BaseException as error:
+                    self._segments.restore(stored)
+                    if not (isinstance(error, RametError) and await self._was_collected(error)):
+                        raise
+                    failure = error
+            assert failure is not None
+            raise failure
+
+    async def _was_collected(self, error: RametError) -> bool:
+        """Whether a commit failed because a collection took what it relied on: then nothing is relied on any more."""
+        if error.code not in ("content_collected", "store_corrupt"):
+            return False
+        self._stats.clear()
+        return (await asyncio.to_thread(self.repository.look)).number > 0
+
+    async def _commit(
+        self,
+        asked: Mapping[str, str],
+        diff: bool,
+        outputs: Collection[str],
+        progress: Progress,
+        noting: Callable[[Revision], None] | None,
+        memory: MemoryImage | None,
+    ) -> Revision:
+        kernel, records, position = self._kernel_state(), self._new_records(), self.history.next_number
+        segments, oldest = self._new_segments()
+        forks = self._forks(outputs)
+        pinned = {
+            str(m.prefix): await pin(m.resource)
+            for m in self.mounts(scratch=True)
+            if self._pins.get(str(m.prefix)) == "versions"
+        }
+        written = await asyncio.to_thread(self._write, forks, pinned, kernel, segments, oldest, progress)
+        base, lease = self.base, self.lease
+        assert lease is not None
+        # A head whose image is older than what ran since is not resumable any more, though its files are the same.
+        if base is not None and (base.mounts, base.kernel, base.history) == written[:3] and base.memory == memory:
+            if noting is not None:
+                await asyncio.to_thread(noting, base)
+            return base
+        states, chunk, history, settled, left_out = written
+        revision = Revision(
+            workspace=self.name, seq=1 if base is None else base.seq + 1,
+            parents=() if base is None else (base.id,),
+            lineage=self._lineage(base),
+            mounts=states, kernel=chunk, history=history, withheld=left_out,
+            suspected=() if self._scanner is None else self._scanner.told,
+            outputs=tuple(sorted(outputs)), author=asked["author"], agent=asked["agent"] or _agent_of(records),
+            time=self.settings.clock(), message=asked["message"], trace_id=asked["trace_id"],
+            memory=memory,
+        )  # fmt: skip
+        operations = self.history.since(records[0].started_at) if records else []
+
+        def publish() -> tuple[Revision, Entry]:
+            changes = self.repository.diff(base, revision) if diff or records else []
+            found = summary(changes) if diff else None
+            final = replace(revision, diff=found, ops=operations_of(records, operations, changes))
+            if noting is not None:
+                noting(final)
+            return final, self.repository.commit(self.name, lease, final)
+
+        made, self.lease = await asyncio.to_thread(publish)
+        for tree in settled if not outputs else ():
+            tree.settle()
+        self.base, self._position = made, position
+        try:
+            await asyncio.to_thread(self.repository.gc_if_due, made)
+        except RametError as error:
+            self._failure = error  # the revision is there; that collecting failed is said at the next call
+        return made
+
+    _trust = True
+    """Whether what this process remembers to be in the store is taken for granted."""
+
+    claim = ""
+    """The sandbox that works here, if one does: its revisions say so."""
+
+    def _lineage(self, base: Revision | None) -> str:
+        if self.claim:
+            return f"fromClaim:{self.claim}"
+        assert self.lease is not None
+        return "root" if base is None else f"fromClaim:{self.lease.holder.split('/')[0]}"
+
+    def _forks(self, outputs: Collection[str]) -> dict[str, RAMResource]:
+        """Memory mounts as they are now, narrowed to the outputs where there are any."""
+        wanted = [parse(path) for path in outputs]
+        forks: dict[str, RAMResource] = {}
+        for mount in self.mounts(scratch=True):
+            if isinstance(mount.resource, RAMResource):
+                if not wanted:
+                    forks[str(mount.prefix)] = mount.resource.fork()
+                    continue
+                whole = any(mount.prefix.under(path) for path in wanted)
+                here = [path.below(mount.prefix) for path in wanted if path.under(mount.prefix)]
+                forks[str(mount.prefix)] = mount.resource.fork() if whole else mount.resource.only(here)
+            elif wanted and isinstance(mount.resource, DiskResource):
+                raise RametError(
+                    "invalid_output", f"{mount.prefix} is a directory on disk, which outputs cannot narrow",
+                    "mount it read-only elsewhere, or commit without outputs",
+                )  # fmt: skip
+        return forks
+
+    def _new_records(self) -> list[ExecutionRecord]:
+        return [record for record in self.history if record.number >= self._position]
+
+    def _new_segments(self) -> tuple[dict[int, list[dict[str, Any]]], int]:
+        """Records that fill segments which no revision has, by segment; and the number of the oldest record."""
+        oldest = self.history.oldest
+        new: dict[int, list[dict[str, Any]]] = {n: [] for n in self._segments.missing(oldest, self.history.next_number)}
+        if new:
+            for record in self.history:
+                if record.number // SEGMENT in new:
+                    new[record.number // SEGMENT].append(record.as_dict())
+        return new, oldest
+
+    def _kernel_state(self) -> bytes:
+        tail = self._segments.tail(self.history.next_number)
+        state = to_state_dict(self, content=False, history_from=tail)
+        state["cache"]["manifest"] = [
+            {"path": str(path), "fingerprint": entry.fingerprint, "bytes": len(entry.data)}
+            for path, entry in sorted(self.cached_files.entries.items())
+        ]
+        return encoded(state)
+
+    def _write(
+        self,
+        forks: Mapping[str, RAMResource],
+        pinned: Mapping[str, Pins],
+        kernel: bytes,
+        segments: Mapping[int, list[dict[str, Any]]],
+        oldest: int,
+        progress: Progress,
+    ) -> tuple[tuple[MountState, ...], ChunkId, tuple[ChunkId, ...], list[Committed], tuple[str, ...]]:
+        """Runs beside the event loop: memory mounts are forks that nobody changes, disks are read as they are."""
+        writer: PackWriter = self.repository.writer(self.name)
+        self._scanner = None if self._scan == "off" else Scanner(self._scan)
+        settled: list[Committed] = []
+        states: list[MountState] = []
+        left_out: list[str] = []
+        try:
+            for mount in self.mounts(scratch=True):
+                state = self._mount_state(mount, forks, writer, settled, left_out, progress)
+                pins = pinned.get(state.prefix)
+                states.append(state if pins is None else replace(state, pin=pins.write(writer)))
+            chunk = write_chunk(writer, kernel)
+            history = self._segments.write(writer, segments, oldest)
+            writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+        return tuple(states), chunk, history, settled, tuple(sorted(left_out))
+
+    def _looking(self, prefix: str) -> Callable[[str, bytes | memoryview], None] | None:
+        """What sees new content of a mount, if anything does."""
+        scanner, top = self._scanner, prefix.rstrip("/")
+        return None if scanner is None else lambda path, data: scanner.look(top + path, data)
+
+    def _mount_state(
+        self,
+        mount: Mount,
+        forks: Mapping[str, RAMResource],
+        writer: PackWriter,
+        settled: list[Committed],
+        left_out: list[str],
+        progress: Progress,
+    ) -> MountState:
+        prefix, resource = str(mount.prefix), mount.resource
+        if prefix in forks:
+            done = commit_ram(
+                forks[prefix],
+                writer,
+                self.repository.scope(self.name),
+                progress,
+                self._withheld,
+                self._trust,
+                self._looking(prefix),
+            )
+            settled.append(done)
+            left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
+            return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
+        if isinstance(resource, DiskResource):
+            if prefix not in self._stats:
+                self._stats[prefix] = self.repository.stat_cache(self.name, resource.root)
+            stats, watcher = self._stats[prefix], self._watchers.get(prefix)
+            dirty = watcher.take(stats) if watcher is not None else None
+            found: list[str] = []
+            tree = commit_directory(
+                resource.root,
+                writer,
+                stats,
+                dirty=dirty,
+                progress=progress,
+                withheld=self._withheld,
+                left_out=found,
+                scan=self._looking(prefix),
+            )
+            left_out.extend(str(parse(path).onto(mount.prefix)) for path in found)
+            return MountState(prefix, "disk", mount.mode.value, tree, scratch=mount.scratch)
+        plain = save_resource(resource, lambda _: None)
+        return MountState(
+            prefix, plain["type"], mount.mode.value, None, plain["config"], tuple(plain["redacted_fields"]),
+            plain["needs_override"], mount.scratch,
+        )  # fmt: skip
+
+    # ----------------------------------------------------------------------------------------------- lease
+
+    def keep_going(self) -> None:
+        """Renew the lease while the workspace is open, and commit on the timer if there is one."""
+        if self.lease is not None:
+            self._tasks.append(asyncio.create_task(self._watched(self._renewing)))
+            if self._commits.when == "timer":
+                self._tasks.append(asyncio.create_task(self._watched(self._ticking)))
+
+    async def _watched(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
+        """Background work whose failure the next call raises: nobody awaits it, and it must not go unheard."""
+        try:
+            await work(asyncio.sleep)
+        except (RametError, OSError, ValueError) as error:
+            self._failure = error
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    async def _renewing(self, sleep: Callable[[float], Any]) -> None:
+        while True:
+            await sleep(TTL / 3)
+            if self.lease is not None:
+                async with self._committing:  # a commit moves the lease, too
+                    self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
+
+    async def _ticking(self, sleep: Callable[[float], Any]) -> None:
+        while True:
+            await sleep(self._commits.every)
+            await self.commit("on a timer")
+
+    def watch(self) -> None:
+        """Watch the mounted directories, so that commits look only at what changed in them. Needs the extra `watch`."""
+        for mount in self.mounts():
+            prefix = str(mount.prefix)
+            if isinstance(mount.resource, DiskResource) and prefix not in self._watchers:
+                self._watchers[prefix] = Watcher(mount.resource.root)
+
+    def absorb(self) -> None:
+        """Let large contents that are written as a stream go into the store as they arrive, and not through memory.
+
+        Not where content is looked at before it may be kept.
+        """
+        from ramet.store.absorbing import Absorber
+
+        if self._scan == "off":
+            for mount in self.mounts(scratch=True):
+                if isinstance(mount.resource, RAMResource):
+                    mount.resource.keeper = Absorber(self.repository, self.name)
+
+    async def finish(self) -> None:
+        """Commit what is not committed, let the lease go, close. Doing it twice is fine."""
+        if self.closed:
+            return
+        try:
+            if self.lease is not None and self._commits.on_close:
+                await self.commit("on close")
+            self._raise_failure()
+            await asyncio.to_thread(unbind, self.repository, self.binding)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            for watcher in self._watchers.values():
+                await asyncio.to_thread(watcher.close)
+            if self.lease is not None:
+                await asyncio.to_thread(self.repository.refs.release, self.name, self.lease)
+                self.lease = None
+            await self.close()
+
+
+def _agent_of(records: list[ExecutionRecord]) -> str:
+    """Who ran the commands, when it was one and it has a name."""
+    agents = {record.agent_id for record in records}
+    return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
+
+
+def operations_of(
+    records: list[ExecutionRecord], operations: list[OperationRecord], changes: list[Difference]
+) -> dict[str, Any] | None:
+    """Which commands led to a revision, and for each changed path the last one that wrote it; bounded like the diff."""
+    if not records:
+        return None
+    wanted = [change.path for change in changes if change.what in ("added", "modified")][:WRITERS]
+    last = dict.fromkeys(wanted, 0)
+    for operation in operations:
+        if operation.path not in last or operation.verb not in WRITING or operation.error:
+            continue
+        for record in records:
+            mine = record.session_id == operation.session_id
+            if mine and record.started_at <= operation.at <= record.ended_at:
+                last[operation.path] = max(last[operation.path], record.number)
+    writers = {path: number for path, number in last.items() if number}
+    return {"first": records[0].number, "last": records[-1].number, "writers": writers}
