@@ -252,3 +252,16 @@ def test_the_feed_points_to_the_image(tmp_path: Path) -> None:
 
     data = asyncio.run(first())
     assert data["memorySnapshotRef"] == "image-1" and "half" not in str(data)
+
+
+def test_a_run_on_an_encrypted_store(tmp_path: Path) -> None:
+    run = AgentRun("team", store=str(tmp_path), key=b"k" * 32, principal="alice")
+    run.create_workspace("p")
+    with run.sandbox(workspace="p") as sb:
+        sb.exec("echo plain-words > f")
+    assert run.store.repository.principal == "alice"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"plain-words" in path.read_bytes()]
+    with pytest.raises(RametError, match="key"):
+        AgentRun("team", store=str(tmp_path)).workspace("p")
+    with pytest.raises(TypeError, match="key"):
+        AgentRun(store=run.store, key=b"k" * 32)

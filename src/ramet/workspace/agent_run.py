@@ -94,13 +94,20 @@ class AgentRun:
         *,
         store: str | Store = "~/.ramet",
         checkpointer: Checkpointer | None = None,
+        **options: Any,
     ) -> None:
-        """`checkpointer` takes images of processes for `terminate(checkpoint=True)`; without one that is refused."""
+        """`checkpointer` takes images of processes for `terminate(checkpoint=True)`; without one that is refused.
+
+        `options` are those of `Store` (`key`, `principal`, ...), for a `store` that is an address.
+        """
         if not namespace or "/" in namespace or namespace in (".", ".."):
             raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
         self.namespace = namespace
         if isinstance(store, str):
-            store = Store(store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}")
+            place = store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}"
+            store = Store(place, **options)
+        elif options:
+            raise TypeError(f"a Store that is made already takes no {', '.join(options)}")
         self.store = store
         self.checkpointer = checkpointer
 
