@@ -9,6 +9,7 @@ class ShellError(Exception):
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         self.message, self.status = message, status
+        self.reported = False
 
 
 class Fatal(ShellError):

@@ -126,7 +126,10 @@ def _indirect(node: Param) -> Base:
         if plain:
             value = host.vars.get(node.name)
             if type(value) is NameRef:
-                return host.store.follow(node.name)[0] if value.target else None
+                if not value.target:
+                    return None
+                target, deeper = host.store.follow(node.name)
+                return str(target) if deeper is None else f"{target}[{deeper}]"
         found = direct(host, key)
         if isinstance(found, list) and found:
             return parameter(host, one_text(host, found))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ramet.shell.expand.errors import Discard, ShellError
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.session import Frame, FunctionDef, Session
-from ramet.shell.interp.traps import run_trap
+from ramet.shell.interp.traps import Leave, run_trap
 from ramet.shell.interp.variables import Scope
 
 HOP: Final = 40
@@ -93,10 +93,10 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         raise
     if type(result) is not int:
         return _finish(sh, frame, result)  # type: ignore[arg-type]
-    if result == RETURN:
-        sh.status = result = sh.flow_status
     if "RETURN" in sh.traps:
         return drive(_returned(sh, frame, result))
+    if result == RETURN:
+        sh.status = result = sh.flow_status
     # What _leave does, written out: this is the hot path.
     sh.frames.pop()
     scope = sh.store.scopes.pop()
@@ -132,20 +132,35 @@ def _restore_options(sh: Session, frame: Frame) -> None:
 
 async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
     try:
-        result = await pending
-        if result == RETURN:
-            sh.status = result = sh.flow_status
+        result = await _left(sh, pending)
+        status = sh.flow_status
         if "RETURN" in sh.traps and result != EXIT:
             await sh.shell.return_trap(sh)
+        if result == RETURN:
+            sh.status = result = status
     finally:
         _leave(sh, frame)
     return result
 
 
+async def _left(sh: Session, pending: Awaitable[int]) -> int:
+    """What a body ends with; `return` in the trap of a signal counts as one in the body."""
+    try:
+        return await pending
+    except Leave as leave:
+        if leave.result != RETURN:
+            raise
+        return RETURN
+
+
 async def _returned(sh: Session, frame: Frame, result: int) -> int:
+    """The RETURN trap still sees the status from before `return`."""
     try:
         if result != EXIT:
+            status = sh.flow_status
             await sh.shell.return_trap(sh)
+            if result == RETURN:
+                sh.status = result = status
     finally:
         _leave(sh, frame)
     return result
@@ -162,11 +177,12 @@ async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
                 sh.debugging = False
         result = function.body(sh)
         if type(result) is not int:
-            result = await result  # type: ignore[misc]
-        if result == RETURN:
-            sh.status = result = sh.flow_status
+            result = await _left(sh, result)  # type: ignore[arg-type]
+        status = sh.flow_status
         if "RETURN" in sh.traps and result != EXIT:
             await sh.shell.return_trap(sh)
+        if result == RETURN:
+            sh.status = result = status
     finally:
         _leave(sh, frame)
     return result

@@ -88,6 +88,8 @@ async def _run_shell(sh: Session, run: Run) -> int:
         sh.killed = killed.signal
         if sh.process is not None and sh.process.session is sh:
             sh.process.killed = killed.signal
+        if not sh.sub_level and sh.traps and killed.signal != 9:
+            await _last_words(sh)
         return 128 + killed.signal
     except (TimeUp, Cancelled):
         raise
@@ -104,6 +106,14 @@ async def _run_shell(sh: Session, run: Run) -> int:
             await release_all(sh.fds)
         except OSError as error:
             sh.complain(f"write error: {reason(error)}")
+
+
+async def _last_words(sh: Session) -> None:
+    """A shell of its own that a signal ends still runs its EXIT trap; a subshell does not."""
+    try:
+        await exit_trap(sh)
+    except (*ERRORS, Leave, Killed):
+        return
 
 
 async def command_text(sh: Session, node: CommandSub) -> str:

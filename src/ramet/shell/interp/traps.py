@@ -53,7 +53,8 @@ async def before_command(sh: Session, node: Simple, argv: list[str] | None) -> b
             raise Leave(result)
     if "DEBUG" in sh.traps and not sh.debugging and active(sh, "DEBUG", sh.functrace):
         sh.debugging = True
-        sh.command_text_now = node
+        if not sh.in_trap:
+            sh.command_text_now = node
         try:
             result = await run_trap(sh, "DEBUG")
         finally:

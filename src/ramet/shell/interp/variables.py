@@ -240,12 +240,16 @@ class Variables:
         if type(old) is NameRef:
             target, subscript = self.follow(name)
             if not old.target:
+                if not value:
+                    raise Discard("`': not a valid identifier")
                 self.bind(name, value)
                 return
             if not target:
                 outer = self._outer(name)
                 if outer is None:
-                    raise Discard(f"{name}: circular name reference")
+                    failure = Discard("circular name reference")
+                    failure.reported = True  # on the way here, as a warning
+                    raise failure
                 outer[name] = (value, outer[name][1])
                 return
             if subscript is not None:

@@ -55,7 +55,7 @@ def cd(sh: Session, argv: list[str]) -> Result:
         if word == "--":
             break
         for letter in word[1:]:
-            if letter not in "LPe@":
+            if letter not in "LPe":
                 sh.complain(f"cd: -{letter}: invalid option")
                 sh.err("cd: usage: cd [-L|[-P [-e]] [-@]] [dir]\n")
                 return 2
@@ -208,7 +208,7 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         if place is None or not 0 <= place < len(stack):
             return _outside(sh, "pushd", words[0])
         stack = stack[place:] + stack[:place]
-    elif words[0].startswith("-") and len(words[0]) > 1:
+    elif words[0].startswith(("-", "+")) and words[0] != "-":
         sh.complain(f"pushd: {words[0]}: invalid number")
         sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
         return 2

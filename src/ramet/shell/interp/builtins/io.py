@@ -264,7 +264,7 @@ def _assign(sh: Session, request: _Read, data: bytes, escaped: tuple[int, ...], 
                 return sh.error(f"read: `{request.array}': not a valid identifier")
             name, _ = sh.store.follow(request.array)
             if type(sh.vars.get(name)) is Assoc:
-                return sh.error(f"read: {name}: cannot convert associative to indexed array")
+                return sh.error(f"read: {name}: not an indexed array")
             sh.store.set_list(request.array, split_all(text, sh.ifs, set(escaped)))
         elif not request.names:
             put(sh, "REPLY", text)

@@ -271,7 +271,8 @@ def caller(sh: Session, argv: list[str]) -> Result:
     if outer is None and level is not None and not sh.source and sh.origin != "main":
         return 1
     name = outer.name if outer is not None else "main"
-    file = outer.source if outer is not None else sh.source or (sh.name if sh.origin == "main" else "NULL")
+    known = outer is not None and outer.source != "main"
+    file = outer.source if outer is not None and known else sh.source or (sh.name if sh.origin == "main" else "NULL")
     text = f"{frame.line} {file}\n" if level is None else f"{frame.line} {name} {file}\n"
     return sh.out(encode(text), "caller")
 
