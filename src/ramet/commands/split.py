@@ -443,7 +443,8 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
     status = 0
     try:
         for control in _controls(operands[1:]):
-            await job.apply(control)
+            if not await job.apply(control):
+                return 0
         await job.write(job.at, len(lines))
     except _CsplitFailed as failed:
         proc.complain(typographic(proc, str(failed)))
@@ -459,50 +460,52 @@ class _Csplit:
     def __init__(self, proc: Proc, o: CsplitOptions, lines: list[bytes]) -> None:
         self.proc, self.o, self.lines = proc, o, lines
         self.at = 0
+        """The first line that is not written yet."""
+        self.seen = 0
+        """The first line that no expression has looked at yet: a cut before a match does not bring it back."""
         self.names: list[str] = []
         self.number = 0
 
-    async def apply(self, control: _Control) -> None:
+    async def apply(self, control: _Control) -> bool:
+        """Cut where a control says, as often as it says; False when that took all the lines."""
         turn = 0
         while control.repeat < 0 or turn <= control.repeat:
-            try:
-                await self._once(control, turn)
-            except _CsplitFailed:
-                if control.repeat < 0 and turn > 0:
-                    return
-                raise
+            where = f" on repetition {turn}" if turn else ""
+            if control.kind == "n":
+                await self._cut_at(int(control.pattern) * (turn + 1) - 1, control, where, write=True)
+            else:
+                found = self._search(control)
+                if found is None:
+                    if control.repeat >= 0:
+                        raise _CsplitFailed(f"{quote(control.text)}: match not found{where}")
+                    if control.kind == "/":
+                        await self.write(self.at, len(self.lines))
+                    return False
+                self.seen = found + 1
+                await self._cut_at(found + control.offset, control, "", write=control.kind == "/")
+                if control.offset > 0:
+                    self.seen = max(self.seen, found + control.offset + 1)
             turn += 1
+            await self.proc.budget.breathe()
+        return True
 
-    async def _once(self, control: _Control, turn: int) -> None:
+    def _search(self, control: _Control) -> int | None:
+        """The first line behind those already looked at that the expression matches."""
         from ramet.commands.regexes import bre_bytes
 
-        if control.kind == "n":
-            line = int(control.pattern) * (turn + 1)
-            target = line - 1
-            if target > len(self.lines) or target < self.at:
-                where = f" on repetition {turn}" if turn else ""
-                raise _CsplitFailed(f"{quote(control.text)}: line number out of range{where}")
-            await self.write(self.at, target)
-            self.at = target + (1 if self.o.suppress and target < len(self.lines) else 0)
-            return
-        matcher = bre_bytes(control.pattern)
-        start = self.at + (1 if turn or (self.names and self.at > 0) else 0)
-        for index in range(max(start, 0), len(self.lines)):
-            if matcher.test(self.lines[index].rstrip(b"\n")) and (
-                index > self.at or (turn == 0 and not self._cut_here)
-            ):
-                target = index + control.offset
-                if target < self.at or target > len(self.lines):
-                    raise _CsplitFailed(f"{quote(control.text)}: line number out of range")
-                if control.kind == "/":
-                    await self.write(self.at, target)
-                self.at = target + (1 if self.o.suppress else 0)
-                self._cut_here = True
-                return
-        where = f" on repetition {turn}" if turn else ""
-        raise _CsplitFailed(f"{quote(control.text)}: match not found{where}")
+        test = bre_bytes(control.pattern).test
+        for index in range(self.seen, len(self.lines)):
+            if test(self.lines[index].removesuffix(b"\n")):
+                return index
+        return None
 
-    _cut_here = False
+    async def _cut_at(self, target: int, control: _Control, where: str, *, write: bool) -> None:
+        if target > len(self.lines) or target < self.at:
+            raise _CsplitFailed(f"{quote(control.text)}: line number out of range{where}")
+        if write:
+            await self.write(self.at, target)
+        self.at = target + (1 if self.o.suppress and target < len(self.lines) else 0)
+        self.seen = max(self.seen, self.at)
 
     async def write(self, start: int, end: int) -> None:
         data = b"".join(self.lines[start:end])
