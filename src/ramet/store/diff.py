@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from ramet.core.paths import decode as decode_name
 from ramet.store import trees
@@ -12,6 +12,7 @@ from ramet.store.ids import TreeId
 from ramet.store.trees import DIR, Node
 
 What = Literal["added", "removed", "modified", "renamed"]
+KEPT: Final[tuple[What, ...]] = ("added", "removed", "modified")
 Read = Callable[[bytes], bytes]
 
 
@@ -26,10 +27,13 @@ class Difference:
     old: str | None = None
 
 
-def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bool = True) -> list[Difference]:
-    """Differences in order of their paths; with `renames`, a file that only moved is one difference, not two."""
-    found = list(_compare(read, before, after, ""))
-    return _paired(found) if renames else found
+def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bool = True) -> Iterable[Difference]:
+    """Differences in order of their paths; with `renames`, a file that only moved is one difference, not two.
+
+    They come one by one, and nothing keeps them, unless renames have to be looked for.
+    """
+    found = _compare(read, before, after, "")
+    return _paired(list(found)) if renames and before is not None and after is not None else found
 
 
 def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str) -> Iterator[Difference]:
@@ -88,13 +92,37 @@ def _paired(found: list[Difference]) -> list[Difference]:
     return [d for d in result if not (d.what == "removed" and d.path in moved)]
 
 
-def summary(differences: list[Difference], limit: int = 200) -> dict[str, object]:
-    """The shape that is recorded on a revision: names and counts, bounded."""
-    shown: dict[str, object] = {}
-    for what in ("added", "removed", "modified"):
-        names = [d.path for d in differences if d.what == what]
-        shown[what] = names[:limit]
-        shown[f"{what}_count"] = len(names)
-    renamed = [[d.old, d.path] for d in differences if d.what == "renamed"]
-    shown["renamed"], shown["renamed_count"] = renamed[:limit], len(renamed)
-    return shown
+@dataclass
+class Summary:
+    """Names and counts of differences as they are recorded on a revision; however many come, few are kept."""
+
+    limit: int = 200
+    counts: dict[What, int] = field(default_factory=dict)
+    names: dict[What, list[str]] = field(default_factory=dict)
+    renamed: list[list[str | None]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, differences: Iterable[Difference]) -> Summary:
+        made = cls()
+        for difference in differences:
+            made.add(difference)
+        return made
+
+    def add(self, difference: Difference) -> None:
+        count = self.counts[difference.what] = self.counts.get(difference.what, 0) + 1
+        if count > self.limit:
+            return
+        if difference.what == "renamed":
+            self.renamed.append([difference.old, difference.path])
+        else:
+            self.names.setdefault(difference.what, []).append(difference.path)
+
+    def written(self) -> list[str]:
+        """The first paths that have new content."""
+        return sorted(self.names.get("added", []) + self.names.get("modified", []))[: self.limit]
+
+    def plain(self) -> dict[str, object]:
+        shown: dict[str, object] = {}
+        for what in KEPT:
+            shown[what], shown[f"{what}_count"] = self.names.get(what, []), self.counts.get(what, 0)
+        return {**shown, "renamed": self.renamed, "renamed_count": self.counts.get("renamed", 0)}

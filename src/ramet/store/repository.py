@@ -454,15 +454,17 @@ class Repository:
 
     def diff(self, before: Revision | None, after: Revision, *, renames: bool = True) -> list[Difference]:
         """What changed between two revisions, of whatever workspaces, with paths as a workspace sees them."""
-        found: list[Difference] = []
+        return list(self.differences(before, after, renames=renames))
+
+    def differences(self, before: Revision | None, after: Revision, *, renames: bool = True) -> Iterator[Difference]:
+        """As `diff`, one by one."""
         old = {mount.prefix: mount.tree or mount.pin for mount in before.mounts} if before is not None else {}
         new = {mount.prefix: mount.tree or mount.pin for mount in after.mounts}
         for prefix in sorted({*old, *new}):
             for difference in compare(self.packs.read, old.get(prefix), new.get(prefix), renames):
                 top = "" if prefix == "/" else prefix
                 moved = None if difference.old is None else top + difference.old
-                found.append(replace(difference, path=top + difference.path, old=moved))
-        return found
+                yield replace(difference, path=top + difference.path, old=moved) if top else difference
 
     def read_file(self, revision: Revision, path: str) -> Iterator[bytes]:
         """The content of a file of a revision."""

@@ -9,10 +9,11 @@ Rules that this file keeps:
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
-from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from typing import IO, Final, NamedTuple, Protocol
 
 import msgspec
 from blake3 import blake3
@@ -113,17 +114,37 @@ class StatCache:
             cache.folders, cache.trusted = saved.folders, False
         return cache
 
+    def _write(self, file: IO[bytes], packs: Iterable[str]) -> None:
+        """Folder by folder: of a large directory there is no second copy in memory."""
+        digest = blake3()
+        file.write(MAGIC + bytes(32))
+        for part in self._encoded(packs):
+            digest.update(part)
+            file.write(part)
+        file.seek(len(MAGIC))
+        file.write(digest.digest())
+
+    def _encoded(self, packs: Iterable[str]) -> Iterator[bytes]:
+        """The parts of one MessagePack array: root, packs, and a map of folders."""
+        yield b"\x93" + _encoder.encode(self.root) + _encoder.encode(sorted(packs))
+        yield b"\xdf" + len(self.folders).to_bytes(4, "big")
+        for where, folder in self.folders.items():
+            yield _encoder.encode(where) + _encoder.encode(folder)
+
     def save(self, packs: Iterable[str]) -> None:
         """Keep it for the next process. Losing it costs time only, so nothing is synced."""
         if self.path is None or not self.changed:
             return
-        body = _encoder.encode((self.root, sorted(packs), self.folders))
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         temporary = f"{self.path}.tmp-{secrets.token_hex(4)}"
         try:
             with open(temporary, "wb") as file:
-                data = b"".join((MAGIC, blake3(body).digest(), body))
-                file.write(data if self.codec is None else self.codec.seal(data))
+                if self.codec is None:
+                    self._write(file, packs)
+                else:
+                    whole = io.BytesIO()
+                    self._write(whole, packs)
+                    file.write(self.codec.seal(whole.getvalue()))
             os.replace(temporary, self.path)
         except OSError:
             # A full or read-only disk is no reason to fail a commit that is done.

@@ -15,7 +15,7 @@ from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.commit import Committed, commit_ram
-from ramet.store.diff import Difference, summary
+from ramet.store.diff import Summary
 from ramet.store.directory import commit_directory
 from ramet.store.hygiene import NOTHING, Withheld
 from ramet.store.ids import ChunkId
@@ -42,7 +42,6 @@ from ramet.workspace.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.tar import TarIndex
 from ramet.workspace.workspace import Settings, Workspace
 
-WRITERS: Final = 200
 AGAIN: Final = 3
 """How often a commit is tried again after collections took what it had written."""
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
@@ -244,9 +243,9 @@ class StoredWorkspace(Workspace):
         operations = self.history.since(records[0].started_at) if records else []
 
         def publish() -> tuple[Revision, Entry]:
-            changes = self.repository.diff(base, revision) if diff or records else []
-            found = summary(changes) if diff else None
-            final = replace(revision, diff=found, ops=operations_of(records, operations, changes))
+            changes = Summary.of(self.repository.differences(base, revision) if diff or records else ())
+            ops = operations_of(records, operations, changes.written())
+            final = replace(revision, diff=changes.plain() if diff else None, ops=ops)
             if noting is not None:
                 noting(final)
             return final, self.repository.commit(self.name, lease, final)
@@ -474,13 +473,12 @@ def _agent_of(records: list[ExecutionRecord]) -> str:
 
 
 def operations_of(
-    records: list[ExecutionRecord], operations: list[OperationRecord], changes: list[Difference]
+    records: list[ExecutionRecord], operations: list[OperationRecord], written: list[str]
 ) -> dict[str, Any] | None:
     """Which commands led to a revision, and for each changed path the last one that wrote it; bounded like the diff."""
     if not records:
         return None
-    wanted = [change.path for change in changes if change.what in ("added", "modified")][:WRITERS]
-    last = dict.fromkeys(wanted, 0)
+    last = dict.fromkeys(written, 0)
     for operation in operations:
         if operation.path not in last or operation.verb not in WRITING or operation.error:
             continue
