@@ -233,6 +233,8 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     def number(text: str, what: str, low: int | None = None) -> int:
         if not re.fullmatch(r"\s*[+-]?\d+", text):
             raise UsageError(f"invalid {what}: {quote(text)}", hint=False)
+        if not -(1 << 63) <= int(text) < 1 << 63:
+            raise UsageError(f"invalid {what}: {quote(text)}: Value too large for defined data type", hint=False)
         if low is not None and int(text) < low:
             raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
         return int(text)

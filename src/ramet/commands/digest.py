@@ -178,10 +178,12 @@ async def _check_file(proc: Proc, o: SumOptions, word: str, kind: str) -> int:
 
 
 def _escaped(name: str) -> str:
-    return "\\" + name.replace("\\", "\\\\").replace("\n", "\\n") if "\n" in name or "\\" in name else name
+    """A name in the report of a check: escaped only where it would break the line."""
+    return "\\" + name.replace("\\", "\\\\").replace("\n", "\\n") if "\n" in name else name
 
 
 def _parse_line(line: str, kind: str, size: int) -> tuple[str, str, str] | None:
+    line = line.lstrip(" \t")
     found = _BSD.fullmatch(line)
     if found is not None:
         algorithm = {v.lower(): k for k, v in _TAGS.items()}.get(found[2].lower())

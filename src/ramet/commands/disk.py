@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from ramet.commands.inputs import slurp
 from ramet.commands.name_lists import Listed, listed
 from ramet.commands.sizes import BlockSize
 from ramet.core import ops
-from ramet.core.errors import reason
+from ramet.core.errors import fail, reason
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
+from ramet.core.streams import FileStream
 
 # ----------------------------------------------------------------------------------------------------------- du
 
@@ -358,9 +360,19 @@ async def stat_(proc: Proc, o: StatOptions, operands: list[str]) -> int:
         raise UsageError("missing operand")
     status = 0
     for word in operands:
+        if word == "-" and o.system:
+            proc.complain("using '-' to denote standard input does not work in file system mode")
+            status = 1
+            continue
         try:
             path = proc.path(word)
-            info = await proc.fs.stat(path, follow=o.follow)
+            if word == "-":
+                info = await proc.stdin.stat() if isinstance(proc.stdin, FileStream) else Stat(Kind.FIFO)
+            else:
+                slash = word.endswith("/")
+                info = await proc.fs.stat(path, follow=o.follow or slash)
+                if slash and info.kind is not Kind.DIR:
+                    raise fail(errno.ENOTDIR, word)
         except OSError as error:
             what = "cannot read file system information for" if o.system else "cannot statx"
             proc.complain(f"{what} {quote(word)}: {reason(error)}")

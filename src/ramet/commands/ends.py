@@ -136,6 +136,13 @@ async def _all_but_last_bytes(proc: Proc, reader: Reader, amount: int, delim: by
         if len(held) > amount:
             await proc.emit(held[: len(held) - amount])
             held = held[len(held) - amount :]
+    _give_back(reader, len(held))
+
+
+def _give_back(reader: Reader, size: int) -> None:
+    """What was read and not shown stays to be read where the input is a file, as GNU leaves it."""
+    if size and isinstance(reader, FileStream):
+        reader.seek(reader.tell() - size)
 
 
 async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
@@ -159,14 +166,14 @@ async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: by
         held.append((rest, 1))
         total += 1
     keep = total - amount
+    left = 0
     for block, count in held:
-        if keep <= 0:
-            break
-        if count <= keep:
-            await proc.emit(block)
-        else:
-            await proc.emit(block[: _nth(block, delim, keep)])
+        cut = 0 if keep <= 0 else len(block) if count <= keep else _nth(block, delim, keep)
+        if cut:
+            await proc.emit(block[:cut])
+        left += len(block) - cut
         keep -= count
+    _give_back(reader, left)
 
 
 # --------------------------------------------------------------------------------------------------------- tail

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, optional, quote, several, typographic, value
+from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, several, typographic, value
+from ramet.commands.inputs import parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -170,11 +171,14 @@ class NiceOptions:
     adjustment: str = value(
         "-n", "--adjustment", metavar="N", default="10", digits=True, help="add integer N to the niceness"
     )
+    order: tuple[tuple[str, object], ...] = ordered()
 
 
 async def nice(proc: Proc, o: NiceOptions, operands: list[str]) -> int:
     if not re.fullmatch(r"[+-]?\d+", o.adjustment):
         raise UsageError(f"invalid adjustment {quote(o.adjustment)}", status=125, hint=False)
+    if not operands and o.order:
+        raise UsageError("a command must be given with an adjustment", status=125)
     if not operands:
         await proc.emit(b"0\n")
         return 0
@@ -210,6 +214,14 @@ async def stdbuf(proc: Proc, o: StdbufOptions, operands: list[str]) -> int:
         raise UsageError("missing operand")
     if o.input is None and o.output is None and o.error is None:
         raise UsageError("you must specify a buffering mode option")
+    if o.input == "L":
+        raise UsageError("line buffering stdin is meaningless")
+    for mode in (o.input, o.output, o.error):
+        if mode is not None and mode != "L":
+            try:
+                parse_size(mode, "mode")
+            except UsageError as error:
+                raise UsageError(str(error).replace("mode:", "mode"), status=125, hint=False) from None
     return await proc.run(operands)
 
 
@@ -229,11 +241,18 @@ async def setsid(proc: Proc, o: SetsidOptions, operands: list[str]) -> int:
 # ------------------------------------------------------------------------------------------- timeout and sleep
 
 
+_DURATION = re.compile(
+    r"\s*\+?((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf(?:inity)?)"
+    r"|0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d+)?)([smhd]?)"
+)
+
+
 def duration(text: str, words: str = "invalid time interval") -> float:
-    found = re.fullmatch(r"\s*\+?(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|inf(?:inity)?)([smhd]?)", text, re.I)
+    found = _DURATION.fullmatch(text)
     if found is None:
         raise UsageError(f"{words} {quote(text)}")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
+    amount = float.fromhex(found[1]) if found[1][:2].lower() == "0x" else float(found[1])
+    return amount * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
 
 
 SIGNALS = {"POLL" if name == "IO" else name: number for number, name in enumerate(NAMES) if number}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, quote, typographic
+from ramet.core.errors import LimitExceeded
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -150,9 +151,11 @@ class Format:
     def _size(self, text: bytes | None) -> int | None:
         if text is None:
             return None
-        if text == b"*":
-            return self._integer(self.next(), signed=True)
-        return int(text or b"0")
+        size = self._integer(self.next(), signed=True) if text == b"*" else int(text or b"0")
+        allowed = self.proc.budget.limits.string_bytes
+        if abs(size) > allowed:
+            raise LimitExceeded("string_bytes", allowed)
+        return size
 
     def _text(self, conv: str, flags: str, width: int | None, precision: int | None) -> None:
         value = self.next() or ""

@@ -160,8 +160,8 @@ class NprocOptions:
 async def nproc(proc: Proc, o: NprocOptions, operands: list[str]) -> int:
     if operands:
         raise UsageError(f"extra operand {quote(operands[0])}")
-    if not o.ignore.isdigit():
-        raise UsageError(f"invalid number to ignore: {quote(o.ignore)}", hint=False)
+    if not re.fullmatch(r"\s*\+?\d+", o.ignore):
+        raise UsageError(f"invalid number: {quote(o.ignore)}", hint=False)
     threads = proc.env.get("OMP_NUM_THREADS", "")
     count = int(threads) if threads.isdigit() and int(threads) and not o.all else 1
     await proc.emit(f"{max(1, count - int(o.ignore))}\n".encode())
@@ -459,6 +459,8 @@ class TtyOptions:
 
 
 async def tty(proc: Proc, o: TtyOptions, operands: list[str]) -> int:
+    if operands:
+        raise UsageError(f"extra operand {quote(operands[0])}", 2)
     if not o.silent:
         await proc.emit(b"not a tty\n")
     return 1
@@ -543,6 +545,10 @@ class SyncOptions:
 
 async def sync(proc: Proc, o: SyncOptions, operands: list[str]) -> int:
     """Acknowledged is durable already: there is nothing to wait for."""
+    if o.data and o.system:
+        raise UsageError("cannot specify both --data and --file-system", hint=False)
+    if o.data and not operands:
+        raise UsageError("--data needs at least one argument", hint=False)
     status = 0
     for word in operands:
         try:

@@ -15,7 +15,6 @@ from ramet.core.errors import Unsupported, reason
 from ramet.core.fs import Open
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
-from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind
 
 
@@ -133,12 +132,19 @@ class TruncateOptions:
 async def truncate(proc: Proc, o: TruncateOptions, operands: list[str]) -> int:
     if o.size is None and o.reference is None:
         raise UsageError("you must specify either '--size' or '--reference'")
+    if o.blocks and o.size is None:
+        raise UsageError("'--io-blocks' was specified but '--size' was not")
     op, amount = "", 0
     if o.size is not None:
+        if re.match(r"\s*[<>/%]\s*[+-]", o.size):
+            raise UsageError("multiple relative modifiers specified")
         found = re.fullmatch(r"\s*([+\-<>/%]?)\s*(\d+)([A-Za-z]*)", o.size)
         factor = size_suffix(found[3], "gkmt") if found else None
         if found is None or factor is None:
             raise UsageError(f"Invalid number: {quote(o.size)}", hint=False)
+        if int(found[2]) * factor >= 1 << 63:
+            words = "Value too large for defined data type"
+            raise UsageError(f"Invalid number: {quote(o.size)}: {words}", hint=False)
         op, amount = found[1], int(found[2]) * factor * (4096 if o.blocks else 1)
         if op in ("/", "%") and amount == 0:
             raise UsageError("division by zero", hint=False)
@@ -160,7 +166,7 @@ async def truncate(proc: Proc, o: TruncateOptions, operands: list[str]) -> int:
             if there is None:
                 if o.no_create:
                     continue
-                await proc.fs.write(path, b"", How.CREATE)
+                await proc.close(await proc.create(word))
             elif there.is_dir:
                 raise OSError(errno.EISDIR, "", word)
             current = base if base is not None else ((there.size or 0) if there is not None else 0)
@@ -175,6 +181,10 @@ async def truncate(proc: Proc, o: TruncateOptions, operands: list[str]) -> int:
             }[op]
             if base is not None and o.size is None:
                 new = base
+            if new >= 1 << 44:
+                proc.complain(f"failed to truncate {quote(word)} at {new} bytes: File too large")
+                status = 1
+                continue
             await proc.fs.setattr(await proc.fs.resolve(path), Attrs(size=new))
         except OSError as error:
             proc.complain(f"cannot open {quote(word)} for writing: {reason(error)}")

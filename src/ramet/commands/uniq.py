@@ -139,7 +139,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
 def _key(fields: int, chars: int, width: int | None, fold: bool) -> Callable[[bytes], bytes] | None:
     if not (fields or chars or width is not None or fold):
         return None
-    skip = re.compile(rb"(?:[ \t]*[^ \t]*){%d}" % fields) if fields else None
+    skip = re.compile(rb"(?:[ \t]*[^ \t]+|[ \t]+){0,%d}" % min(fields, 1 << 31)) if fields else None
 
     def key(line: bytes) -> bytes:
         if skip is not None:
