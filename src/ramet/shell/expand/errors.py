@@ -20,6 +20,10 @@ class Discard(ShellError):
     """Ends the complete command that is being run (all of its line); the script goes on behind it."""
 
 
+class Slip(Discard):
+    """One that even `set -e` lets pass."""
+
+
 class Readonly(Discard):
     """An assignment to a variable that must not change."""
 

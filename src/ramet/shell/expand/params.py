@@ -10,7 +10,7 @@ from typing import Any
 
 from ramet.shell.expand import transform
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
-from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Indexed, NameRef
 from ramet.shell.syntax.nodes import Literal, Param, Word
@@ -265,11 +265,16 @@ def _case(op: str) -> Apply:
 
 
 def _slice(node: Param) -> Apply:
+    label = shown(node)
+
     def apply(host: Any, found: Found, args: Sequence[str]) -> Found:
         if found is None:
             return None
-        offset = host.evaluate(args[0] or "0")
-        length = host.evaluate(args[1] or "0") if len(args) > 1 else None
+        try:
+            offset = host.evaluate(args[0] or "0")
+            length = host.evaluate(args[1] or "0") if len(args) > 1 else None
+        except Slip as error:
+            raise Slip(f"{label}: {error.message}") from None
         if isinstance(found, str):
             return transform.substring(found, offset, length)
         kind = type(found)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet.shell.expand import quote
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import Slip
 from ramet.shell.expand.patterns import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
@@ -54,7 +54,7 @@ def substring(value: str, offset: int, length: int | None) -> str:
     if length < 0:
         end = size + length
         if end < offset:
-            raise Discard(f"{length}: substring expression < 0")
+            raise Slip(f"{length}: substring expression < 0")
         return value[offset:end]
     return value[offset : offset + length]
 
@@ -68,14 +68,14 @@ def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:
     if length is None:
         return values[offset:]
     if length < 0:
-        raise Discard(f"{length}: substring expression < 0")
+        raise Slip(f"{length}: substring expression < 0")
     return values[offset : offset + length]
 
 
 def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list[str]:
     """Elements from an index on; the length counts elements that exist."""
     if length is not None and length < 0:
-        raise Discard(f"{length}: substring expression < 0")
+        raise Slip(f"{length}: substring expression < 0")
     if isinstance(array, Assoc):
         found = array.values()
         offset = max(offset - 1, 0) if offset >= 0 else len(found) + offset

@@ -10,7 +10,7 @@ from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Word
-from ramet.shell.syntax.printer import assignment_text
+from ramet.shell.syntax.printer import assignment_text, word_text
 
 
 class Item(NamedTuple):
@@ -47,7 +47,7 @@ class Assign(NamedTuple):
     @property
     def shown(self) -> str:
         """What a trace shows before the value."""
-        subscript = "" if self.node.subscript is None else "[]"
+        subscript = "" if self.node.subscript is None else f"[{word_text(self.node.subscript)}]"
         return f"{self.node.name}{subscript}{'+' if self.node.append else ''}="
 
     @property
@@ -58,7 +58,7 @@ class Assign(NamedTuple):
 
 def compile_assign(node: Assignment) -> Assign:
     if isinstance(node.value, ArrayLiteral):
-        return _array(node, node.value)
+        return _array(node, node.value) if node.subscript is None else _list_in_list(node, node.subscript)
     if node.subscript is not None:
         return _element(node, node.subscript, node.value)
     return _scalar(node, node.value)
@@ -112,6 +112,15 @@ def assign_word(name: str, key: str | None, append: bool, value: str, items: lis
     word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value}")
     word.name, word.key, word.append, word.value, word.items = name, key, append, value, items
     return word
+
+
+def _list_in_list(node: Assignment, subscript: Word) -> Assign:
+    message = f"{node.name}[{word_text(subscript)}]: cannot assign list to array member"
+
+    def refuse(sh: Session) -> Any:
+        raise Discard(message)
+
+    return Assign(False, refuse, refuse, node)
 
 
 def _element(node: Assignment, subscript: Word, value: Word) -> Assign:

@@ -23,11 +23,11 @@ from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_sel
 from ramet.shell.interp.pipeline import compile_pipeline
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.session import FunctionDef, Session
-from ramet.shell.interp.simple import compile_simple
+from ramet.shell.interp.simple import compile_simple, trace
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.traps import failed
+from ramet.shell.interp.traps import before_command, failed
 from ramet.shell.syntax import nodes
-from ramet.shell.syntax.printer import command_text
+from ramet.shell.syntax.printer import command_text, word_text
 
 _CHECKED = (nodes.Simple, nodes.Pipeline, nodes.Subshell, nodes.ArithCommand, nodes.Cond)
 """Nodes whose failure counts for `set -e` and ERR; inside other compounds it was counted already."""
@@ -449,9 +449,13 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         sh.status = 1
         return 1
 
+    shown = texts.document(node.body)
+
     async def general(sh: Session) -> int:
         sh.line, sh.ran = line, node
-        if sh.watch and not await sh.shell.before_compound(sh, node):
+        if sh.xtrace:
+            trace(sh, [f"(( {word_text(node.body) if shown.wait else shown.run(sh)} ))"], raw=True)
+        if sh.watch and not await before_command(sh, node, None):
             return sh.status
         try:
             sh.status = 0 if (await value(sh) if wait else value(sh)) else 1

@@ -328,11 +328,17 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
         return _map(text, sign + op, bool)
     if op == "-z":
         return _map(text, sign + op, lambda value: not value)
+
+    def test(sh: Session, value: str) -> bool:
+        if sh.xtrace:
+            _trace(sh, sign + op, _shown(value))
+        return plain_unary(sh, op, value)
+
     if not text.wait:
-        return False, lambda sh: plain_unary(sh, op, inner(sh))
+        return False, lambda sh: test(sh, inner(sh))
 
     async def waiting(sh: Session) -> bool:
-        return plain_unary(sh, op, await inner(sh))
+        return test(sh, await inner(sh))
 
     return True, waiting
 
@@ -361,14 +367,23 @@ def _binary(node: CondBinary) -> Test:
     return True, files
 
 
-def _pair(op: str, left: texts.Text, right: texts.Text, test: Callable[[Session, str, str], bool]) -> Test:
+def _pair(
+    op: str,
+    left: texts.Text,
+    right: texts.Text,
+    test: Callable[[Session, str, str], bool],
+    traced: texts.Text | None = None,
+) -> Test:
+    """`traced`: the right side as a trace shows it, where that differs."""
     first, second = left.run, right.run
+    if traced is None or traced.wait:
+        traced = None
     if not left.wait and not right.wait:
 
         def run(sh: Session) -> bool:
             a, b = first(sh), second(sh)
             if sh.xtrace:
-                _trace(sh, _shown(a), op, _shown(b))
+                _trace(sh, _shown(a), op, _shown(b if traced is None else traced.run(sh)))
             return test(sh, a, b)
 
         return False, run
@@ -389,6 +404,7 @@ _BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
 
 def _pattern_test(node: CondBinary, wanted: bool) -> Test:
     left, right = texts.text(node.left), texts.pattern(node.right)
+    traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
         fixed = right.const
 
@@ -397,14 +413,14 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
                 return (value.lower() == fixed.lower()) is wanted
             return (value == fixed) is wanted
 
-        return _pair(node.op, left, right, same)
+        return _pair(node.op, left, right, same, traced)
 
     def match(sh: Session, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
             value, pattern = as_bytes(value), as_bytes(pattern)
         return compile_pattern(pattern, True, "nocasematch" in sh.shopts).matches(value) is wanted
 
-    return _pair(node.op, left, right, match)
+    return _pair(node.op, left, right, match, traced)
 
 
 def _regex_test(left: texts.Text, right: texts.Text) -> Test:

@@ -217,7 +217,9 @@ def compile_select(node: Select, body: Run) -> Run:
     fields = words.words(node.words) if node.words is not None else None
 
     async def loop(sh: Session) -> int:
-        sh.line = node.line
+        sh.line, sh.ran = node.line, node
+        if sh.watch and not await sh.shell.before_compound(sh, node):
+            return sh.status
         if fields is None:
             items = list(sh.params)
         else:

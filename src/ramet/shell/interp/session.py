@@ -16,7 +16,7 @@ from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.fields import DEFAULT_IFS
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
@@ -362,7 +362,7 @@ class Session:
         except arith.Unbound as error:
             raise Fatal(str(error), 127) from None
         except ArithFailure as error:
-            raise Discard(str(error)) from None
+            raise Slip(str(error)) from None
 
     def expand_key(self, text: str) -> str:
         """The text of a subscript that is read at run time (`unset 'a[$k]'`), as a key."""

@@ -27,7 +27,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import aside
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import Discard, Slip
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
@@ -290,7 +290,7 @@ class Shell:
                     raise
                 sh.status = result = subshell.report(sh, error)
                 self._unwind(sh)
-                if sh.errexit:
+                if sh.errexit and not isinstance(error, ArithFailure | Slip):
                     return self._leave(sh, result)
             if keep_line:
                 sh.line = at

@@ -216,7 +216,7 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
     word = assign.word(sh)
     if assign.wait:
         word = await word
-    head = str(word)[: len(word) - len(word.value)]
+    head = str(word)[: len(word) - len(word.value)] if word.key is None else assign.shown
     trace(sh, [head + (quote.word(word.value) if word.value else "")], raw=True)
     if word.key is None:
         put(sh, word.name, word.value, word.append)
@@ -405,6 +405,9 @@ async def _with_assignments(
     depth = len(store.scopes)
     try:
         for assign in assigns:
+            if assign.node.subscript is not None:
+                sh.complain(f"`{assign.shown.rstrip('+=')}': not a valid identifier")
+                continue
             try:
                 store.writable(assign.name)
             except Readonly as error:

@@ -226,6 +226,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     if old is not None:
         old.release()
     child.fds[number] = Description(theirs)
+    child.trace_level += 1
     fd = 63
     while fd in sh.fds:
         fd -= 1

@@ -10,7 +10,7 @@ from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Killed, Session
 
 if TYPE_CHECKING:
-    from ramet.shell.syntax.nodes import Simple
+    pass
 
 
 def active(sh: Session, name: str, inherited: bool) -> bool:
@@ -42,7 +42,7 @@ async def run_trap(sh: Session, name: str) -> int:
     return 0
 
 
-async def before_command(sh: Session, node: Simple, argv: list[str] | None) -> bool:
+async def before_command(sh: Session, node: Any, argv: list[str] | None) -> bool:
     """Everything that looks at a command before it runs; False when it must not run (`sh.status` is set)."""
     if sh.noexec:
         sh.status = 0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ramet.core.errors import LimitExceeded
-from ramet.shell.expand.errors import Discard, Readonly
+from ramet.shell.expand.errors import Discard, Readonly, Slip
 from ramet.shell.expand.transform import lower, upper
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -289,7 +289,7 @@ class Variables:
         """Point a name reference at something."""
         base, _ = split_subscript(target)
         if target and not is_name(base):
-            raise Discard(f"`{target}': not a valid identifier")
+            raise Slip(f"`{target}': not a valid identifier")
         if base == name and not self.scopes:
             raise Discard(f"{name}: nameref variable self references not allowed")
         if base == name:
