@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ramet.apps.cli import build
-from ramet.apps.cli.verbs import VERBS, help_text
+from ramet.apps.cli.verbs import VERBS, help_text, near
 
 app = build()
 
@@ -169,9 +169,22 @@ def test_a_typo_gets_a_suggestion(tmp_path: Path) -> None:
     assert done.returncode == 2 and "did you mean exec" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("creat", ["create"]), ("lgo", ["log"]), ("unmont", ["umount"]), ("bogus", []), ("grnt", ["grant"])],
+)
+def test_only_what_is_near_is_suggested(typed: str, meant: list[str]) -> None:
+    assert near(typed) == meant
+
+
+def test_help_fits_a_narrow_terminal() -> None:
+    assert max(map(len, help_text(bold=False, width=80).splitlines())) <= 80
+
+
 def test_doctor(tmp_path: Path) -> None:
     done = command("doctor", "--json", home=tmp_path)
     rows = {row["check"]: row["state"] for row in json.loads(done.stdout)}
+    assert {"bubblewrap", "FUSE", "CRIU", "git"} <= rows.keys()
     assert done.returncode == 0 and rows["python"] == rows["shell"] == rows[f"store {tmp_path}"] == "ok"
 
 
@@ -324,6 +337,8 @@ def test_what_people_try(tmp_path: Path) -> None:
     assert "did you mean demo?" in command("exec", "dmeo", "true", home=tmp_path).stderr
     assert "Usage: ramet fork" in command("help", "fork", home=tmp_path).stdout
     assert "ramet fork demo@1" in command("fork", "--help", home=tmp_path).stdout
+    for words in (["--store", str(tmp_path / "other")], [f"--store={tmp_path / 'other'}"]):
+        assert json.loads(command(*words, "ls", home=tmp_path).stdout) == []
     broken = command("ls", "--store", "s3://", home=tmp_path)
     assert broken.returncode == 1 and "Traceback" not in broken.stderr and "RAMET_DEBUG" in broken.stderr
     assert command("exec", "demo", "--nonsense", home=tmp_path).returncode == 2

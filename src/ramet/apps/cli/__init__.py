@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
 
 def main() -> None:
     """The entry point of the `ramet` command."""
-    words = sys.argv[1:]
+    words = sys.argv[1:] = _store_first(sys.argv[1:])
     if words[:1] == ["ws"] and len(words) > 1:
         words = sys.argv[1:] = words[1:]  # `ramet ws log x` is `ramet log x`
     if words[:1] == ["help"] and len(words) > 1:
@@ -82,6 +82,16 @@ def main() -> None:
         print(f"ramet: there is no verb {first!r}\n       {hint}", file=sys.stderr)
         sys.exit(2)
     build()(prog_name="ramet")
+
+
+def _store_first(words: list[str]) -> list[str]:
+    """`ramet --store WHERE VERB ...`: what follows is for any verb, so the store goes where all of them look for it."""
+    if words and words[0].startswith("--store="):
+        words = ["--store", words[0].partition("=")[2], *words[1:]]
+    if words[:1] == ["--store"] and len(words) > 1:
+        os.environ["RAMET_HOME"] = words[1]
+        return words[2:]
+    return words
 
 
 def _width() -> int:
