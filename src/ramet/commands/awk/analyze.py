@@ -9,7 +9,6 @@ from typing import Any
 
 from ramet.commands.awk.tree import (
     Assign,
-    AwkError,
     Builtin,
     Call,
     Delete,
@@ -87,6 +86,7 @@ class Facts:
     """Global variables (scalars and arrays, without the special ones)."""
     uses: set[str] = field(default_factory=set)
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
+    warnings: list[str] = field(default_factory=list)
 
     def is_array(self, name: str, scope: str, program: Program) -> bool:
         if name in SPECIAL_ARRAYS:
@@ -148,9 +148,11 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
             facts.uses.add("fields-in-functions")
     elif isinstance(node, Call):
         if node.name not in program.functions:
-            raise AwkError(f"cmd. line:1: fatal: function `{node.name}' not defined")
+            return  # fatal only where it is called
         if len(node.args) > len(program.functions[node.name].params):
-            raise AwkError(f"cmd. line:1: fatal: function `{node.name}' called with more arguments than declared", 1)
+            facts.warnings.append(
+                f"cmd. line:1: warning: function `{node.name}' called with more arguments than declared"
+            )
         calls.append((scope, node))
     elif isinstance(node, Getline):
         facts.uses.add("getline")

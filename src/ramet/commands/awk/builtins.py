@@ -81,6 +81,10 @@ async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Valu
     return await result if waiting else result
 
 
+def undefined(name: str) -> Value:
+    raise AwkError(f"cmd. line:1: fatal: function `{name}' not defined")
+
+
 def set_number(runtime: Runtime, name: str, value: Value) -> Value:
     setattr(runtime, name, num(value))
     return value
@@ -559,7 +563,11 @@ def _emit_close(e: Emitter, args: Args) -> str:
 EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
     "length": _emit_length,
     "substr": _emit_substr,
-    "index": lambda e, args: f"float({e.text(args[0])}.find({e.text(args[1])}) + 1)",
+    "index": lambda e, args: (
+        f"float(R.folded({e.text(args[0])}).find(R.folded({e.text(args[1])})) + 1)"
+        if "IGNORECASE" in e.facts.uses
+        else f"float({e.text(args[0])}.find({e.text(args[1])}) + 1)"
+    ),
     "split": _emit_split("split"),
     "patsplit": _emit_split("patsplit"),
     "sub": _emit_substitute(False),
@@ -647,6 +655,7 @@ _CALLABLE: dict[str, Callable[..., Value]] = {
 
 RUNTIME_NAMES = {
     "nested": nested,
+    "undefined": undefined,
     "indirect": indirect,
     "divide": divide,
     "modulo": modulo,

@@ -46,7 +46,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         if text is None:
             raise UsageError("usage: awk [OPTION]... -f PROGFILE | 'PROGRAM' [FILE]...", 1, hint=False)
         compiled = compiled_program(text)
-        for warning in compiled.program.warnings:
+        for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(warning)
         runtime = Runtime(proc, is_utf8(proc) and not o.bytes_only)
         if "inplace" in o.includes:

@@ -351,8 +351,13 @@ class Emitter:
         numeric = {"n", "b"}
         if left in numeric and right in numeric:
             return f"({self.number(node.left)} {op} {self.number(node.right)})"
+        folds = "IGNORECASE" in self.facts.uses
         if left == "s" or right == "s":
+            if folds:
+                return f"(R.folded({self.text(node.left)}) {op} R.folded({self.text(node.right)}))"
             return f"({self.text(node.left)} {op} {self.text(node.right)})"
+        if folds:
+            return f"(R.compare({self.value(node.left)}, {self.value(node.right)}) {op} 0)"
         return f"(compare({self.value(node.left)}, {self.value(node.right)}, R.convfmt) {op} 0)"
 
     def _in(self, node: In) -> str:
@@ -452,6 +457,8 @@ class Emitter:
     # ------------------------------------------------------------------ calls
 
     def _call(self, node: Call) -> str:
+        if node.name not in self.program.functions:
+            return f"undefined({node.name!r})"
         function = self.program.functions[node.name]
         args: list[str] = []
         for param, arg in zip(function.params, node.args, strict=False):
@@ -468,7 +475,10 @@ class Emitter:
         missing = function.params[len(node.args) :]
         args += ["Array()" if self.facts.is_array(name, node.name, self.program) else "None" for name in missing]
         code = f"f_{node.name}({', '.join(args)})"
-        return f"(await {code})" if node.name in self.facts.waiting else code
+        code = f"(await {code})" if node.name in self.facts.waiting else code
+        extra = [self.value(arg) for arg in node.args[len(function.params) :]]
+        # What is too much is worked out nevertheless, and dropped.
+        return f"({', '.join(extra)}, {code})[-1]" if extra else code
 
     def _indirect(self, node: Indirect) -> str:
         args = [

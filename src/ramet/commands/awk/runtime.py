@@ -18,7 +18,7 @@ from ramet.commands.awk.lexer import unescape
 from ramet.commands.awk.records import Records
 from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.tree import AwkError
-from ramet.commands.awk.values import Array, Field, Value, num, number_text
+from ramet.commands.awk.values import Array, Field, Value, compare, num, number_text
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
 from ramet.core.streams import BytesReader, Writer, pipe
@@ -172,7 +172,7 @@ class Runtime:
         if record and self.rs == "" and len(fs) == 1:
             # In paragraph mode a newline always separates fields too.
             fs = "[" + ("\\" if fs in "\\]^-" else "") + fs + "\n]"
-        if len(fs) == 1 and not (self.icase and fs.isalpha()):
+        if len(fs) == 1:
             return lambda text: text.split(fs) if text else []
         if record and self.rs == "":
             fs = f"({fs})|\n"
@@ -184,6 +184,15 @@ class Runtime:
         return lambda text: [text[start:stop] for start, stop in contents(rx, text)]
 
     # ------------------------------------------------------------------ conversions
+
+    def compare(self, left: Value, right: Value) -> int:
+        """Like `compare`, where IGNORECASE may be set."""
+        if self.icase:
+            left, right = _lowered(left), _lowered(right)
+        return compare(left, right, self.convfmt)
+
+    def folded(self, text: str) -> str:
+        return text.lower() if self.icase else text
 
     def text(self, value: Value) -> str:
         if value.__class__ is float:
@@ -647,3 +656,10 @@ class _Standard(Sink):
 
 
 __all__ = ["ExitProgram", "NextFile", "NextRecord", "Runtime"]
+
+
+def _lowered(value: Value) -> Value:
+    """A text in lower case that looks like a number wherever it did."""
+    if value.__class__ is Field:
+        return Field(value.lower())
+    return value.lower() if value.__class__ is str else value
