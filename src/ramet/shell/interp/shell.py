@@ -263,6 +263,7 @@ class Shell:
                 for number, message in parser.warnings:
                     sh.line = number
                     sh.complain(message)
+                    plain = False  # to be said again whenever the text runs
                 parser.warnings.clear()
                 if parsed is None:
                     break
@@ -270,6 +271,10 @@ class Shell:
                 if len(done) < _LONG:
                     done.append(script)
                 else:
+                    plain = False
+                if plain and len(text) - parser.pos < 8 and not text[parser.pos :].strip():
+                    # All is read: what evaluates itself finds its own text parsed.
+                    _remember(text, options, line, tuple(done))
                     plain = False
             if parser is not None:
                 if "verbose" in sh.options and top:
