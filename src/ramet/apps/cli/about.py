@@ -132,4 +132,4 @@ def _store_works(where: str, full: bool) -> str:
         report = store.verify()
         if not report.ok:
             raise ValueError(f"{len(report.damages)} damages; run `ramet verify`")
-    return f"{len(names)} workspaces" + (", all of it sound" if full else "")
+    return f"{len(names)} workspace{'' if len(names) == 1 else 's'}" + (", all of it sound" if full else "")

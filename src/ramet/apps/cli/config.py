@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ramet.workspace.config import Config
 
 File = Annotated[
-    str | None, typer.Argument(metavar="[FILE]", help="YAML, TOML or JSON. [default: ramet.yaml, .toml or .json here]")
+    str | None, typer.Argument(metavar="[FILE]", help="YAML, TOML or JSON. Default: ramet.yaml, .toml or .json here.")
 ]
 CONNECT: Final = 15.0
 """Seconds that `check --connect` gives one mount."""
@@ -117,7 +117,7 @@ def schema(
 @app.command()
 def init(
     file: Annotated[str, typer.Argument(help="File to write; it must not exist.")] = "ramet.yaml",
-    name: Annotated[str | None, typer.Option(help="Name of the workspace. [default: that of the directory]")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the workspace. Default: that of the directory.")] = None,
 ) -> None:
     """Write a file to begin with."""
     from ramet.workspace import config

@@ -33,7 +33,6 @@ def mount(
     quiet: Quiet = False,
 ) -> None:
     """Add a mount to a workspace: empty, or with the content that a directory has now.
-
     The content is in the store from then on. What is to stay elsewhere is described in a file: `ramet config init`.
     """
 
@@ -68,7 +67,8 @@ def bind(
     name: Name,
     folder: Annotated[str, typer.Argument(help="Directory, empty or not there yet, that becomes the workspace's.")],
     program: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- PROGRAM...]", help="What runs in it. [default: your shell]")
+        list[str] | None,
+        typer.Argument(metavar="PROGRAM", help="What runs in it, behind `--`; your shell when left out."),
     ] = None,
     store: Where = HOME,
     prefix: Annotated[str, typer.Option(help="Mount to bind.")] = "/",
@@ -79,7 +79,6 @@ def bind(
     quiet: Quiet = False,
 ) -> None:
     """Bind a real directory to a workspace while a program runs in it, and commit what it leaves there.
-
     The program is one of this machine, and nothing holds it inside the directory. Nobody else writes to the workspace
     meanwhile. What a crash leaves in the directory is committed when the workspace is opened again. The status is the
     program's.

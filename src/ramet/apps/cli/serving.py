@@ -19,7 +19,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.")] = 8750,
     uds: Annotated[str | None, typer.Option("--socket", help="Unix socket to listen on instead.")] = None,
     token_file: Annotated[
-        str | None, typer.Option(help="File with the token; made when missing. [default: STORE/server-token]")
+        str | None, typer.Option(help="File with the token; made when missing. Default: STORE/server-token.")
     ] = None,
     principals: Annotated[
         str | None, typer.Option(help="File with lines `NAME TOKEN`: whom further tokens stand for, see `grant`.")
@@ -118,7 +118,7 @@ def rendezvous(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8751,
     token_file: Annotated[
-        str | None, typer.Option(help="File with the token; made when missing. [default: FOLDER/.token]")
+        str | None, typer.Option(help="File with the token; made when missing. Default: FOLDER/.token.")
     ] = None,
 ) -> None:
     """Receive the branches that sandboxes push, over HTTP behind a token. `docs/agent-run.md` tells how they push."""

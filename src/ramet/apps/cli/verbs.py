@@ -149,10 +149,13 @@ def find(name: str) -> Verb | None:
 
 
 def near(name: str) -> list[str]:
-    """Verbs that may have been meant."""
-    from difflib import get_close_matches
+    """Verbs that may have been meant: the nearest one, and another only when that is as near."""
+    from difflib import SequenceMatcher
 
-    return get_close_matches(name, [verb.name for verbs in VERBS.values() for verb in verbs], 2, 0.5)
+    known = [verb.name for verbs in VERBS.values() for verb in verbs]
+    likeness = {verb: SequenceMatcher(None, name, verb).ratio() for verb in known}
+    best = max(likeness.values())
+    return [verb for verb in known if likeness[verb] >= max(0.6, best - 0.05)][:2]
 
 
 EXAMPLES: Final = """\
@@ -174,7 +177,7 @@ def help_text(bold: bool, width: int = 100) -> str:
 
     lines = [
         "Usage: ramet VERB [OPTIONS] [ARGUMENTS]", "",
-        "Durable workspaces for agents: one file tree, a real shell, every state versioned.", "",
+        *textwrap.wrap("Durable workspaces for agents: one file tree, a real shell, every state versioned.", width), "",
         strong("First minute"), *EXAMPLES.rstrip("\n").split("\n"), "",
     ]  # fmt: skip
     for family, verbs in VERBS.items():
@@ -183,8 +186,9 @@ def help_text(bold: bool, width: int = 100) -> str:
             first, *rest = textwrap.wrap(verb.summary, max(30, width - 16))
             lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
         lines.append("")
-    lines += [
-        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says.",
+    lines += textwrap.wrap(
+        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says. "
         "`ramet --install-completion` teaches your shell to complete verbs and options.",
-    ]
+        max(40, width),
+    )
     return "\n".join(lines) + "\n"
