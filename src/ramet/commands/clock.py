@@ -91,6 +91,14 @@ def at(nanoseconds: int, tz: tzinfo) -> tuple[datetime, int]:
     return (EPOCH + timedelta(seconds=seconds)).astimezone(tz), nanos
 
 
+def shown_at(pattern: str, nanoseconds: int, tz: tzinfo) -> str:
+    """A moment as text; its seconds where no calendar reaches."""
+    try:
+        return strftime(pattern, *at(nanoseconds, tz))
+    except (OverflowError, ValueError):
+        return str(nanoseconds // NANO)
+
+
 def iso_offset(when: datetime, colons: int) -> str:
     offset = when.utcoffset() or timedelta(0)
     total = int(offset.total_seconds())

@@ -562,6 +562,20 @@ async def mv(proc: Proc, o: MvOptions, operands: list[str]) -> int:
     return status
 
 
+async def _one_file(proc: Proc, src: Path, dst: Path, stat: Stat, there: Stat, kept: bool) -> bool:
+    """Whether moving would lose a file that has both names, or that the link to be moved points to."""
+    if src == dst:
+        return True
+    if kept or stat.is_dir or stat.inode is None:
+        return False
+    if stat.kind is Kind.LINK and there.kind is not Kind.LINK:
+        followed = await lookup(proc, src, follow=True)
+        if followed is None:
+            return False
+        stat, src = followed, await proc.fs.resolve(src)
+    return stat.inode == there.inode and proc.fs.mount_of(src) == proc.fs.mount_of(dst)
+
+
 async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
     source, target = pair.source, pair.target
     src, dst = proc.path(source), proc.path(target)
@@ -572,7 +586,7 @@ async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
         return False
     there = await lookup(proc, dst)
     if there is not None:
-        if src == dst:
+        if await _one_file(proc, src, dst, stat, there, bool(o.backup)):
             proc.complain(f"{quote(source)} and {quote(target)} are the same file")
             return False
         if dst in made:

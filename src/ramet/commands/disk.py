@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ramet.commands import modes
-from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.clock import NANO, at, shown_at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, shown, value
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import slurp
@@ -86,6 +86,7 @@ class _Du:
     seen: set[tuple[Path, int]]
     out: list[str]
     status: int = 0
+    above: set[Path] = field(default_factory=set)
     many: bool = False
     """Whether there are several operands, of which one may lie within another."""
 
@@ -192,6 +193,20 @@ async def _measure(state: _Du, word: str, path: Path, stat: Stat, depth: int) ->
         if key in state.seen:
             return 0, 0
         state.seen.add(key)
+    if o.follow == "all" and stat.kind is Kind.DIR:
+        place = await fs.resolve(path)
+        if place in state.above:
+            return 0, 0  # a link that leads back to where the way came from
+        state.above.add(place)
+        try:
+            return await _sum(state, word, path, stat, depth)
+        finally:
+            state.above.discard(place)
+    return await _sum(state, word, path, stat, depth)
+
+
+async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tuple[int, int]:
+    o, fs = state.o, state.proc.fs
     own, newest = state.cost(stat), stat.mtime_ns or 0
     if stat.kind is not Kind.DIR:
         if depth == 0 or (o.all and depth <= state.depth):
@@ -467,9 +482,9 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         "U": lambda: user.name,
         "w": lambda: "-",
         "W": lambda: "0",
-        "x": lambda: strftime(human, *at(moment, tz)),
-        "y": lambda: strftime(human, *at(moment, tz)),
-        "z": lambda: strftime(human, *at(moment, tz)),
+        "x": lambda: shown_at(human, moment, tz),
+        "y": lambda: shown_at(human, moment, tz),
+        "z": lambda: shown_at(human, moment, tz),
     }
 
     def expand(found: re.Match[str]) -> str:

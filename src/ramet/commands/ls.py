@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ramet.commands import modes
-from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.clock import NANO, shown_at, zone_of
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, shown, value
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import text_width
@@ -344,11 +344,18 @@ async def _target(proc: Proc, path: Path) -> Stat | None:
 
 async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool, first: bool) -> None:
     proc, o = listing.proc, listing.o
-    pending: list[tuple[str, Path]] = [(word, path)]
+    pending: list[tuple[str, Path, frozenset[Path]]] = [(word, path, frozenset())]
     top = True
     while pending:
-        name, where = pending.pop()
+        name, where, above = pending.pop()
         try:
+            if o.follow and o.recursive:
+                # Links may lead back to where the way came from.
+                here = await proc.fs.resolve(where)
+                if here in above:
+                    listing.complain(f"{shown(name)}: not listing already-listed directory", 2)
+                    continue
+                above = above | {here}
             found = [Entry(n, s) for n, s in await ops.entries(proc.fs, where)]
         except OSError as error:
             listing.complain(f"cannot open directory {quote(name)}: {reason(error)}", 2 if top else 1)
@@ -379,7 +386,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
         if o.recursive:
             prefix = name if name.endswith("/") else name + "/"
             below = [e.name for e in reversed(entries) if e.stat.is_dir and e.name not in (".", "..")]
-            pending.extend((prefix + child, where / child) for child in below)
+            pending.extend((prefix + child, where / child, above) for child in below)
 
 
 def _wanted(listing: _Listing, name: str) -> bool:
@@ -681,7 +688,7 @@ def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
     # Half of a Gregorian year, as GNU counts it.
     recent = (now - 31556952 / 2, now)
     if style == "full-iso":
-        return [strftime("%Y-%m-%d %H:%M:%S.%N %z", *at(e.stat.mtime_ns or 0, tz)) for e in entries]
+        return [shown_at("%Y-%m-%d %H:%M:%S.%N %z", e.stat.mtime_ns or 0, tz) for e in entries]
     if style.startswith("+"):
         old, _, new = style[1:].partition("\n")
         formats = (old, new if "\n" in style else old)
@@ -694,9 +701,8 @@ def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
 
     @lru_cache(maxsize=4096)
     def shown_time(minute: int, nanos: int) -> str:
-        when, rest = at(minute, tz)
         is_recent = recent[0] < minute / NANO <= recent[1]
-        return strftime(formats[1] if is_recent else formats[0], when, nanos or rest)
+        return shown_at(formats[1] if is_recent else formats[0], minute + nanos, tz)
 
     if style.startswith("+"):
         return [shown_time(e.stat.mtime_ns or 0, 0) for e in entries]

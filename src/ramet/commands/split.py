@@ -13,6 +13,7 @@ from ramet.commands.inputs import parse_count, parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.stat import Kind
 from ramet.core.streams import BLOCK, Capture, FileStream, IteratorReader, Reader, Writer, line_blocks
 
 _IN_MEMORY = 8 << 20
@@ -102,6 +103,8 @@ class _Output:
         if length and chunks and base**length < chunks:
             raise UsageError(f"the suffix length needs to be at least {needed}", hint=False)
         self.lead = ""
+        self.source: int | None = None
+        """The inode of the input, which no output may be."""
         self.writer: Writer | None = None
         self.capture: Capture | None = None
         self.name = ""
@@ -136,10 +139,18 @@ class _Output:
         if self.o.verbose:
             await self.proc.emit(encode(f"creating file {quote(self.name)}\n"))
         try:
+            if self.source is not None and await self._is_source(self.name):
+                raise UsageError(f"{quote(self.name)} would overwrite input; aborting", hint=False)
             self.writer = await self.proc.create(self.name)
         except OSError as error:
             raise UsageError(f"{shown(self.name)}: {reason(error)}", hint=False) from None
         return self.writer
+
+    async def _is_source(self, name: str) -> bool:
+        try:
+            return (await self.proc.fs.stat(self.proc.path(name), follow=True)).inode == self.source
+        except FileNotFoundError:
+            return False
 
     async def close(self) -> None:
         if self.capture is not None:
@@ -166,7 +177,7 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
     if o.separator is not None:
         raw = b"\0" if o.separator == "\\0" else encode(o.separator)
         if not raw:
-            raise UsageError("empty record separator")
+            raise UsageError("empty record separator", hint=False)
         if len(raw) > 1:
             raise UsageError(f"multi-character separator {quote(o.separator)}")
         separator = raw
@@ -178,12 +189,13 @@ async def split(proc: Proc, o: SplitOptions, operands: list[str]) -> int:
         proc.complain(f"cannot open {quote(word)} for reading: {reason(error)}")
         return 1
     if kind == "number":
-        return await _chunks(proc, o, reader, text, prefix, separator)
+        return await _chunks(proc, o, word, reader, text, prefix, separator)
     what = {"bytes": "number of bytes", "line-bytes": "number of bytes", "lines": "number of lines"}[kind]
     amount = parse_size(text, what)
     if amount == 0:
         raise UsageError(f"invalid {what}: {quote(text)}: Numerical result out of range", hint=False)
     output = _Output(proc, o, prefix, 0)
+    output.source = await _inode(reader)
     pieces = {
         "bytes": _by_bytes(reader, amount),
         "lines": _by_lines(reader, amount, separator),
@@ -257,17 +269,24 @@ async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Piece
             used += len(line)
 
 
-async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix: str, separator: bytes) -> int:
+async def _chunks(
+    proc: Proc, o: SplitOptions, word: str, reader: Reader, text: str, prefix: str, separator: bytes
+) -> int:
     found = re.fullmatch(r"(?:([lr])/)?(?:(\d+)/)?(\d+)", text)
     if found is not None and int(found[3]) == 0:
         raise UsageError(f"invalid number of chunks: {quote(found[3])}: Numerical result out of range", hint=False)
     if found is None:
         raise UsageError(f"invalid number of chunks: {quote(text.rpartition('/')[2])}", hint=False)
     mode, only, count = found[1] or "", int(found[2]) if found[2] else 0, int(found[3])
+    if o.filter is not None and only:
+        raise UsageError("--filter does not process a chunk extracted to stdout")
     if found[2] and not 1 <= only <= count:
         raise UsageError(f"invalid chunk number: {quote(found[2])}", hint=False)
     if mode == "r":
         return await _round_robin(proc, o, reader, only, count, prefix, separator)
+    if isinstance(reader, FileStream) and (await reader.stat()).kind is Kind.DEVICE:
+        proc.complain(f"{shown(word)}: cannot determine file size: Value too large for defined data type")
+        return 1
     source, size = await _sized(proc, reader)
     step, extra = divmod(size, count)
     if mode == "l":
@@ -282,6 +301,7 @@ async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix
             await proc.budget.breathe()
         return 0
     output = _Output(proc, o, prefix, count)
+    output.source = await _inode(reader)
     writer: Writer | None = None
     made = 0
     async for index, part in parts:
@@ -299,6 +319,10 @@ async def _chunks(proc: Proc, o: SplitOptions, reader: Reader, text: str, prefix
         await output.next()
     await output.close()
     return 0
+
+
+async def _inode(reader: Reader) -> int | None:
+    return (await reader.stat()).inode if isinstance(reader, FileStream) else None
 
 
 async def _sized(proc: Proc, reader: Reader) -> tuple[Reader, int]:
