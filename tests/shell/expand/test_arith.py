@@ -45,6 +45,10 @@ class Variables:
         found: str | None = value.get(key) if isinstance(value, dict) else value if key == 0 else None
         return found
 
+    def elements(self, name: str) -> list[str]:
+        value = self.values.get(name)
+        return list(value.values()) if isinstance(value, dict) else [] if value is None else [value]
+
     def set_item(self, name: str, key: int | str, value: str) -> None:
         self.values.setdefault(name, {})[key] = value
 
@@ -192,13 +196,16 @@ def test_unset_variables() -> None:
     class Strict:
         nounset = True
 
-    for text in ("nope", "nope + 1", "a[9]", "nope++"):
+    for text in ("nope", "nope + 1", "nope[9]", "nope++"):
         variables = fresh()
         variables.host = Strict()
         with pytest.raises(Unbound):
             evaluate(text, variables)
         with pytest.raises(Unbound):
             prepare(text)(variables)
+    variables = fresh()
+    variables.host = Strict()
+    assert evaluate("a[9]", variables) == 0  # of an array that has others
 
 
 def test_recursion_ends() -> None:

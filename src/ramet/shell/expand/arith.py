@@ -105,8 +105,8 @@ def element(vars: Any, name: str, key: int | str) -> int:
     value = vars.item(name, key)
     if value is None:
         host = getattr(vars, "host", None)
-        if host is not None and getattr(host, "nounset", False):
-            raise Unbound(f"{name}[{key}]")
+        if host is not None and getattr(host, "nounset", False) and not vars.elements(name):
+            raise Unbound(name)
         return 0
     found = plain(value)
     return found if found is not None else nested(vars, value)

@@ -354,6 +354,8 @@ def label_of(node: Param) -> str:
         return f"{node.name}[{inner}]"
     if node.subscript is not None:
         return f"{node.name}[{node.subscript}]"
+    if node.braced:
+        return node.name
     return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
 
 

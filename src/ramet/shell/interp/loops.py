@@ -10,7 +10,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
-from ramet.shell.syntax.nodes import For, ForArith, Select, While, Word
+from ramet.shell.syntax.nodes import ArithCommand, For, ForArith, Literal, Select, While, Word
 from ramet.shell.syntax.printer import word_text
 
 _TURNS: Final = 15
@@ -140,16 +140,26 @@ def _put_reference(sh: Session, name: str, item: str) -> None:
         sh.store.set(name, item)
 
 
-def _trace(sh: Session, word: Word) -> None:
-    from ramet.shell.interp.simple import trace
+_ONE: Final = Word((Literal("1"),))
+"""What stands for an expression that is not there."""
 
-    trace(sh, [f"(( {word_text(word).strip() or '1'} ))"], raw=True)
+
+async def _before(sh: Session, expression: ArithCommand) -> bool:
+    """Traces and traps see each expression of `for ((...))` as a command of its own."""
+    from ramet.shell.interp.simple import trace
+    from ramet.shell.interp.traps import before_command
+
+    sh.line, sh.ran = expression.line, expression
+    if sh.xtrace:
+        trace(sh, [f"(( {word_text(expression.body).strip()} ))"], raw=True)
+    return await before_command(sh, expression, None)
 
 
 def compile_for_arith(node: ForArith, body: Run) -> Run:
     parts = [texts.number(word) if word.parts else None for word in (node.init, node.condition, node.step)]
     init, condition, step = parts
     line = node.line
+    shown = [ArithCommand(word if word.parts else _ONE, (), line) for word in (node.init, node.condition, node.step)]
 
     async def loop(sh: Session) -> int:
         status = turns = 0
@@ -157,17 +167,15 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
         sh.line = line
         sh.loops += 1
         try:
-            if sh.watch and not await sh.shell.before_compound(sh, node):
+            if sh.watch and not await _before(sh, shown[0]):
                 return sh.status
-            if sh.xtrace:
-                _trace(sh, node.init)
             if init is not None:
                 found = init[1](sh)
                 if init[0]:
                     await found
             while True:
-                if sh.xtrace:
-                    _trace(sh, node.condition)
+                if sh.watch:
+                    await _before(sh, shown[1])
                 if condition is not None:
                     found = condition[1](sh)
                     if condition[0]:
@@ -190,8 +198,8 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     status = sh.flow_status
                     if result == BREAK:
                         break
-                if sh.xtrace:
-                    _trace(sh, node.step)
+                if sh.watch:
+                    await _before(sh, shown[2])
                 if step is not None:
                     found = step[1](sh)
                     if step[0]:

@@ -41,6 +41,9 @@ _HOW = {
 }
 
 
+NEVER, STRICTLY, ALWAYS = range(3)
+
+
 class Plan(NamedTuple):
     """A compiled redirection."""
 
@@ -51,8 +54,9 @@ class Plan(NamedTuple):
     target: Callable[[Session], Any]
     shown: str
     explicit: bool
-    private: bool
-    """Whether making it may change variables, or end the shell: a program's redirections do so in its own process."""
+    private: int
+    """Whether making it may change variables or end the shell, which a program's redirections do in its own process:
+    NEVER, only under `set -u` (STRICTLY), or ALWAYS."""
 
 
 class RedirectError(Exception):
@@ -83,10 +87,18 @@ def _compile(node: Redirect) -> Plan:
 _CHANGES = re.compile(r"\$\{[^}]*[=?]|\$[(\[][^)\]]*(?:=|\+\+|--)").search
 
 
-def _private(node: Redirect, word: Word) -> bool:
+def _private(node: Redirect, word: Word) -> int:
     if node.var is not None:
-        return True
-    return any(not isinstance(part, Literal) for part in word.parts) and _CHANGES(word_text(word)) is not None
+        return ALWAYS
+    if all(isinstance(part, Literal) for part in word.parts):
+        return NEVER
+    return STRICTLY if _CHANGES(word_text(word)) is None else ALWAYS
+
+
+def in_process(sh: Session, plans: list[Plan]) -> bool:
+    """Whether the redirections of a program must be made where they touch nothing of this shell."""
+    least = STRICTLY if sh.nounset else ALWAYS
+    return any(plan.private >= least for plan in plans)
 
 
 async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:

@@ -232,7 +232,7 @@ class Shell:
             text = text.replace("\0", "")  # as bash does with what it reads
         options = sh.syntax_options()
         plain = not (options.expand_aliases and sh.aliases)
-        known = _recall(text, options, line) if plain else None
+        known = _recall(text, options, line) if plain and "verbose" not in sh.options else None
         parser = (
             None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
         )
@@ -277,8 +277,9 @@ class Shell:
                     _remember(text, options, line, tuple(done))
                     plain = False
             if parser is not None:
-                if "verbose" in sh.options and top:
-                    sh.err(text[read : parser.pos].lstrip("\n"))
+                if "verbose" in sh.options and (top or sh.in_trap or where or sh.frames):
+                    echoed = text[read : parser.pos].lstrip("\n")
+                    sh.err(echoed if echoed.endswith("\n") or top else echoed + "\n")
                 read = parser.pos
             if sh.budget.check():
                 await sh.budget.breathe()
@@ -295,7 +296,8 @@ class Shell:
                     raise
                 sh.status = result = subshell.report(sh, error)
                 self._unwind(sh)
-                if sh.errexit and not isinstance(error, ArithFailure | Slip):
+                failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
+                if failing or (sh.posix and isinstance(error, ArithFailure)):
                     return self._leave(sh, result)
             if keep_line:
                 sh.line = at

@@ -22,7 +22,7 @@ from ramet.shell.interp.external import run_external
 from ramet.shell.interp.functions import call_function
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.local import compile_local
-from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, restore
+from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.traps import before_command
@@ -437,7 +437,7 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
     name = argv[0]
     if not redirects:
         return await invoke(sh, argv, scoped)
-    if any(plan.private for plan in redirects) and _is_program(sh, name):
+    if in_process(sh, redirects) and _is_program(sh, name):
         return await _in_its_process(sh, argv, redirects)
     undo: Undo = []
     kept = False
