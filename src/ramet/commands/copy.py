@@ -515,7 +515,15 @@ async def cp(proc: Proc, o: CpOptions, operands: list[str]) -> int:
     if o.reflink == "always" and o.sparse != "auto":
         raise UsageError("--reflink can be used only with --sparse=auto")
     copier = make_copier(proc, o)
+    seen: set[Path] = set()
     for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes, o.parents):
+        if len(operands) > 2 and (src := proc.path(pair.source)) in seen and not o.backup:
+            stat = await lookup(proc, src)
+            if stat is not None and (not stat.is_dir or copier.recursive):
+                what = "directory" if stat.is_dir else "file"
+                proc.complain(f"warning: source {what} {quote(pair.source)} specified more than once")
+                continue
+        seen.add(proc.path(pair.source))
         if o.parents and not await _make_parents(copier, pair):
             continue
         await copier.copy(pair)

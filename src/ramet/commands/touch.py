@@ -52,14 +52,20 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
             if there is None:
                 if o.no_create:
                     continue
-                if word.endswith("/"):
-                    raise OSError(errno.ENOENT, "", word)
+                if word.endswith("/") or o.no_deref:
+                    proc.complain(f"setting times of {quote(word)}: No such file or directory")
+                    status = 1
+                    continue
                 stream = await proc.fs.open(path, Open.WRITE | Open.CREATE)
                 await stream.close()
                 if proc.umask & 0o666 != 0o022:
                     await quiet_setattr(proc, path, Attrs(mode=0o666 & ~proc.umask))
                 if not (o.date or o.reference or o.stamp):
                     continue
+            elif word.endswith("/") and not there.is_dir:
+                proc.complain(f"setting times of {quote(word)}: Not a directory")
+                status = 1
+                continue
             if only_access or (o.no_deref and there is not None and there.kind is Kind.LINK):
                 continue  # a link has no time of its own here
             target = path if o.no_deref else await proc.fs.resolve(path)
