@@ -283,3 +283,19 @@ def test_a_long_history_is_written_once(tmp_path: Path) -> None:
             assert len(ws.history) == 901
 
     asyncio.run(act())
+
+
+def test_a_process_that_commits_for_ever_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ramet.store.repository.REVISIONS", 8)
+    store = Store(str(tmp_path))
+    store.create("w")
+
+    async def act() -> None:
+        async with store.open("w") as ws:
+            for number in range(20):
+                await ws.execute(f"echo {number} > /n")
+                await ws.commit(str(number))
+
+    asyncio.run(act())
+    assert [revision.message for revision in store["w"].log()] == [str(n) for n in range(19, -1, -1)]
+    assert len(store.repository._revisions) <= 8

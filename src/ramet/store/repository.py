@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from ramet.store.sealed import Shredded
     from ramet.store.tips import MergeResult
 
+REVISIONS: Final = 10_000
+"""Revisions that are kept in memory."""
 REMEMBERED: Final = 30.0
 """Seconds for which a process remembers how often to collect."""
 
@@ -241,8 +243,15 @@ class Repository:
                 ) from None
             if revision_id(data) != identity:
                 raise RametError("store_corrupt", f"revision {identity.hex()[:12]} is damaged", "run verify")
-            known = self._revisions[identity] = decode(data)
+            known = self._remembered(identity, decode(data))
         return known
+
+    def _remembered(self, identity: RevisionId, revision: Revision) -> Revision:
+        if len(self._revisions) >= REVISIONS:  # who commits for ever must not grow for ever
+            for old in list(self._revisions)[: REVISIONS // 4]:
+                self._revisions.pop(old, None)
+        self._revisions[identity] = revision
+        return revision
 
     def head(self, name: str) -> Revision | None:
         head = self.refs.living(name).head
@@ -304,7 +313,7 @@ class Repository:
         while True:
             self._settle(name, revision, seen.head)
             self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
-            self._revisions[identity] = revision
+            self._remembered(identity, revision)
             try:
                 return self.refs.move(name, seen, head=identity, kind=kind)
             except RametError as error:
