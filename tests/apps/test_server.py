@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
+import random
 import signal
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,9 @@ import httpx2
 import pytest
 from tests.apps.server_harness import TOKEN, Process, run, serving
 
+import ramet
 from ramet import Store
+from ramet.apps.client import RemoteStore
 
 W = "/v1/workspaces/p"
 
@@ -264,21 +269,41 @@ def test_load_with_a_kill_in_the_middle_loses_nothing_acknowledged(tmp_path: Pat
         server.process.wait()
 
 
-def test_a_large_file_passes_through_in_pieces(tmp_path: Path) -> None:
-    """Bounded; RAMET_UPLOAD=2048 sends 2 GiB. A directory holds the file: a mount in memory would hold it itself."""
+@pytest.mark.parametrize("where", ["a directory", "the store", "an encrypted store"])
+def test_a_large_file_passes_through_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """Bounded; RAMET_UPLOAD=2048 sends 2 GiB. A workspace of kind `memory` would hold the file itself."""
     pieces = int(os.environ.get("RAMET_UPLOAD", "64"))
+    if where == "an encrypted store":
+        monkeypatch.setenv("RAMET_KEY", "5a" * 32)
+        Store(str(tmp_path / "store"), key="env:RAMET_KEY")
     (tmp_path / "disk").mkdir()
-    server = Process(tmp_path, "--mount", f"p:/data={tmp_path / 'disk'}")
+    path = "/data/f" if where == "a directory" else "/f"
+    server = Process(tmp_path, *(("--mount", f"p:/data={tmp_path / 'disk'}") if where == "a directory" else ()))
+
+    async def blocks() -> AsyncIterator[bytes]:
+        made = random.Random(1)
+        for _ in range(pieces):
+            yield made.randbytes(1 << 20)
+
+    async def act(store: RemoteStore) -> None:
+        sent, came = hashlib.sha256(), hashlib.sha256()
+        async for block in blocks():
+            sent.update(block)
+        async with store.open("p") as ws:
+            assert (await ws.write(path, blocks()))["size"] == pieces << 20
+            async for block in ws.stream(path):
+                came.update(block)
+        assert came.digest() == sent.digest()
+
     try:
-        with server.client() as http:
-            http.post("/v1/workspaces", json={"name": "p", "kind": "memory"})
-            before = server.memory()
-            block = bytes(1 << 20)
-            done = http.put(f"{W}/file?path=/data/f", content=(block for _ in range(pieces)))
-            assert done.json()["size"] == pieces << 20
-            with http.stream("GET", f"{W}/file?path=/data/f") as response:
-                assert sum(map(len, response.iter_bytes())) == pieces << 20
-            assert server.memory() < min(100 << 20, before + (32 << 20))
+        with ramet.connect(f"unix:{server.socket}", timeout=600) as store:
+            store.create("p")
+            asyncio.run(act(store))
+            assert sum(map(len, store["p"].show(path))) == pieces << 20
+            with open(tmp_path / "p.tar", "wb") as file:
+                store["p"].export(file, kind="tar")
+            store.import_archive("q", tmp_path / "p.tar")
+            assert server.memory() < 100 << 20
     finally:
         server.process.kill()
         server.process.wait()
