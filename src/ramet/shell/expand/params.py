@@ -284,7 +284,9 @@ def _slice(node: Param) -> Apply:
         array = host.store.array(name)
         if array is None and node.form == "value":
             # The only value of what is no array is a text like any other.
-            return transform.substring(found[0], offset, length) if found else None
+            if not found or abs(offset) > len(found[0]):
+                return kind()
+            return transform.substring(found[0], offset, length)
         if not found:
             return kind()
         array = array or Indexed(found)
@@ -307,7 +309,9 @@ def _at(node: Param) -> Apply:
         if op == "@a":
             letters = transform.attribute_letters(host.store, name_of(host))
             if isinstance(found, list):
-                return type(found)([letters] * len(found))
+                array = host.store.array(name_of(host))
+                declared = bool(letters) and (array is None or array.blank)
+                return type(found)([letters] * (len(found) or declared))
             return letters if letters or found is not None else None
         if op == "@A":
             if node.name in ("@", "*"):
@@ -328,7 +332,8 @@ def _at(node: Param) -> Apply:
         if isinstance(array, Indexed | Assoc):
             if op == "@K":
                 return transform.pairs_text(array)
-            return [text for key, value in array.pairs() for text in (str(key), value)]
+            row = [text for key, value in array.pairs() for text in (str(key), value)]
+            return Star(row) if type(found) is Star else row
         return each(found, lambda value: transform.simple_transform(op, value))
 
     return apply

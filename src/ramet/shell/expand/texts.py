@@ -587,8 +587,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return _choice_text(node, quoted, quote)
     wait, get = getter(node, quoted)
     escaped = quote if quoted else None
-    # Where one text is wanted, `${a[@]}` joins by spaces, but its changed values and its keys by IFS.
-    join = _spaced if quote is _as_is else _star_text if node.op or node.form == "keys" else one_text
+    join = _joint(node, quoted, quote)
     if wait:
 
         async def waiting(host: Any) -> str:
@@ -603,6 +602,17 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return found if type(found) is str else join(host, found)
 
     return Text(False, run)
+
+
+def _joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str]:
+    """How the values of `${a[@]...}` join where one text is wanted: plain ones by spaces, changed ones by IFS; keys,
+    slices, replacements and changes of case by IFS only within quotes."""
+    if quote is _as_is or node.op == "@A":
+        return _spaced
+    if not node.op and node.form != "keys":
+        return one_text
+    spaced = not quoted and (not node.op or node.op[0] in ":/^,~")
+    return one_text if spaced else _star_text
 
 
 def _spaced(host: Any, found: Found) -> str:
