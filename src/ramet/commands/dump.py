@@ -451,19 +451,27 @@ async def _hexdump_formats(proc: Proc, o: HexdumpOptions, inputs: Inputs, skip: 
     at = 0
     out: list[str] = []
     total = sum(times * size for times, size, _ in units)
+    before, starred = b"", False
     while at < len(data) or (not total and not out):
+        block = data[at : at + total]
+        if total and not o.squeeze and len(block) == total and block == before:
+            # Like blocks are shown once, and then as one star.
+            if not starred:
+                out.append("*\n")
+            starred, at = True, at + total
+            continue
+        before, starred = block, False
         for times, size, pattern in units:
             for turn in range(times):
                 if at >= len(data) and size:
                     break
                 piece = data[at : at + size].ljust(size, b"\0")
                 text = _hexdump_unit(pattern, piece, skip + at)
-                last = at + size >= len(data)
                 out.append(text.rstrip(" ") if size and turn == times - 1 and times > 1 else text)
                 at += size
-                del last
         if not total:
             break
+        await proc.budget.breathe()
     await proc.emit(encode("".join(out)))
     return inputs.status
 

@@ -319,6 +319,8 @@ class _Paragraphs:
 
     def __init__(self, o: FmtOptions, width: int, goal: int, prefix: bytes, lead: bytes) -> None:
         self.o, self.width, self.goal, self.prefix, self.lead = o, width, goal, prefix, lead
+        self.hanging = 0
+        """How far the lines behind a tag were indented last."""
 
     def format(self, lines: list[bytes]) -> bytes:
         out: list[bytes] = []
@@ -348,6 +350,11 @@ class _Paragraphs:
                         break
                     group.append((following, text))
                     i += 1
+            if self.o.tagged and not self.o.split:
+                if len(group) == 1:
+                    # A single line goes on as the paragraph before did, yet never as it begins.
+                    other = self.hanging if self.hanging != indent else 0 if indent else 3
+                self.hanging = other
             words = self._words([text for _, text in group])
             out += self._fill(words, indent, other)
         return b"".join(line + b"\n" for line in out)

@@ -310,7 +310,7 @@ class _Runner:
             self.proc.complain(f"{words[0]}: exited with status 255; aborting")
             self.stop = _Stop(124)
             self.status = 124
-        elif status in (126, 127):
+        elif status in (126, 127) and not await self._exists(words[0]):
             self.status = status
             self.stop = _Stop(status)
         elif status > 128 and status != 141:
@@ -319,6 +319,25 @@ class _Runner:
             self.status = 125
         elif status:
             self.status = 123
+
+    async def _exists(self, word: str) -> bool:
+        """Whether a command could be started, so that a status like that of one that could not is its own."""
+        from ramet.commands.table import MODULES
+
+        proc = self.proc
+        listed = proc.services.get("commands")
+        known = listed if isinstance(listed, (dict, set, frozenset)) else MODULES
+        if "/" not in word and (word in known or word in ("bash", "sh")):
+            return True
+        places = [word] if "/" in word else [f"{where or '.'}/{word}" for where in proc.env.get("PATH", "").split(":")]
+        for place in places:
+            try:
+                stat = await proc.fs.stat(proc.path(place), follow=True)
+            except OSError:
+                continue
+            if stat.is_file and (stat.mode or 0) & 0o111:
+                return True
+        return False
 
     async def finish(self) -> None:
         if self.tasks:
