@@ -33,8 +33,9 @@ FIRST: Final = 256 * 1024
 """Bytes that a read asks for first: a small file needs no second request, a reader that stops early wastes little."""
 LARGEST: Final = 8 << 20
 """Bytes of one range, and of one part of an upload."""
-CHUNK: Final = 192 * 1024
-"""Bytes that are waited for before they are passed on: a little less than a block, which then is copied no more."""
+CHUNK: Final = 1 << 20
+"""Bytes that are waited for before they are passed on, in pieces that readers take as they are."""
+PIECE: Final = 256 * 1024
 AT_ONCE: Final = 6
 """Ranges of one read in flight."""
 KNOWN: Final = 10_000
@@ -277,9 +278,10 @@ class ObjectResource:
         while True:
             try:
                 async for chunk in (await result).stream(CHUNK):
-                    block = bytes(chunk)
-                    start, size, attempt = start + len(block), size - len(block), 0
-                    yield block
+                    view = memoryview(chunk)
+                    start, size, attempt = start + len(view), size - len(view), 0
+                    for at in range(0, len(view), PIECE):
+                        yield bytes(view[at : at + PIECE])
                 if not size:
                     return
                 failure: OSError = unavailable(path, f"{size} bytes are missing")

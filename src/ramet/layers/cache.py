@@ -106,6 +106,28 @@ class FileStore:
             self.forget(path)
 
 
+class Listing:
+    """The entries of a directory, as they came. After a change in it, what is still true of the others stays known."""
+
+    __slots__ = ("_names", "entries", "until", "whole")
+
+    def __init__(self, entries: list[tuple[str, Stat]], until: float) -> None:
+        self.entries, self.until = entries, until
+        self.whole = True
+        self._names: dict[str, Stat] | None = None
+
+    def get(self, name: str) -> Stat | None:
+        if self._names is None:
+            self._names = dict(self.entries)
+        return self._names.get(name)
+
+    def forget(self, name: str) -> None:
+        self.get(name)
+        assert self._names is not None
+        self._names.pop(name, None)
+        self.whole = False
+
+
 class Cache(Forward):
     transparent = False  # a handle or a second name of a file would change bytes behind the cache's back
 
@@ -127,7 +149,7 @@ class Cache(Forward):
         self._max_entries = max_entries
         self._clock = clock
         self._index: OrderedDict[Path, tuple[Stat | None, float]] = OrderedDict()
-        self._listings: OrderedDict[Path, tuple[list[tuple[str, Stat]], float]] = OrderedDict()
+        self._listings: OrderedDict[Path, Listing] = OrderedDict()
         self._drains: set[asyncio.Task[None]] = set()
         self._shares: set[asyncio.Task[None]] = set()
         self._ahead = Ahead()
@@ -142,8 +164,8 @@ class Cache(Forward):
     # ---------------------------------------------------------------------------------------------- reading
 
     async def stat(self, path: Path) -> Stat:
-        known = self._index.get(path)
-        if known is not None and self._clock() < known[1]:
+        known = self._known(path)
+        if known is not None:
             if known[0] is None:
                 raise fail(2, path)
             return known[0]
@@ -153,11 +175,20 @@ class Cache(Forward):
         except FileNotFoundError:
             # Absence has no stat that could say how long it lasts: trust it as long as its directory's listing.
             if epoch == self._epoch and (listing := self._listing(path.parent)) is not None:
-                self._remember(path, None, listing[1])
+                self._remember(path, None, listing.until)
             raise
         if epoch == self._epoch:
             self._remember(path, found, self._until(found))
         return found
+
+    def _known(self, path: Path) -> tuple[Stat | None, float] | None:
+        """What is remembered of a path, by itself or by the listing that it was in."""
+        known = self._index.get(path)
+        listing = self._listings.get(path.parent)
+        if listing is not None and len(path) > 1 and (known is None or known[1] < listing.until):
+            stat = listing.get(path.name)
+            known = known if stat is None else (stat, listing.until)  # of the two the one that was asked for later
+        return known if known is not None and self._clock() < known[1] else None
 
     def _until(self, stat: Stat) -> float:
         return float("inf") if stat.ttl is None else self._clock() + stat.ttl
@@ -168,16 +199,16 @@ class Cache(Forward):
             if len(self._index) > self._max_entries:
                 self._index.popitem(last=False)
 
-    def _listing(self, path: Path) -> tuple[list[tuple[str, Stat]], float] | None:
+    def _listing(self, path: Path) -> Listing | None:
         known = self._listings.get(path)
-        return known if known is not None and self._clock() < known[1] else None
+        return known if known is not None and known.whole and self._clock() < known.until else None
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         known = self._listing(path)
         if known is not None:
             self.stats.hits += 1
             served_from_cache(0)
-            for entry in tuple(known[0]):
+            for entry in tuple(known.entries):
                 yield entry
             return
         self.stats.misses += 1
@@ -187,13 +218,12 @@ class Cache(Forward):
             entries.append(entry)
             yield entry
         if epoch == self._epoch and len(entries) <= self._max_entries:
-            until = min([self._until(stat) for _, stat in entries] or [self._until(await self.inner.stat(path))])
+            ttls = [stat.ttl for _, stat in entries] or [(await self.inner.stat(path)).ttl]
+            until = self._clock() + min([ttl for ttl in ttls if ttl is not None], default=float("inf"))
             if until > self._clock():
-                self._listings[path] = (entries, until)
+                self._listings[path] = Listing(entries, until)
                 if len(self._listings) * 100 > self._max_entries:
                     self._listings.popitem(last=False)
-                for name, stat in entries:
-                    self._remember(path / name, stat, self._until(stat))
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         if start == 0 and stop is None:
@@ -230,6 +260,7 @@ class Cache(Forward):
             self.files.forget(path.onto(self._prefix))
             return None
         self._index.pop(path, None)
+        self._doubt(path)
         try:
             stat = await self.stat(path)
         except FileNotFoundError:
@@ -319,11 +350,11 @@ class Cache(Forward):
         listing = self._listing(path.parent)
         if listing is None:
             return
-        guesses = self._ahead.after(path, listing[0])
+        guesses = self._ahead.after(path, listing.entries)
         if len(self._coming) > FILES // 2:
             return  # enough is under way; looking again at each file would cost more than it brings
         for following in guesses:
-            known = self._index.get(following)
+            known = self._known(following)
             size = known[0].size if known is not None and known[0] is not None else None
             if following in self._coming or size is None or self.files.get(following.onto(self._prefix)) is not None:
                 continue
@@ -350,9 +381,16 @@ class Cache(Forward):
         self._epoch += 1
         self._index.pop(path, None)
         self._index.pop(path.parent, None)
-        self._listings.pop(path.parent, None)
+        self._doubt(path)
+        self._doubt(path.parent)
         self._listings.pop(path, None)
         self.files.forget(path.onto(self._prefix))
+
+    def _doubt(self, path: Path) -> None:
+        """The listing that a path was in says nothing about it any more, nor about what else may be there."""
+        listing = self._listings.get(path.parent)
+        if listing is not None and len(path) > 1:
+            listing.forget(path.name)
 
     def forget_below(self, top: Path) -> None:
         """Drop everything known about `top` and what lies below it."""
