@@ -9,7 +9,6 @@ import re
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError
 from ramet.commands.inputs import slurp
@@ -18,6 +17,7 @@ from ramet.commands.jq.builtins import NATIVES, PRELUDE, Halt
 from ramet.commands.jq.colours import Palette, coloured
 from ramet.commands.jq.compile import Compiler
 from ramet.commands.jq.functions import tostream
+from ramet.commands.jq.options import Options, options
 from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
@@ -28,148 +28,6 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 _DEPTH = 6000
-
-
-@dataclass
-class Options:
-    slurp: bool = False
-    null_input: bool = False
-    raw_output: bool = False
-    join: bool = False
-    nul: bool = False
-    ascii: bool = False
-    compact: bool = False
-    colour: bool = False
-    sort: bool = False
-    exit_status: bool = False
-    raw_input: bool = False
-    indent: str = "  "
-    stream: bool = False
-    seq: bool = False
-    from_file: str | None = None
-    libraries: list[str] = field(default_factory=list)
-    named: dict[str, Json] = field(default_factory=dict)
-    positional: list[Json] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    files: list[tuple[str, str, str]] = field(default_factory=list)
-    """--slurpfile and --rawfile, to be read: (kind, name, file)."""
-
-
-_SWITCHES = {
-    "s": "slurp", "slurp": "slurp", "n": "null_input", "null-input": "null_input", "r": "raw_output",
-    "raw-output": "raw_output", "j": "join", "join-output": "join", "a": "ascii", "ascii-output": "ascii",
-    "c": "compact", "compact-output": "compact", "C": "colour", "color-output": "colour",
-    "S": "sort", "sort-keys": "sort",
-    "e": "exit_status", "exit-status": "exit_status", "R": "raw_input", "raw-input": "raw_input", "stream": "stream",
-    "seq": "seq", "raw-output0": "nul",
-}  # fmt: skip
-_IGNORED = frozenset(("unbuffered", "stream-errors", "monochrome-output", "M", "b", "binary"))
-
-
-def _options(words: list[str]) -> Options:
-    o = Options()
-    at = 0
-    only_words = False
-    rest = ""
-    have_program = False
-
-    def take(name: str, count: int) -> list[str]:
-        nonlocal at
-        if at + count > len(words):
-            raise UsageError(
-                f"error: --{name} takes {'one parameter' if count == 1 else 'two parameters'}", 2, hint=False
-            )
-        at += count
-        return words[at - count : at]
-
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if only_words or not word.startswith("-") or word == "-" or word[1:2].isdecimal():
-            if not have_program and o.from_file is None:
-                o.words.append(word)
-                have_program = True
-            elif rest == "args":
-                o.positional.append(word)
-            elif rest == "json":
-                o.positional.append(_json_argument("jsonargs", word))
-            else:
-                o.words.append(word)
-            continue
-        if word == "--":
-            only_words = True
-        elif word.startswith("--"):
-            name = word[2:]
-            if name in _SWITCHES:
-                setattr(o, _SWITCHES[name], True)
-            elif name in _IGNORED:
-                continue
-            elif name == "tab":
-                o.indent = "\t"
-            elif name == "indent":
-                (amount,) = take(name, 1)
-                if not amount.lstrip("-").isdecimal():
-                    raise UsageError("error: --indent takes a number", 2, hint=False)
-                if not 0 <= int(amount) <= 7:
-                    raise UsageError(
-                        "error: Cannot indent more than 7 characters"
-                        if int(amount) > 7
-                        else "error: Cannot indent less than zero",
-                        2,
-                        hint=False,
-                    )
-                o.indent = " " * int(amount)
-                if amount == "0":
-                    o.compact = True
-            elif name == "arg":
-                key, text = take(name, 2)
-                o.named.setdefault(key, text)
-            elif name == "argjson":
-                key, text = take(name, 2)
-                o.named.setdefault(key, _json_argument(name, text))
-            elif name in ("slurpfile", "rawfile"):
-                key, file = take(name, 2)
-                o.files.append((name, key, file))
-            elif name == "args":
-                rest = "args"
-            elif name == "jsonargs":
-                rest = "json"
-            elif name == "from-file":
-                (o.from_file,) = take(name, 1)
-            elif name == "library-path":
-                o.libraries += take(name, 1)
-            else:
-                raise _unknown()
-        else:
-            letters = word[1:]
-            for position, letter in enumerate(letters):
-                if letter in _SWITCHES:
-                    setattr(o, _SWITCHES[letter], True)
-                elif letter in _IGNORED:
-                    continue
-                elif letter == "f":
-                    (o.from_file,) = take("from-file", 1)
-                elif letter == "L":
-                    o.libraries += [letters[position + 1 :]] if letters[position + 1 :] else take("library-path", 1)
-                    break
-                else:
-                    raise _unknown()
-    return o
-
-
-def _unknown() -> UsageError:
-    lines = "Unknown arguments", "Use jq --help for help with command-line options."
-    return UsageError("\n".join(lines), 2, hint=False)
-
-
-def _json_argument(option: str, text: str) -> Json:
-    try:
-        value, end = values.decoder.raw_decode(text.strip())
-        if end != len(text.strip()):
-            raise ValueError
-    except ValueError:
-        raise UsageError(f"error: Invalid JSON text passed to --{option}", 2, hint=False) from None
-    return value
 
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -540,7 +398,7 @@ _parsed = functools.lru_cache(maxsize=128)(parse)
 
 
 async def jq(proc: Proc, _: None, words: list[str]) -> int:
-    o = _options(words)
+    o = options(words)
     try:
         if o.from_file is not None:
             text = (await slurp(proc, o.from_file)).decode("utf-8", "replace")

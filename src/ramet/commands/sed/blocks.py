@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.script import Instruction, Kind, Substitution
+from ramet.commands.sed.program import Instruction, Kind, Substitution
 from ramet.patterns import Lines, Matcher
 from ramet.patterns.engines import ReEngine
 from ramet.patterns.selecting import select

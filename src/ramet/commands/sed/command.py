@@ -14,7 +14,8 @@ from ramet.commands.declare import Command, UsageError, flag, help_text, optiona
 from ramet.commands.inputs import LARGE, is_utf8, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.machine import Machine, Need, Output
-from ramet.commands.sed.script import Flavour, Instruction, Kind, ScriptError, Source, parse
+from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, Source
+from ramet.commands.sed.script import parse
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from enum import Enum
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.script import AFTER_RUN, Address, Instruction, Kind, ScriptError, Substitution
+from ramet.commands.sed.program import AFTER_RUN, Address, Instruction, Kind, ScriptError, Substitution
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
 

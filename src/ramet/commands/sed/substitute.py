@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ramet.commands.sed.script import Piece, Substitution
+from ramet.commands.sed.program import Piece, Substitution
 from ramet.patterns import Matcher, after_char
 from ramet.patterns.engines import ReEngine, Span
 
