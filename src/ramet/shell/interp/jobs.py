@@ -98,9 +98,15 @@ class Jobs:
         self.reaped: dict[int, int] = {}
         """Statuses of processes that ended, by pid, for a later `wait`."""
         self.ended: deque[Job] = deque(maxlen=1000)
+        self.inherited: Jobs | None = None
+        """The jobs of the shell around a command substitution, which `$(jobs -p)` still sees."""
 
     def fork(self) -> Jobs:
         return Jobs(self.shell)
+
+    def seen(self) -> Jobs:
+        """The table that `jobs` shows."""
+        return self if self.jobs or self.inherited is None else self.inherited
 
     # ------------------------------------------------------------------------------------------------ starting
 

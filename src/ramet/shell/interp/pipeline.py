@@ -22,11 +22,12 @@ from ramet.shell.syntax.printer import command_text, word_text
 def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
     body: Run
     if len(stages) > 1:
+        names = [_name(stage) for stage in node.stages]
         prompt = [_is_prompt(stage) for stage in node.stages]
         merge = node.merge or (False,) * len(stages)
 
         def several(sh: Session) -> Result:
-            return drive(_run(sh, stages, merge, prompt, node))
+            return drive(_run(sh, stages, merge, prompt, names, node))
 
         body = several
         if isinstance(node.stages[-1], Subshell) and not node.negated:
@@ -71,12 +72,13 @@ def _is_prompt(stage: Any) -> bool:
     return isinstance(first, Word) and word_text(first) in PROMPT_BUILTINS
 
 
-def _is_lone(sh: Session, stage: Any) -> bool:
-    """Whether a stage becomes one program or subshell, so that the signal which kills that kills the stage."""
-    if not isinstance(stage, Simple) or not stage.words:
-        return isinstance(stage, Subshell)
-    name = word_text(first) if isinstance(first := stage.words[0], Word) else ""
-    return name not in sh.functions and name not in BUILTINS
+def _name(stage: Any) -> str | None:
+    """The command that a stage consists of, "" for a subshell, None for anything else."""
+    if isinstance(stage, Subshell):
+        return ""
+    if not isinstance(stage, Simple) or not stage.words or not isinstance(first := stage.words[0], Word):
+        return None
+    return word_text(first)
 
 
 def _negated(body: Run) -> Run:
@@ -104,7 +106,14 @@ def _negated(body: Run) -> Run:
     return run
 
 
-async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], node: Pipeline) -> int:
+async def _run(
+    sh: Session,
+    stages: list[Run],
+    merge: tuple[bool, ...],
+    prompt: list[bool],
+    stage_names: list[str | None],
+    node: Pipeline,
+) -> int:
     """Run the stages; the last one in this task, so that a short pipeline needs few others."""
     count = len(stages)
     shell = sh.shell
@@ -120,12 +129,19 @@ async def _run(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: 
             for stage in node.stages:
                 if isinstance(stage, Simple):
                     await before_command(sh, stage, None)
-        return await _stages(sh, stages, merge, prompt, node)
+        return await _stages(sh, stages, merge, prompt, stage_names, node)
     finally:
         shell.stages -= count
 
 
-async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], prompt: list[bool], node: Pipeline) -> int:
+async def _stages(
+    sh: Session,
+    stages: list[Run],
+    merge: tuple[bool, ...],
+    prompt: list[bool],
+    stage_names: list[str | None],
+    node: Pipeline,
+) -> int:
     count = len(stages)
     sh.line = node.line or sh.line
     children: list[Session] = []
@@ -157,8 +173,10 @@ async def _stages(sh: Session, stages: list[Run], merge: tuple[bool, ...], promp
                 tasks.append(int(result))
                 break
             child = sh.fork()
-            child.loops, child.lone = 0, _is_lone(sh, node.stages[number])
+            child.loops, child.lone = 0, _is_lone(sh, stage_names[number])
             children.append(child)
+            if stage_names[number] == "jobs":
+                child.jobs.inherited = sh.jobs.seen()
             if source is not None:
                 _replace(child, 0, source)
                 source = None
@@ -211,6 +229,11 @@ def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[i
             f"{child.own_pid():5d} {state if status else 'Done':<24}{'| ' if lines else ''}{command_text(stage)}"
         )
     sh.complain("\n     ".join(lines))
+
+
+def _is_lone(sh: Session, name: str | None) -> bool:
+    """Whether a stage becomes one program or subshell, so that the signal which kills that kills the stage."""
+    return name is not None and name not in sh.functions and name not in BUILTINS
 
 
 async def _started(turn: asyncio.Future[None] | None, child: Session, stage: Run) -> int:

@@ -140,6 +140,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     else:
         run = sh.shell.compiled(body)
     child = sh.fork(borrow=True)
+    child.jobs.inherited = sh.jobs.seen()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
     old = child.fds.get(1)
     if old is not None:

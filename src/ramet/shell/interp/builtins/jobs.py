@@ -35,17 +35,18 @@ def jobs(sh: Session, argv: list[str]) -> Result:
             words.append(word)
     chosen: list[Job] = []
     status = 0
+    table = sh.jobs.seen()
     if words:
         for word in words:
-            job = sh.jobs.find(word if word.startswith("%") else "%" + word)
+            job = table.find(word if word.startswith("%") else "%" + word)
             if job is None:
                 status = sh.error(f"jobs: {word}: no such job")
             else:
                 chosen.append(job)
     else:
-        chosen = list(sh.jobs.jobs)
+        chosen = list(table.jobs)
     lines: list[str] = []
-    current, previous = sh.jobs.current(), sh.jobs.previous()
+    current, previous = table.current(), table.previous()
     for job in chosen:
         state = job.shown_state()
         if (only == "r" and state != "Running") or (only == "s" and state != "Stopped"):
