@@ -171,7 +171,7 @@ def test_a_typo_gets_a_suggestion(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("creat", ["create"]), ("lgo", ["log"]), ("unmont", ["umount"]), ("bogus", []), ("grnt", ["grant"])],
+    [("creat", ["create"]), ("lgo", ["log"]), ("umuont", ["umount"]), ("bogus", []), ("grnt", ["grant"])],
 )
 def test_only_what_is_near_is_suggested(typed: str, meant: list[str]) -> None:
     assert near(typed) == meant

@@ -269,6 +269,7 @@ def test_load_with_a_kill_in_the_middle_loses_nothing_acknowledged(tmp_path: Pat
         server.process.wait()
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("where", ["a directory", "the store", "an encrypted store"])
 def test_a_large_file_passes_through_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Bounded; RAMET_UPLOAD=2048 sends 2 GiB. A workspace of kind `memory` would hold the file itself."""
