@@ -320,6 +320,10 @@ class WordReader(Scanner):
                 # Brackets and stops.
                 if c == "}" and mode is _BRACED_SUBSCRIPT:
                     break
+                if c == "}" and mode.ansi and self._in_apostrophes(parts, plain, pos):
+                    plain += c
+                    pos += 1
+                    continue
                 if depth:
                     if c in "([" and (c in current.opens or current.stops == "()"):
                         depth += 1
@@ -428,6 +432,15 @@ class WordReader(Scanner):
             return self._double(True)
         self.pos = pos
         return "$"
+
+    def _in_apostrophes(self, parts: list[Part], plain: str, pos: int) -> bool:
+        """Is the brace at ``pos`` within single quotes? In "${x:-'...'}" these are text, and still go in pairs."""
+        count = plain.count("'") + sum(part.text.count("'") for part in parts if isinstance(part, Literal))
+        if count % 2 == 0 or self.options.posix:
+            return False
+        if self.text.find("'", pos, self.n) < 0:
+            raise self.missing("'", pos)
+        return True
 
     def _joined_name(self, name: str, end: int) -> tuple[str, int]:
         """A name that line continuations cut in pieces."""
