@@ -98,6 +98,8 @@ class _Finder:
         self._end = b"\n" if o.separator is None else encode(o.separator)
         self._name = name
         self._place = None if radix is None else b"%7" + radix.encode() + b" "
+        self._bare = self._width == 1 and self._place is None and not name
+        """Whether nothing but the sequences themselves is shown."""
         self._rest = b""
         self._at = 0
         """Where in the input the rest begins."""
@@ -116,7 +118,12 @@ class _Finder:
             if len(data) - pos >= self._width:
                 out.append(self._end)
                 self._open = False
-        if not self._open:
+        if not self._open and self._bare and (texts := self._pattern.findall(data, pos)):
+            # The last one is as long as it can be, so nothing behind it holds it again.
+            pos = data.rindex(texts[-1]) + len(texts[-1])
+            self._open = pos == len(data)
+            out.append(self._end.join(texts) + (b"" if self._open else self._end))
+        elif not self._open:
             for found in self._pattern.finditer(data, pos):
                 pos = found.end()
                 place = b"" if self._place is None else self._place % (self._at + found.start())
