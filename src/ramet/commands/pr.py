@@ -154,13 +154,15 @@ COMMANDS = [
         pr,
         PrOptions,
         summary="Paginate or columnate FILE(s) for printing.",
-        ignored=(
-            "-c --show-control-chars",
-            "-e[= --expand-tabs[=",
-            "-i[= --output-tabs[=",
-            "-J --join-lines",
-            "-v --show-nonprinting",
-            "-W= --page-width=",
-        ),
+        ignored=("-b",),
+        refused={
+            "-c --show-control-chars": "use cat -v before",
+            "-e[= --expand-tabs[=": "use expand before",
+            "-i[= --output-tabs[=": "use unexpand after",
+            "-J --join-lines": "use paste",
+            "-v --show-nonprinting": "use cat -v before",
+            "-W= --page-width=": "use -w, or cut -c after",
+            "--pages=": "use sed or head on the result",
+        },
     ),
 ]
