@@ -30,6 +30,7 @@ _SANDBOX = [
     "--setenv", "HOME", "/tmp",
 ]  # fmt: skip
 _TIMES = re.compile(rb"\d+m\d+\.\d+s")
+_PIDS = re.compile(rb"(?m)^(bash: line \d+:)? +\d+ (?=[A-Z])")
 _DRIVER = """
 for script in /cases/*.sh; do
     out=${script%.sh}
@@ -72,8 +73,8 @@ def ask(rows: list[Row]) -> list[Row]:
 
 
 def timeless(row: Row) -> Row:
-    """The row without how long something took."""
-    return replace(row, stderr=_TIMES.sub(b"0s", row.stderr))
+    """The row without how long something took, and without the processes that were there."""
+    return replace(row, stderr=_PIDS.sub(rb"\1 ", _TIMES.sub(b"0s", row.stderr)))
 
 
 def main() -> int:
