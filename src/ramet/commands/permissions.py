@@ -34,23 +34,15 @@ class ChmodOptions:
 
 
 def _chmod_words(words: list[str]) -> list[str]:
-    """`chmod -x FILE`: a mode that looks like an option."""
-    for i, word in enumerate(words):
-        if word == "--":
-            return words
-        if re.fullmatch(r"-[rwxXstugo0-7,=+-]+", word) and not re.fullmatch(r"-R+", word):
-            return (
-                [*words[:i], "--", word, *words[i + 1 :]]
-                if not any(w.startswith("-") for w in words[i + 1 :])
-                else [
-                    *[w for w in words[i + 1 :] if w.startswith("-")],
-                    *words[:i],
-                    "--",
-                    word,
-                    *[w for w in words[i + 1 :] if not w.startswith("-")],
-                ]
-            )
-    return words
+    """`chmod -x FILE`: modes that look like options, wherever options may stand; several are one after the other."""
+    end = words.index("--") if "--" in words else len(words)
+    modes = [word for word in words[:end] if re.fullmatch(r"-[rwxXstugo0-7,=+-]+", word)]
+    if not modes:
+        return words
+    before = [word for word in words[:end] if word not in modes]
+    flags = [word for word in before if word.startswith("-") and word != "-"]
+    names = [word for word in before if word not in flags]
+    return [*flags, "--", ",".join(modes), *names, *words[end + 1 :]]
 
 
 async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
