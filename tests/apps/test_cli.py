@@ -297,7 +297,7 @@ def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-u
     ramet("create", "demo")
     assert ramet("mount", "demo", "/data", str(tmp_path / "data"), "--mode", "read") == "demo-1\n"
     (tmp_path / "data" / "f").write_text("changed later")
-    assert ramet("exec", "demo", "cat /data/f; echo x > /data/g", stdin="", status=1).startswith("from outside")
+    assert "from outside" in ramet("exec", "demo", "cat /data/f; echo x > /data/g", stdin="", status=1)
     assert ramet("mount", "demo", "/empty") == "demo-3\n"
     rows = {row["prefix"]: row["mode"] for row in json.loads(ramet("mounts", "demo"))}
     assert rows["/data"] == "read" and rows["/empty"] == "write"
@@ -324,7 +324,7 @@ def test_a_directory_is_bound_while_a_program_runs(ramet, tmp_path: Path) -> Non
     (full / "only").write_text("this")
     ramet("bind", "demo", str(full), "--keep", "-q", "-m", "taken as it is", "--", "true")
     assert json.loads(ramet("log", "demo"))[0]["message"] == "taken as it is"
-    assert ramet("exec", "demo", "cat /only; ls /src", stdin="", status=2).startswith("this")
+    assert "this" in ramet("exec", "demo", "cat /only; ls /src", stdin="", status=2)
     assert "none-such" in ramet("bind", "demo", str(tmp_path / "e"), "--", "none-such", status=3)
     assert ramet("exec", "demo", "echo free", stdin="") == "free\n", "the lease was given back"
 
