@@ -323,3 +323,23 @@ def test_user_commands() -> None:
         assert (await ws.execute("cat /x.rev; cat /x.txt")).text == "cbaabc"
 
     asyncio.run(act())
+
+
+def test_output_comes_in_the_order_in_which_it_was_written() -> None:
+    async def act() -> None:
+        ws = Workspace()
+        script = "for i in 1 2 3; do echo out $i; echo err $i >&2; done; ls /nope; echo end"
+        pieces = [piece async for piece in ws.execute(script)]
+        told = b"".join(piece.data for piece in pieces).decode().splitlines()
+        assert told[:6] == [f"{what} {number}" for number in (1, 2, 3) for what in ("out", "err")]
+        assert told[6].startswith("ls: ") and told[7:] == ["end"]
+        assert b"".join(piece.data for piece in pieces if piece.fd == 1) == b"out 1\nout 2\nout 3\nend\n"
+
+        closed = [piece async for piece in ws.execute("exec >&-; echo lost; echo told >&2; exec 2>&-; echo gone >&2")]
+        assert [piece.fd for piece in closed] == [2] * len(closed) and closed[-1].data.endswith(b"told\n")
+        large = [piece async for piece in ws.execute("seq 300000; echo e >&2; seq 5")]
+        expected = "".join(f"{number}\n" for number in (*range(1, 300_001), *range(1, 6))).encode()
+        assert b"".join(piece.data for piece in large if piece.fd == 1) == expected
+        await ws.close()
+
+    asyncio.run(act())

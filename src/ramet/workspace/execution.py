@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ramet.core.streams import Capture, PipeReader, PipeWriter, Writer, pipe
 from ramet.workspace.result import IOResult
+
+EVERYTHING: Final = 1 << 62
 
 
 class Output(NamedTuple):
@@ -18,8 +21,40 @@ class Output(NamedTuple):
     data: bytes
 
 
+class _Ends:
+    """What the two writers of one pipe share: whose bytes come in which order, and how many of them are open."""
+
+    __slots__ = ("left", "order")
+
+    def __init__(self) -> None:
+        self.left = 2
+        self.order: deque[tuple[int, int]] = deque()
+
+
+class _End(PipeWriter):
+    """Descriptor 1 or 2 of an execution. Both write into one pipe, so that their order is that of the writing."""
+
+    __slots__ = ("_ends", "_fd", "_open")
+
+    def __init__(self, like: PipeWriter, fd: int, ends: _Ends) -> None:
+        super().__init__(like._channel)
+        self._fd, self._ends, self._open = fd, ends, True
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if data:
+            self._ends.order.append((self._fd, len(data)))
+
+    def close_now(self) -> None:
+        if self._open:
+            self._open = False
+            self._ends.left -= 1
+            if not self._ends.left:
+                super().close_now()
+
+
 class Channels:
-    """Where an execution writes: into bounded memory, or through pipes to whoever iterates."""
+    """Where an execution writes: into bounded memory, or through a pipe to whoever iterates."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -27,14 +62,15 @@ class Channels:
         self.stdout: Writer = self.captured_out
         self.stderr: Writer = self.captured_err
 
-    def stream(self) -> tuple[PipeReader, PipeReader]:
-        """From now on output goes to the two readers, with back-pressure, and is not collected."""
-        readers: list[PipeReader] = []
-        for name in ("stdout", "stderr"):
-            reader, writer = pipe()
-            setattr(self, name, writer)
-            readers.append(reader)
-        return readers[0], readers[1]
+    def stream(self) -> tuple[PipeReader, deque[tuple[int, int]]]:
+        """From now on output goes to the reader, with back-pressure, and is not collected.
+
+        The second tells whose the bytes are, in the order in which they come: a descriptor and how many.
+        """
+        reader, writer = pipe()
+        ends = _Ends()
+        self.stdout, self.stderr = _End(writer, 1, ends), _End(writer, 2, ends)
+        return reader, ends.order
 
     def close(self) -> None:
         for writer in (self.stdout, self.stderr):
@@ -84,23 +120,20 @@ class Execution(Coroutine[Any, Any, IOResult]):
         return self._started().__await__()
 
     async def __aiter__(self) -> AsyncIterator[Output]:
-        out, err = self._channels.stream()
+        reader, order = self._channels.stream()
         task = asyncio.ensure_future(self._finish())
-        pending = {_next(1, out), _next(2, err)}
         try:
-            while pending:
-                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                for ready in done:
-                    fd, reader, data = ready.result()
-                    if data:
-                        pending.add(_next(fd, reader))
-                        yield Output(fd, data)
+            while block := await reader.read(EVERYTHING):
+                at = 0
+                while at < len(block):
+                    fd, size = order.popleft()
+                    while order and order[0][0] == fd and at + size < len(block):
+                        size += order.popleft()[1]
+                    yield Output(fd, block[at : at + size])
+                    at += size
             self.result = await task
         finally:
-            for waiting in pending:
-                waiting.cancel()
-            out.close_now()
-            err.close_now()
+            reader.close_now()
             if not task.done():
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -110,10 +143,3 @@ class Execution(Coroutine[Any, Any, IOResult]):
             return await self._started()
         finally:
             self._channels.close()
-
-
-def _next(fd: int, reader: PipeReader) -> asyncio.Task[tuple[int, PipeReader, bytes]]:
-    async def read() -> tuple[int, PipeReader, bytes]:
-        return fd, reader, await reader.read()
-
-    return asyncio.ensure_future(read())
