@@ -62,7 +62,7 @@ describe("sandboxes", () => {
     assert.deepEqual(await sb.files.list(), [".ssh", "dist", "notes"]);
     await assert.rejects(run.create("", { workspace: ws.name }), refused("workspace_busy"));
     await assert.rejects(sb.terminate({ outputs: ["/etc"] }), refused("invalid_output"));
-    await assert.rejects(sb.terminate({ checkpoint: true }), refused("unsupported"));
+    await assert.rejects(sb.terminate({ checkpoint: true }), refused("checkpoint_unavailable"));
     const kept = await sb.terminate({ outputs: ["/workspace/dist"] });
     assert.deepEqual([kept?.outputs, sb.phase, sb.revision], [["/workspace/dist"], "Terminated", kept]);
     assert.deepEqual(await sb.terminate(), kept);
