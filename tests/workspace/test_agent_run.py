@@ -265,3 +265,18 @@ def test_a_run_on_an_encrypted_store(tmp_path: Path) -> None:
         AgentRun("team", store=str(tmp_path)).workspace("p")
     with pytest.raises(TypeError, match="key"):
         AgentRun(store=run.store, key=b"k" * 32)
+
+
+@pytest.mark.parametrize("busy", ["time.sleep(60)", "sb.exec('sleep 60')"])
+def test_sigterm_ends_a_sandbox_in_order(busy: str, tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from ramet import AgentRun; run = AgentRun(store=sys.argv[1]); run.create_workspace('p');"
+        f" sb = run.sandbox(workspace='p'); sb.exec('echo kept > f'); print('up', flush=True); {busy}"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"up\n"
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + 15
+    with AgentRun(store=str(tmp_path)).sandbox(workspace="p") as sb:
+        assert sb.files.read_text("f") == "kept\n"

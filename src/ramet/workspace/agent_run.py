@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import signal
 import sys
 import threading
 import uuid
@@ -203,6 +204,7 @@ class Sandbox:
             raise
         self.phase = "Ready"
         _open.add(self)
+        _heed_sigterm()
         self._watch(self._lifetime)
         if self._lifetime is None:
             self._touch()
@@ -420,6 +422,12 @@ class Files:
 
     def remove(self, path: str) -> None:
         self._sandbox._do(ops.remove_tree(self._sandbox._ws.get_session().fs, self._at(path)))
+
+
+def _heed_sigterm() -> None:
+    """Let SIGTERM end the process in order, as `_end_all` needs it; whoever has a handler of their own keeps it."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def _end_all() -> None:
