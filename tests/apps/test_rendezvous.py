@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cmdlines import command_lines
 
 from ramet import AgentRun, RametError
 from ramet.apps.rendezvous import rendezvous
@@ -101,24 +102,8 @@ def test_the_token_is_on_no_command_line(url: str, tmp_path: Path) -> None:
     run.create_workspace("p")
     sandbox = run.sandbox(workspace="p", git=settings(url), git_secrets={"creds": {"token": TOKEN}})
     sandbox.exec("mkdir repo; seq 100000 > repo/f")
-    seen: list[bytes] = []
-    stop = threading.Event()
-
-    def look() -> None:
-        while not stop.is_set():
-            for entry in os.scandir("/proc"):
-                if entry.name.isdigit():
-                    try:
-                        with open(f"/proc/{entry.name}/cmdline", "rb") as file:
-                            seen.append(file.read())
-                    except OSError:
-                        continue
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    sandbox.terminate(outputs=[{"git": {"remote": "rendezvous"}}])
-    stop.set()
-    watcher.join()
+    with command_lines() as seen:
+        sandbox.terminate(outputs=[{"git": {"remote": "rendezvous"}}])
     assert any(b"push" in line for line in seen), "the push was looked at"
     assert not any(b"hunter2" in line for line in seen)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.apps.test_rendezvous import TOKEN, settings, url
+from tests.cmdlines import command_lines
 
 from ramet import AgentRun, DiskResource, RametError, Store
 from ramet.store.objects import DirectoryObjects
@@ -57,32 +56,17 @@ def test_nothing_that_was_planted_is_found_anywhere(
     disk = tmp_path / "disk"
     disk.mkdir()
     told: list[str] = []
-    lines: set[bytes] = set()
-    stop = threading.Event()
-
-    def look() -> None:
-        while not stop.is_set():
-            for entry in os.scandir("/proc"):
-                if entry.name.isdigit():
-                    try:
-                        with open(f"/proc/{entry.name}/cmdline", "rb") as file:
-                            lines.add(file.read())
-                    except OSError:
-                        continue
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    try:
+    with command_lines() as lines:
         store = Store(str(tmp_path / "kept" / "store"))
         store.create("disk")
 
         async def on_disk() -> None:
-            mounts: Any = {"/work": DiskResource(str(disk)), "/planted": (DiskResource(str(planted)), "read")}
+            mounts: Any = {"/dir": DiskResource(str(disk)), "/planted": (DiskResource(str(planted)), "read")}
             secrets = {"API_KEY": PLANTED["env"]}
             async with store.open(
                 "disk", mounts=mounts, secrets=secrets, withhold=["*.pem", "planted", *PLANTED]
             ) as ws:
-                done = await ws.execute(plant("/work") + "; echo $API_KEY; echo kept > /work/kept")
+                done = await ws.execute(plant("/dir") + "; echo $API_KEY; echo kept > /dir/kept")
                 told.append(done.text)
 
         asyncio.run(on_disk())
@@ -104,11 +88,8 @@ def test_nothing_that_was_planted_is_found_anywhere(
         (tmp_path / "kept").mkdir(exist_ok=True)
         asyncio.run(store.deliver(JsonLines(str(tmp_path / "kept" / "events")), "sink"))
         assert store.gc(grace=0).kept
-    finally:
-        stop.set()
-        watcher.join()
     withheld = [path for name in ("disk", "p") for path in (store.find(name).withheld)]
-    assert "/work/.netrc" in withheld and "/workspace/repo/.ssh" in withheld, "what is left out is named"
+    assert "/dir/.netrc" in withheld and "/workspace/repo/.ssh" in withheld, "what is left out is named"
     secret = [*PLANTED.values(), TOKEN, "wrong" + TOKEN]
     found: list[str] = []
     for where, data in everything(tmp_path / "kept"):

@@ -18,13 +18,13 @@ import asyncio, os, signal, sys
 from ramet import DiskResource, RAMResource, Store
 async def main():
     store = Store(sys.argv[1])
-    mounts = {"/work": DiskResource(sys.argv[2]), "/mem": RAMResource()} if sys.argv[3] == "new" else {}
-    resources = {"/work": DiskResource(sys.argv[2])} if not mounts else {}
+    mounts = {"/dir": DiskResource(sys.argv[2]), "/mem": RAMResource()} if sys.argv[3] == "new" else {}
+    resources = {"/dir": DiskResource(sys.argv[2])} if not mounts else {}
     async with store.open("w", mounts=mounts, resources=resources, withhold=["*.key"]) as ws:
-        await ws.execute("echo committed > /work/a; echo committed > /mem/a")
+        await ws.execute("echo committed > /dir/a; echo committed > /mem/a")
         if sys.argv[4] == "commit":
             await ws.commit("one")
-        await ws.execute("echo uncommitted | tee /work/b > /mem/b; echo x > /work/x.key; echo y > /work/.netrc")
+        await ws.execute("echo uncommitted | tee /dir/b > /mem/b; echo x > /dir/x.key; echo y > /dir/.netrc")
         os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
@@ -49,11 +49,11 @@ def test_the_next_open_commits_what_a_dead_process_left(places: tuple[Path, Path
     store = Store(str(where))
 
     async def act() -> None:
-        resources = {"/work": DiskResource(str(root))}
+        resources = {"/dir": DiskResource(str(root))}
         async with store.open("w", resources=resources) as ws:
             (found,) = ws.recovered
             assert found.workspace == "w" and found.revision.seq == (2 if how == "commit" else 1)
-            assert (await ws.execute("cat /work/a /work/b")).text == "committed\nuncommitted\n"
+            assert (await ws.execute("cat /dir/a /dir/b")).text == "committed\nuncommitted\n"
             if how == "commit":
                 assert (await ws.execute("cat /mem/a; cat /mem/b")).text == "committed\n", "memory is gone"
 
@@ -61,8 +61,8 @@ def test_the_next_open_commits_what_a_dead_process_left(places: tuple[Path, Path
     handle = store["w"]
     first = handle.log()[-1] if how == "nothing" else handle.log()[-2]
     assert first.message.startswith("recovered") and first.lineage == f"fromClaim:{socket.gethostname()}"
-    assert b"".join(handle.show("/work/b", first.name)) == b"uncommitted\n"
-    for path in ("/work/x.key", "/work/.netrc"):
+    assert b"".join(handle.show("/dir/b", first.name)) == b"uncommitted\n"
+    for path in ("/dir/x.key", "/dir/.netrc"):
         with pytest.raises(RametError):
             handle.show(path, first.name)
     assert not list(DirectoryObjects(str(where)).list("bindings/")) and store.verify().ok
@@ -73,10 +73,10 @@ def test_an_open_in_order_leaves_nothing_to_recover(places: tuple[Path, Path]) -
     store = Store(str(where))
 
     async def act() -> None:
-        async with store.open("w", mounts={"/work": DiskResource(str(root))}) as ws:
-            await ws.execute("echo 1 > /work/a")
+        async with store.open("w", mounts={"/dir": DiskResource(str(root))}) as ws:
+            await ws.execute("echo 1 > /dir/a")
             assert list(store.repository.objects.list("bindings/"))
-        async with store.open("w", resources={"/work": DiskResource(str(root))}) as ws:
+        async with store.open("w", resources={"/dir": DiskResource(str(root))}) as ws:
             assert ws.recovered == []
 
     asyncio.run(act())
@@ -94,19 +94,19 @@ def test_what_others_committed_meanwhile_is_not_overwritten(places: tuple[Path, 
     (tmp_path / "other").mkdir()
 
     async def act() -> None:
-        resources = {"/work": DiskResource(str(tmp_path / "other"))}
+        resources = {"/dir": DiskResource(str(tmp_path / "other"))}
         async with store.open("w", resources=resources) as ws:
             assert ws.recovered == []
-            await ws.execute("echo theirs > /work/a")
+            await ws.execute("echo theirs > /dir/a")
         store.repository.objects.put(binding, told)
         async with store.open("w", resources=resources) as ws:
             (found,) = ws.recovered
             assert found.workspace.startswith("w-recovered-")
-            assert (await ws.execute("cat /work/a; ls /work")).text == "theirs\na\n"
+            assert (await ws.execute("cat /dir/a; ls /dir")).text == "theirs\na\n"
 
     asyncio.run(act())
     (aside,) = [name for name in store.ls() if name != "w"]
-    assert b"".join(store[aside].show("/work/b")) == b"uncommitted\n" and store.verify().ok
+    assert b"".join(store[aside].show("/dir/b")) == b"uncommitted\n" and store.verify().ok
 
 
 def test_a_base_that_has_expired_and_a_name_that_is_used_again(places: tuple[Path, Path], tmp_path: Path) -> None:
@@ -119,20 +119,20 @@ def test_a_base_that_has_expired_and_a_name_that_is_used_again(places: tuple[Pat
 
     async def act() -> None:
         for number in range(2):
-            async with store.open("w", commit="never", resources={"/work": DiskResource(str(tmp_path / "o"))}) as ws:
+            async with store.open("w", commit="never", resources={"/dir": DiskResource(str(tmp_path / "o"))}) as ws:
                 await ws.execute(f"echo {number} > /mem/n")
                 await ws.commit("meanwhile")
         store.retention(Retention(keep_last=1))
         store.gc(grace=0)
         store.repository.objects.put(binding, told)
-        async with store.open("w", resources={"/work": DiskResource(str(tmp_path / "o"))}) as ws:
+        async with store.open("w", resources={"/dir": DiskResource(str(tmp_path / "o"))}) as ws:
             (found,) = ws.recovered
             assert found.workspace.startswith("w-recovered-")
 
     (tmp_path / "o").mkdir()
     asyncio.run(act())
     (aside,) = [name for name in store.ls() if name != "w"]
-    assert b"".join(store[aside].show("/work/b")) == b"uncommitted\n" and store.verify().ok
+    assert b"".join(store[aside].show("/dir/b")) == b"uncommitted\n" and store.verify().ok
     store.repository.objects.put(binding, told)
     store.rm("w")
     store.create("w")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ramet.agents.apart import run_apart
+from ramet.agents.links import follow
 from ramet.core import ops
 from ramet.core.errors import RametError, fail, missing_extra
 from ramet.core.limits import Cancelled
@@ -43,8 +44,6 @@ except ModuleNotFoundError as error:
 
 PROVIDER: Final = "ramet"
 HOME: Final = "/workspace"
-LINKS: Final = 40
-"""Links that `realpath` follows, as many as Linux does."""
 
 
 @dataclass
@@ -297,30 +296,7 @@ class RametWorkspaceBackend:
         """Component by component: `..` after a link climbs from its target, and what is missing stays as written."""
         _, fs = await self._files()
         _absolute(path)
-        pending = [part for part in reversed(path.split("/")) if part and part != "."]
-        real, followed = ROOT, 0
-        while pending:
-            name = pending.pop()
-            if name == "..":
-                real = real.parent
-                continue
-            step = real / name
-            try:
-                stat = await fs.stat(step)
-            except (FileNotFoundError, NotADirectoryError):
-                real = step
-                continue
-            if stat.kind is not Kind.LINK:
-                real = step
-                continue
-            followed += 1
-            if followed > LINKS:
-                raise fail(errno.ELOOP, path)
-            target = stat.target or ""
-            if target.startswith("/"):
-                real = ROOT
-            pending.extend(part for part in reversed(target.split("/")) if part and part != ".")
-        return str(real)
+        return str(await follow(fs, path.split("/")))
 
 
 def _full(path: str) -> str:

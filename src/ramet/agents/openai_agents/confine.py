@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-
-from ramet.core.errors import fail
-from ramet.core.paths import ROOT, Path
-from ramet.core.stat import Kind
-from ramet.vfs.table import MAX_LINKS, VFS
-
-_ABSENT = (errno.ENOENT, errno.ENOTDIR)
+from ramet.agents.links import ABSENT, follow
+from ramet.core.paths import Path
+from ramet.vfs.table import VFS
 
 
 async def real_path(fs: VFS, path: Path) -> Path:
@@ -17,32 +12,6 @@ async def real_path(fs: VFS, path: Path) -> Path:
     try:
         return await fs.resolve(path)
     except OSError as error:
-        if error.errno not in _ABSENT:
+        if error.errno not in ABSENT:
             raise
-    done, rest, hops = ROOT, path.parts[::-1], 0
-    while rest:
-        name = rest.pop()
-        if name in ("", "."):
-            continue
-        if name == "..":
-            done = done.parent
-            continue
-        here = done / name
-        try:
-            stat = await fs.stat(here)
-        except OSError as error:
-            if error.errno not in _ABSENT:
-                raise
-            done = here
-            continue
-        if stat.kind is not Kind.LINK:
-            done = here
-            continue
-        hops += 1
-        if hops > MAX_LINKS:
-            raise fail(errno.ELOOP, path)
-        target = stat.target or ""
-        if target.startswith("/"):
-            done = ROOT
-        rest.extend(reversed(target.split("/")))
-    return done
+    return await follow(fs, path.parts)

@@ -1,0 +1,45 @@
+"""Following the links of a path: where a file that is yet to be made would be."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable
+from typing import Final
+
+from ramet.core.errors import fail
+from ramet.core.paths import ROOT, Path
+from ramet.core.stat import Kind
+from ramet.vfs.table import MAX_LINKS, VFS
+
+ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
+
+
+async def follow(fs: VFS, names: Iterable[str]) -> Path:
+    """Where these names lead from the root; `..` goes up from where the links before it led."""
+    done, rest, hops = ROOT, [*names][::-1], 0
+    while rest:
+        name = rest.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            done = done.parent
+            continue
+        here = done / name
+        try:
+            stat = await fs.stat(here)
+        except OSError as error:
+            if error.errno not in ABSENT:
+                raise
+            done = here
+            continue
+        if stat.kind is not Kind.LINK:
+            done = here
+            continue
+        hops += 1
+        if hops > MAX_LINKS:
+            raise fail(errno.ELOOP, here)
+        target = stat.target or ""
+        if target.startswith("/"):
+            done = ROOT
+        rest.extend(reversed(target.split("/")))
+    return done
