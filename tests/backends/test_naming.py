@@ -40,7 +40,11 @@ def test_keys_of_several_parts_are_told_apart(one: list[str], other: list[str]) 
     assert (key_name(one) == key_name(other)) == (one == other)
 
 
-@given(some.one_of(TEXT, some.integers(), some.floats(allow_nan=False), some.booleans(), some.none()))
+INTEGERS = some.integers(-(2**63), 2**63 - 1)
+"""Those that a document can hold."""
+
+
+@given(some.one_of(TEXT, INTEGERS, some.floats(allow_nan=False), some.booleans(), some.none()))
 def test_ids_of_documents_come_back(value: object) -> None:
     pytest.importorskip("pymongo")
     from ramet.backends.mongo_names import LONG, file_name, value_of
