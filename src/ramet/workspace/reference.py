@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ramet.core.errors import RametError
@@ -15,7 +15,7 @@ from ramet.store.graph import Row, picture
 from ramet.store.ids import RevisionId
 from ramet.store.repository import Repository
 from ramet.store.retention import Pin
-from ramet.store.revisions import Revision
+from ramet.store.revisions import MountState, Revision
 from ramet.store.tags import Tag
 from ramet.workspace.snapshot import Target
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from ramet.store.gitstream import Exported
     from ramet.store.tips import MergeResult
     from ramet.workspace.bisecting import Found
+    from ramet.workspace.history import ExecutionRecord
     from ramet.workspace.importing import Imported
+    from ramet.workspace.looking import EndedJob, SavedSession
+    from ramet.workspace.pushing import Push, Pushed, Secrets
 
 KINDS = ("snapshot", "tar")
 
@@ -108,6 +111,43 @@ class StoredWorkspaceRef:
                 return (await ws.execute(command, timeout=timeout)).exit_code
 
         return await bisect(self._repository, self.find(good), self.find(bad), attempt, progress)
+
+    # --------------------------------------------------------------------------------------- looking inside
+
+    def history(
+        self, revision: str | None = None, *, session: str | None = None, last: int | None = None
+    ) -> list[ExecutionRecord]:
+        """The commands that ran up to a revision, the newest last: of one session, the `last` ones, or all."""
+        from ramet.workspace.looking import history_of
+
+        found = self._committed(revision)
+        return [] if found is None else history_of(self._repository, found, session, last)
+
+    def sessions(self, revision: str | None = None) -> list[SavedSession]:
+        """The sessions that a revision has."""
+        from ramet.workspace.looking import sessions_of
+
+        found = self._committed(revision)
+        return [] if found is None else sessions_of(self._repository, found)
+
+    def jobs(self, revision: str | None = None) -> list[EndedJob]:
+        """The background jobs that had ended; one that runs lives in the process that runs it."""
+        from ramet.workspace.looking import jobs_of
+
+        found = self._committed(revision)
+        return [] if found is None else jobs_of(self._repository, found)
+
+    def mounts(self, revision: str | None = None) -> tuple[MountState, ...]:
+        """What a revision has mounted where."""
+        found = self._committed(revision)
+        return () if found is None else found.mounts
+
+    def _committed(self, revision: str | None) -> Revision | None:
+        """A revision; None for the head of a workspace that has none yet."""
+        if revision is None:
+            self._repository.refs.living(self.name)
+            self._repository.allow(self.name)
+        return self.head if revision is None else self.find(revision)
 
     # --------------------------------------------------------------------------------------- moving the head
 
@@ -198,6 +238,38 @@ class StoredWorkspaceRef:
         from ramet.store.gitstream import Exported, branch_name, fast_import
 
         return fast_import(self._repository, self.name, Exported(branch_name(self.name)), progress)
+
+    def push(
+        self,
+        remote: str,
+        revision: str | None = None,
+        *,
+        branch: str = "{{.name}}",
+        paths: Sequence[str] = ("/",),
+        token: str | None = None,
+        username: str = "x-access-token",
+    ) -> Pushed:
+        """A revision as one commit of a git branch. What fails is kept: `pushes` lists it, `push_again` tries it."""
+        from ramet.workspace.pushing import GitSettings, note, perform, plan
+
+        place = ("push", "token")
+        settings = GitSettings(tuple(paths), {}, username, None if token is None else place)
+        planned = plan({"remote": remote, "branch": branch}, settings, self.name, self.find(revision), self.name)
+        note(self._repository, planned)
+        return perform(self._repository, planned, {} if token is None else {place[0]: {place[1]: token}})
+
+    def pushes(self) -> list[Push]:
+        """Pushes that were asked for and are not done."""
+        from ramet.workspace.pushing import pending
+
+        self._committed(None)
+        return pending(self._repository, self.name)
+
+    def push_again(self, push: Push, secrets: Secrets) -> Pushed:
+        """Try a push again; `secrets` by name and key have what it needs."""
+        from ramet.workspace.pushing import perform
+
+        return perform(self._repository, push, secrets)
 
     def import_archive(
         self,

@@ -25,7 +25,7 @@ from ramet.store.hygiene import Withheld
 from ramet.store.objects import Objects
 from ramet.store.refs import Entry, holder_name
 from ramet.store.repository import Repository
-from ramet.store.retention import STORE, Retention
+from ramet.store.retention import STORE, Pin, Retention
 from ramet.store.revisions import Revision
 from ramet.store.scanning import check_scan
 from ramet.workspace.autocommit import commit_policy
@@ -111,6 +111,28 @@ class Store:
             return self.repository.policies.said() if name is None else self.repository.policies.of(name)
         self.repository.prove()
         return self.repository.policies.set(policy, name or STORE)
+
+    def said(self, name: str | None = None) -> Retention:
+        """What was said about a workspace (or about the store) itself, without what the store says for all."""
+        if name is None:
+            return self.repository.policies.said()
+        self.repository.refs.living(name)
+        self.repository.allow(name)
+        return self.repository.policies.said(name)
+
+    def pins(self, name: str | None = None) -> list[Pin]:
+        """The pins that hold, of one workspace or of all that may be read."""
+        found = [pin for pin in self.repository.pins.living() if name is None or pin.workspace == name]
+        return [pin for pin in found if self.repository.grants.allows(self.repository.principal, pin.workspace)]
+
+    def unpin(self, token: str) -> None:
+        """Remove a pin."""
+        for pin in self.repository.pins.all():
+            if pin.token == token:
+                self.repository.allow(pin.workspace, "readwrite")
+                self.repository.pins.remove(token)
+                return
+        raise RametError("not_found", f"no pin {token!r}", "`pins` lists them")
 
     def hold(self, name: str, why: str) -> None:
         """Keep everything of a workspace from being removed until the hold is lifted."""
