@@ -338,8 +338,8 @@ def _case(node: nodes.Case) -> Run:
 
     async def general(sh: Session) -> int:
         sh.line, sh.ran = line, node
-        if sh.watch and not await sh.shell.before_compound(sh, node):
-            return sh.status
+        if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
+            return ends
         value = await subject.run(sh) if subject.wait else subject.run(sh)
         falling = False
         result: Any = 0
@@ -455,8 +455,8 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         sh.line, sh.ran = line, node
         if sh.xtrace:
             trace(sh, [f"(( {word_text(node.body) if shown.wait else shown.run(sh)} ))"], raw=True)
-        if sh.watch and not await before_command(sh, node, None):
-            return sh.status
+        if sh.watch and (ends := await before_command(sh, node)) is not None:
+            return ends
         try:
             sh.status = 0 if (await value(sh) if wait else value(sh)) else 1
         except (ArithFailure, ShellError) as error:

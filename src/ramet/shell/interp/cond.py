@@ -217,8 +217,8 @@ def compile_cond(node: Cond) -> Run:
 
     async def watched(sh: Session) -> int:
         sh.line, sh.ran = line, node
-        if sh.watch and not await sh.shell.before_compound(sh, node):
-            return sh.status
+        if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
+            return ends
         try:
             found = test(sh)
             sh.status = 0 if (await found if wait else found) else 1

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ramet.shell.expand.errors import ShellError, Slip
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.session import Frame, FunctionDef, Session
-from ramet.shell.interp.traps import Leave, run_trap
+from ramet.shell.interp.traps import Leave, deliver, run_trap
 from ramet.shell.interp.variables import Scope
 
 HOP: Final = 40
@@ -93,7 +93,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         raise
     if type(result) is not int:
         return _finish(sh, frame, result)  # type: ignore[arg-type]
-    if "RETURN" in sh.traps:
+    if "RETURN" in sh.traps or sh.pending:
         return drive(_returned(sh, frame, result))
     if result == RETURN:
         sh.status = result = sh.flow_status
@@ -133,6 +133,8 @@ def _restore_options(sh: Session, frame: Frame) -> None:
 async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
     try:
         result = await _left(sh, pending)
+        if sh.pending:
+            result = await _signalled(sh, result)
         status = sh.flow_status
         if "RETURN" in sh.traps and result != EXIT:
             await sh.shell.return_trap(sh)
@@ -153,9 +155,19 @@ async def _left(sh: Session, pending: Awaitable[int]) -> int:
         return RETURN
 
 
+async def _signalled(sh: Session, result: int) -> int:
+    """Signals that came with the last command of a function find it still running."""
+    status = sh.flow_status
+    flow = await deliver(sh)
+    sh.flow_status = sh.flow_status if flow else status
+    return flow or result
+
+
 async def _returned(sh: Session, frame: Frame, result: int) -> int:
     """The RETURN trap still sees the status from before `return`."""
     try:
+        if sh.pending:
+            result = await _signalled(sh, result)
         if result != EXIT:
             status = sh.flow_status
             await sh.shell.return_trap(sh)

@@ -89,7 +89,16 @@ def compile_for(node: For, body: Run) -> Run:
             for item in items:
                 if sh.watch:
                     sh.line = line
-                    if not await sh.shell.before_compound(sh, node):
+                    ends = await sh.shell.before_compound(sh, node)
+                    if ends is not None:
+                        if ends < 256:
+                            status = ends
+                            continue
+                        if _beyond(sh, ends):
+                            return ends
+                        status = sh.flow_status
+                        if ends == BREAK:
+                            break
                         continue
                 if name in store.attrs or sh.allexport:
                     try:
@@ -144,7 +153,7 @@ _ONE: Final = Word((Literal("1"),))
 """What stands for an expression that is not there."""
 
 
-async def _before(sh: Session, expression: ArithCommand) -> bool:
+async def _before(sh: Session, expression: ArithCommand) -> int | None:
     """Traces and traps see each expression of `for ((...))` as a command of its own."""
     from ramet.shell.interp.simple import trace
     from ramet.shell.interp.traps import before_command
@@ -152,7 +161,15 @@ async def _before(sh: Session, expression: ArithCommand) -> bool:
     sh.line, sh.ran = expression.line, expression
     if sh.xtrace:
         trace(sh, [f"(( {word_text(expression.body).strip()} ))"], raw=True)
-    return await before_command(sh, expression, None)
+    return await before_command(sh, expression)
+
+
+def _beyond(sh: Session, flow: int) -> bool:
+    """Whether control flow that a trap started here is for something around this loop."""
+    if flow > CONTINUE:
+        return True
+    sh.flow_n -= 1
+    return sh.flow_n > 0
 
 
 def compile_for_arith(node: ForArith, body: Run) -> Run:
@@ -167,15 +184,19 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
         sh.line = line
         sh.loops += 1
         try:
-            if sh.watch and not await _before(sh, shown[0]):
-                return sh.status
+            if sh.watch and (ends := await _before(sh, shown[0])) is not None:
+                return ends if ends < 256 or _beyond(sh, ends) else 0
             if init is not None:
                 found = init[1](sh)
                 if init[0]:
                     await found
             while True:
                 if sh.watch:
-                    await _before(sh, shown[1])
+                    ends = await _before(sh, shown[1])
+                    if ends is not None and ends > 255:
+                        if _beyond(sh, ends):
+                            return ends
+                        break
                 if condition is not None:
                     found = condition[1](sh)
                     if condition[0]:
@@ -199,7 +220,12 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                     if result == BREAK:
                         break
                 if sh.watch:
-                    await _before(sh, shown[2])
+                    ends = await _before(sh, shown[2])
+                    if ends is not None and ends > 255:
+                        if _beyond(sh, ends):
+                            return ends
+                        if ends == BREAK:
+                            break
                 if step is not None:
                     found = step[1](sh)
                     if step[0]:
@@ -226,8 +252,8 @@ def compile_select(node: Select, body: Run) -> Run:
 
     async def loop(sh: Session) -> int:
         sh.line, sh.ran = node.line, node
-        if sh.watch and not await sh.shell.before_compound(sh, node):
-            return sh.status
+        if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
+            return ends
         if fields is None:
             items = list(sh.params)
         else:

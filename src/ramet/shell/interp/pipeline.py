@@ -128,7 +128,9 @@ async def _run(
             # The stages are shells of their own, which do not inherit the trap: it runs here, before them.
             for stage in node.stages:
                 if isinstance(stage, Simple):
-                    await before_command(sh, stage, None)
+                    ends = await before_command(sh, stage)
+                    if ends is not None and ends > 255:
+                        return ends
         return await _stages(sh, stages, merge, prompt, stage_names, node)
     finally:
         shell.stages -= count

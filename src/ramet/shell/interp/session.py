@@ -73,6 +73,7 @@ class Session:
         "completions",
         "coprocs",
         "cwd",
+        "debug_status",
         "debugging",
         "depth",
         "died",
@@ -201,6 +202,8 @@ class Session:
         self.sub_level = 0
         self.globbing = False
         self.debugging = False
+        self.debug_status = 0
+        """What the DEBUG trap ended with."""
         self.in_trap = 0
         self.parent: Session | None = None
         self.process: Process | None = None
@@ -276,6 +279,7 @@ class Session:
         twin.stack = self.stack + 3
         twin.globbing = False
         twin.pending = []
+        twin.debug_status = 0
         twin.debugging, twin.in_trap, twin.exiting, twin.returning = False, 0, None, False
         twin.parent, twin.process = self, self.process
         twin.substitution_status, twin.substitutions = None, []

@@ -372,7 +372,7 @@ class Shell:
         if result == EXIT:
             raise Leave(result)
 
-    async def before_compound(self, sh: Session, node: Any) -> bool:
+    async def before_compound(self, sh: Session, node: Any) -> int | None:
         """What looks at `[[`, `((`, `case` and `for` before they run: DEBUG traps and traces."""
         from ramet.shell.interp.traps import before_command
 
@@ -385,7 +385,7 @@ class Shell:
                 head = command_text(node).split("\n")[0]
             if head:
                 trace(sh, [_trace_head(head)], raw=True)
-        return await before_command(sh, node, None)
+        return await before_command(sh, node)
 
     def command_shown(self, sh: Session) -> str:
         node = sh.command_text_now if sh.in_trap else sh.ran

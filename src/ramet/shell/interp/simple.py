@@ -25,7 +25,7 @@ from ramet.shell.interp.local import compile_local
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.traps import before_command
+from ramet.shell.interp.traps import announce, before_command
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text
 
@@ -189,8 +189,8 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
 
 
 async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign]) -> int:
-    if not await before_command(sh, node, None):
-        return sh.status
+    if (ends := await before_command(sh, node)) is not None:
+        return ends
     sh.substitution_status = None
     for assign in assigns:
         if sh.xtrace:
@@ -256,10 +256,12 @@ def _fast(node: Simple, expand: Callable[[Session], list[str]]) -> Run:
 
     def run(sh: Session) -> Result:
         sh.line, sh.ran = line, node
+        if sh.watch:
+            return drive(_general(sh, None, node, expand, False, [], []))
         argv = expand(sh)
         if type(argv) is not list:
             return _later(sh, node, expand, argv)  # type: ignore[arg-type]
-        if sh.globbing or not argv or sh.watch:
+        if sh.globbing or not argv:
             return drive(_general(sh, argv, node, expand, False, [], []))
         name = argv[0]
         function = sh.functions.get(name)
@@ -350,6 +352,8 @@ async def _general(
     sh.substitution_status = None
     try:
         if argv is None:
+            if sh.watch and (ends := await before_command(sh, node)) is not None:
+                return ends
             argv = await expand(sh) if wait else expand(sh)
             if type(argv) is not list:
                 argv = await argv  # type: ignore[misc]
@@ -432,7 +436,7 @@ async def _with_assignments(
 
 
 async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:
-    if sh.watch and not await before_command(sh, node, argv):
+    if sh.watch and not await announce(sh, argv):
         return sh.status
     name = argv[0]
     if not redirects:

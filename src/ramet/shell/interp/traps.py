@@ -34,23 +34,26 @@ async def run_trap(sh: Session, name: str) -> int:
     finally:
         sh.in_trap -= 1
         sh.trap_line, sh.ran = outer, ran
-    if result == EXIT:
-        return EXIT
-    if result == RETURN:
-        return RETURN
+    if result > 255:
+        if result < RETURN:
+            sh.flow_status = sh.status = status  # leaving a loop, a handler changes no status
+        return result
+    if name == "DEBUG":
+        sh.debug_status = result
     sh.status, sh.pipes, sh.line, sh.last_arg = status, pipes, line, last
     return 0
 
 
-async def before_command(sh: Session, node: Any, argv: list[str] | None) -> bool:
-    """Everything that looks at a command before it runs; False when it must not run (`sh.status` is set)."""
+async def before_command(sh: Session, node: Any) -> int | None:
+    """What comes before a command and its words: signals, the DEBUG trap. Not None: the command is not to run, and
+    ends with this."""
     if sh.noexec:
         sh.status = 0
-        return False
+        return 0
     if sh.pending:
         result = await deliver(sh)
         if result:
-            raise Leave(result)
+            return result
     if "DEBUG" in sh.traps and not sh.debugging and active(sh, "DEBUG", sh.functrace):
         sh.debugging = True
         if not sh.in_trap:
@@ -60,9 +63,14 @@ async def before_command(sh: Session, node: Any, argv: list[str] | None) -> bool
         finally:
             sh.debugging = False
         if result:
-            raise Leave(result)
-    if argv is None:
-        return True
+            return result
+        if sh.debug_status and "extdebug" in sh.shopts:
+            return _skipped(sh)
+    return None
+
+
+async def announce(sh: Session, argv: list[str]) -> bool:
+    """What looks at the words of a command before it runs: traces and the hook; False when it must not run."""
     if sh.xtrace:
         _trace_command(sh, argv)
     if sh.shell.hook is None:
@@ -71,6 +79,15 @@ async def before_command(sh: Session, node: Any, argv: list[str] | None) -> bool
 
     # Programs are asked about where they are started, which more ways lead to than this one.
     return (argv[0] not in BUILTINS and argv[0] not in sh.functions) or await permitted(sh, argv)
+
+
+def _skipped(sh: Session) -> int:
+    """Under `extdebug` a DEBUG trap that fails keeps the command from running; with 2 it also ends the function."""
+    if sh.debug_status == 2 and sh.frames:
+        sh.flow_status = sh.status = 2
+        return RETURN
+    sh.status = 0
+    return 0
 
 
 async def permitted(sh: Session, argv: list[str]) -> bool:
@@ -114,7 +131,7 @@ def _trace_command(sh: Session, argv: list[str]) -> None:
 
 
 class Leave(Exception):
-    """Control flow that starts in a trap handler; `result` is EXIT or RETURN."""
+    """Control flow that starts where only an exception can carry it; `result` is EXIT or RETURN."""
 
     def __init__(self, result: int) -> None:
         super().__init__(result)
@@ -164,7 +181,9 @@ async def _err(sh: Session, status: int) -> int:
         result: Any = await _run_action(sh, action)
     finally:
         sh.traps.setdefault("ERR", action)
-    if result in (EXIT, RETURN):
+    if result > 255:
+        if result < RETURN:
+            sh.flow_status = sh.status = status
         return int(result)
     if sh.errexit:
         sh.flow_status = status

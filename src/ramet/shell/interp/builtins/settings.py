@@ -129,10 +129,12 @@ def shopt(sh: Session, argv: list[str]) -> Result:
         for name in names:
             if options:
                 sh.set_option(name, on)
-            elif on:
-                sh.shopts.add(name)
             else:
-                sh.shopts.discard(name)
+                (sh.shopts.add if on else sh.shopts.discard)(name)
+                if name == "extdebug":
+                    # Debugging a script means to follow it everywhere.
+                    sh.set_option("functrace", on)
+                    sh.set_option("errtrace", on)
         return status
     listed = names or ([] if wrong else [name for name in known if on is None or (name in enabled) is on])
     if names and any(name not in enabled for name in names):
