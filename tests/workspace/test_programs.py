@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from ramet import RAMResource, Workspace
+from ramet import RametError, RAMResource, Workspace
 from ramet.core.paths import parse
 from ramet.core.proc import Proc
 from ramet.workspace import registry
@@ -57,3 +57,9 @@ def test_commands_of_installed_packages_are_there(monkeypatch: pytest.MonkeyPatc
             assert (await ws.execute("shout hello; type -P shout; nosuch")).text == "HELLO\n/usr/bin/shout\n"
 
     asyncio.run(act())
+
+
+@pytest.mark.parametrize("prefix", ["/dev", "/.sessions"])
+def test_what_every_workspace_has_of_its_own_cannot_be_mounted_over(prefix: str) -> None:
+    with pytest.raises(RametError, match=f"mount '{prefix}': every workspace has its own"):
+        Workspace({prefix: RAMResource()})

@@ -47,8 +47,9 @@ class VFS(Whole, Lending):
         | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS
     )  # fmt: skip
 
-    def __init__(self, mounts: Mapping[Path, Resource]) -> None:
-        self._mounts: dict[Path, Resource] = {}
+    def __init__(self, mounts: Mapping[Path, Resource], unlisted: Mapping[Path, Resource] | None = None) -> None:
+        """`unlisted` mounts are reached by their path but do not show in the listing of their parent."""
+        self._mounts: dict[Path, Resource] = {**mounts, **(unlisted or {})}
         self._heads: dict[str, list[tuple[Path, str, Resource]]] = {}
         """Mounts by the first segment of their prefix, the longest first: most paths meet none."""
         self._quick: dict[Resource, Quick | None] = {}
@@ -58,13 +59,11 @@ class VFS(Whole, Lending):
         self._ways: set[Path] = set()
         """Directories that may exist only because a mount lies below them."""
         self._dirty: dict[RemoteStream, Path] = {}
-        self._unlisted: set[Path] = set()
+        self._unlisted: set[Path] = set(unlisted or ())
         self._fifos: dict[tuple[Resource, int], Fifo] = {}
         """Named pipes that someone has open, by the resource and the inode that they are there."""
         self.generation = 0
         """Moves whenever a mode, a mount or the place of an existing thing changes."""
-        for prefix, resource in mounts.items():
-            self._mounts[prefix] = resource
         self._index()
 
     # ------------------------------------------------------------------------------------------ the table
@@ -73,18 +72,10 @@ class VFS(Whole, Lending):
     def mounts(self) -> Mapping[Path, Resource]:
         return self._mounts
 
-    def mount(self, prefix: Path, resource: Resource, *, listed: bool = True) -> None:
-        """Mount at `prefix`; unlisted, it is reached by its path but does not show in the listing of its parent."""
-        self.mount_all({prefix: resource}, listed=listed)
-
-    def mount_all(self, mounts: Mapping[Path, Resource], *, listed: bool = True) -> None:
-        """Mount several at once."""
-        for prefix in mounts:
-            if prefix in self._mounts:
-                raise fail(errno.EBUSY, prefix)
-        self._mounts.update(mounts)
-        if not listed:
-            self._unlisted.update(mounts)
+    def mount(self, prefix: Path, resource: Resource) -> None:
+        if prefix in self._mounts:
+            raise fail(errno.EBUSY, prefix)
+        self._mounts[prefix] = resource
         self._index()
 
     def replace(self, prefix: Path, resource: Resource) -> None:

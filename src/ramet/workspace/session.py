@@ -61,20 +61,25 @@ class Session:
 
 
 class SessionManager:
-    """Sessions by id. The default one always exists."""
+    """Sessions by id. The default one always exists; it is made when it is first asked for."""
 
     def __init__(self, make: Callable[[str, Mapping[str, str] | None, Path | None], Session]) -> None:
         self._make = make
         self._sessions: dict[str, Session] = {}
 
     def __iter__(self) -> Iterator[Session]:
-        return iter(tuple(self._sessions.values()))
+        first = self.get(DEFAULT_SESSION_ID)
+        return iter((first, *(session for session in self.made() if session is not first)))
 
     def __contains__(self, session_id: object) -> bool:
-        return session_id in self._sessions
+        return session_id in self._sessions or session_id == DEFAULT_SESSION_ID
+
+    def made(self) -> list[Session]:
+        """Those that there is something of to end."""
+        return list(self._sessions.values())
 
     def create(self, session_id: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Session:
-        if session_id in self._sessions:
+        if session_id in self:
             raise RametError("already_exists", f"session {session_id!r} exists already", "use get_session")
         if not session_id or "/" in session_id or "\0" in session_id or session_id in (".", ".."):
             raise RametError("invalid_argument", f"{session_id!r} cannot name a session", "use letters and digits")
@@ -83,6 +88,8 @@ class SessionManager:
 
     def get(self, session_id: str) -> Session:
         found = self._sessions.get(session_id)
+        if found is None and session_id == DEFAULT_SESSION_ID:
+            found = self._sessions[session_id] = self._make(session_id, None, None)
         if found is None:
             raise RametError("session_not_found", f"no session {session_id!r}", "create it with create_session")
         return found

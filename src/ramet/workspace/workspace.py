@@ -106,12 +106,14 @@ class Workspace:
         self._observer = ObserverResource(self.history)
         self._pids = count(1001)  # of all sessions: `/tmp/name.$$` is nobody else's
         given = {mount.prefix: mount for mount in _with_scratch(as_mounts(mounts or {}), self.settings.user)}
-        self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()})
         self._mounts.update(given)
         programs = dict.fromkeys(self._free(BIN), ProgramsResource(self.commands))
-        self._vfs.mount_all({DEV: DevResource(), OBSERVER: self._observer, **programs}, listed=False)
+        own: dict[Path, Resource] = {DEV: DevResource(), OBSERVER: self._observer, **programs}
+        for prefix in own.keys() & given.keys():
+            raise RametError("invalid_argument", f"mount {prefix!r}: every workspace has its own", "mount elsewhere")
+        self._vfs = VFS({prefix: self._stack(mount) for prefix, mount in given.items()}, unlisted=own)
         self.sessions = SessionManager(self._make_session)
-        self.sessions.create(DEFAULT_SESSION_ID)
+        self._observer.known.add(DEFAULT_SESSION_ID)
 
     def __repr__(self) -> str:
         mounts = ", ".join(f"{m.prefix} ({type(m.resource).__name__}, {m.mode.value})" for m in self.mounts())
@@ -240,12 +242,10 @@ class Workspace:
     async def close_session(self, session_id: str) -> None:
         """End a session and its background jobs. The default session begins anew."""
         await self.sessions.close(session_id)
-        if session_id == DEFAULT_SESSION_ID:
-            self.sessions.create(DEFAULT_SESSION_ID)
 
     async def close_all_sessions(self) -> None:
         """End every session but the default one."""
-        for session in self.sessions:
+        for session in self.sessions.made():
             if session.session_id != DEFAULT_SESSION_ID:
                 await self.sessions.close(session.session_id)
 
@@ -380,7 +380,7 @@ class Workspace:
         if self.closed:
             return
         self.closed = True
-        for session in self.sessions:
+        for session in self.sessions.made():
             await session.state.jobs.end()
         await self._vfs.close()
         await self.cached_files.close()
