@@ -57,17 +57,22 @@ def timed(act: Callable[[], object]) -> Measure:
     return measure
 
 
+def _alike(measure: Measure) -> float:
+    """Measured without the garbage of others, and with the cold caches that collecting it leaves to everybody."""
+    gc.collect()
+    return measure()
+
+
 def run_case(case: Case) -> Row:
     ours: list[float] = []
     reference: list[float] = []
     peers: dict[str, list[float]] = {name: [] for name in case.peers}
     for _ in range(case.repeat):
-        gc.collect()
-        ours.append(case.ours())
+        ours.append(_alike(case.ours))
         if case.reference is not None:
-            reference.append(case.reference())
+            reference.append(_alike(case.reference))
         for name, measure in case.peers.items():
-            peers[name].append(measure())
+            peers[name].append(_alike(measure))
     best = min(ours)
     real = min(reference) if reference else None
     ratio = best / real if real else None
