@@ -14,10 +14,12 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.cond import compile_cond
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Result, Run, drive
+from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
 from ramet.shell.interp.pipeline import compile_pipeline
@@ -422,8 +424,7 @@ def _function(node: nodes.Function) -> Run:
             sh.complain(f"`{node.name}': is a special builtin")
             sh.flow_status = sh.status = 2
             return EXIT
-        old = sh.functions.get(node.name)
-        if old is not None and node.name in sh.shell.readonly_functions(sh):
+        if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
             sh.complain(f"{node.name}: readonly function")
             sh.status = 1
             return 1

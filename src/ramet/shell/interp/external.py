@@ -12,6 +12,7 @@ from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.streams import PipeWriter, Reader, Writer
+from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.own_fds import NAMES, WithDescriptors
 from ramet.shell.interp.session import Killed, Session
@@ -239,6 +240,9 @@ def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
     for name, flags in list(sh.store.attrs.items()):
         if flags & EXPORT and name not in env:
             sh.store.flag(name, remove=EXPORT)
+    # Functions are among the variables from here on.
+    for name in [name for name in sh.store.attrs if name[0] == function_table.MARK]:
+        del sh.store.attrs[name]
     for name, value in env.items():
         if not sh.store.attrs.get(name, 0) & 2:
             sh.vars[name] = value

@@ -8,6 +8,7 @@ from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.shell.interp.descriptors import share_all
 from ramet.shell.interp.drive import drive
+from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.options import LETTERS, OPTIONS
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import adopt_environment
@@ -26,14 +27,16 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
     child.parent, child.process = sh, sh.process
     child.name = child.arg0 = argv[0]
-    adopt_environment(child, sh.environment())
+    env = sh.environment()
+    adopt_environment(child, env)
+    child.last_arg = argv[0] if "/" in argv[0] else f"/usr/bin/{argv[0]}"
     if "PWD" not in sh.store.exported():
         child.cwd = await shell.fs.resolve(sh.cwd, missing_ok=True)
     child.vars["PWD"] = str(child.cwd)
     child.ulimits = dict(sh.ulimits)
-    for name, body in sh.functions.items():
-        if sh.store.attrs.get("\1" + name):
-            child.functions[name] = body
+    child.fds = sh.fds  # to complain to, until it gets its own
+    if argv[0].rsplit("/", 1)[-1] != "sh":
+        adopt_functions(child, env)
     for name, action in sh.traps.items():
         if not action:
             child.traps[name] = ""

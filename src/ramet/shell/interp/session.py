@@ -541,7 +541,12 @@ class Session:
         return [frame.name for frame in reversed(self.frames)]
 
     def environment(self) -> dict[str, str]:
-        return self.store.exported()
+        env = self.store.exported()
+        if any(name[0] == "\1" for name in self.store.attrs):
+            from ramet.shell.interp.function_table import add_exported
+
+            add_exported(self, env)
+        return env
 
 
 Builtin = Callable[[Session, list[str]], Result]

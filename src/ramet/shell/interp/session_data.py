@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef, Value
+from ramet.shell.interp.function_table import define, set_flags
+from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import DYNAMIC
-from ramet.shell.syntax import nodes, parse
-from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.printer import function_text
 
 _OWN: Final = frozenset(("BASH", "BASH_VERSION", "BASH_VERSINFO", "HOSTNAME", "HOSTTYPE", "MACHTYPE", "OSTYPE", "PPID",
@@ -31,6 +31,7 @@ def dump(sh: Session) -> dict[str, Any]:
             if name not in _OWN and not isinstance(value, Dynamic)
         },
         "functions": {name: function_text(function.node) for name, function in sh.functions.items()},
+        "function_attributes": {name: found for name in sh.functions if (found := function_flags(sh, name))},
         "aliases": dict(sh.aliases),
         "options": sorted(sh.options),
         "shopts": sorted(sh.shopts),
@@ -80,8 +81,11 @@ def load(sh: Session, data: dict[str, Any], *, partial: bool = False) -> list[st
             del sh.store.values[name]
             sh.store.attrs.pop(name, None)
     for name, text in _mapping(data, "functions").items():
-        if not _define(sh, name, text):
+        if define(sh, name, _text(text)) is None:
             problems.append(f"function {name} could not be restored")
+    for name, flags in _mapping(data, "function_attributes").items():
+        if name in sh.functions and type(flags) is int:
+            set_flags(sh, name, flags, 0)
     sh.aliases.update({name: _text(value) for name, value in _mapping(data, "aliases").items()})
     _load_options(sh, data)
     sh.traps.update({name: _text(value) for name, value in _mapping(data, "traps").items()})
@@ -107,21 +111,6 @@ def _loaded(sh: Session, name: str, value: Any) -> Value:
         if kind == "nameref":
             return NameRef(_text(content))
     raise ValueError(f"variable {name!r} has a value that no shell variable can have")
-
-
-def _define(sh: Session, name: str, text: object) -> bool:
-    """Define a function from its text, which must be that definition and nothing else."""
-    from ramet.shell.interp.shell import compiled
-
-    try:
-        script = parse(_text(text))
-    except SyntaxFailure:
-        return False
-    found = [statement.node for statement in script.statements]
-    if len(found) != 1 or not isinstance(found[0], nodes.Function) or found[0].name != name:
-        return False
-    compiled(script)(sh)
-    return name in sh.functions
 
 
 def _load_options(sh: Session, data: dict[str, Any]) -> None:

@@ -396,9 +396,6 @@ class Shell:
             return f"case {word_text(node.word)} in "
         return command_text(node) if node is not None else ""
 
-    def readonly_functions(self, sh: Session) -> set[str]:
-        return {name[1:] for name in sh.store.attrs if name.startswith("\0")}
-
     async def invoke(self, sh: Session, argv: list[str], *, functions: bool = True) -> int:
         """Run a command whose words are final."""
         return await invoke(sh, argv, functions=functions)

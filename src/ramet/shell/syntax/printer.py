@@ -77,6 +77,18 @@ def function_text(function: Function) -> str:
     return "".join(printer.out)
 
 
+def function_value(function: Function) -> str:
+    """What an exported function is in the environment: the definition without its name and almost without
+    indentation."""
+    printer = _Printer(bash=True, step=0)
+    printer.indent = 1
+    printer.definition(function, "")
+    text = "".join(printer.out)
+    body = text.partition("{ \n")[2]
+    close = body.rindex("\n }")
+    return f"() {{ {body[:close]}\n}}{body[close + 3 :]}"
+
+
 def word_text(word: Word, bash: bool = False) -> str:
     """A word as written."""
     return _Printer(bash).word(word)
@@ -108,8 +120,9 @@ def _single(text: str) -> str:
 
 
 class _Printer:
-    def __init__(self, bash: bool) -> None:
+    def __init__(self, bash: bool, step: int = _STEP) -> None:
         self.bash = bash
+        self.step = step
         self.out: list[str] = []
         self.indent = 0
         self.inside = 0  # functions that we are in: there, lists go on separate lines
@@ -186,12 +199,12 @@ class _Printer:
     def block(self, script: Script) -> None:
         """A list on lines of its own, one step further in."""
         self.put("\n")
-        self.indent += _STEP
+        self.indent += self.step
         self.lead = True
         self.script(script)
         self.bodies("")
         self.lead = False
-        self.indent -= _STEP
+        self.indent -= self.step
 
     def inline(self, script: Script) -> None:
         """A list that begins on the line that we are on."""
@@ -271,10 +284,10 @@ class _Printer:
                 # bash knows no elif once it has parsed one.
                 self.semicolon()
                 self.newline("else")
-                self.indent += _STEP
+                self.indent += self.step
                 self.newline("")
                 self._clauses(clauses[place:], orelse)
-                self.indent -= _STEP
+                self.indent -= self.step
                 self.semicolon()
                 self.newline("fi")
                 return
@@ -330,7 +343,7 @@ class _Printer:
 
     def _case(self, node: Case) -> None:
         self.put(f"case {self.word(node.word)} in ")
-        self.indent += _STEP
+        self.indent += self.step
         for item in node.items:
             self.newline("")
             if not self.bash or self.word(item.patterns[0]) == "esac":
@@ -338,7 +351,7 @@ class _Printer:
             self.put(" | ".join(map(self.word, item.patterns)) + ")")
             self.block(item.body)
             self.newline(item.end)
-        self.indent -= _STEP
+        self.indent -= self.step
         self.newline("esac")
 
     def _cond(self, node: Cond) -> None:

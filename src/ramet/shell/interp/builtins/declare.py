@@ -24,6 +24,7 @@ from ramet.shell.expand.values import (
     Indexed,
     NameRef,
 )
+from ramet.shell.interp import function_table
 from ramet.shell.interp.assign import AssignWord, Item, assign_items, assign_word, put, set_item
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
@@ -41,9 +42,6 @@ _BITS: Final = {
     "c": CAPITAL,
 }
 _ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[.*?\])?(\+?)=(.*)", re.DOTALL)
-FUNCTION_EXPORT: Final = "\1"
-FUNCTION_READONLY: Final = "\0"
-"""Marks in front of a function's name in the attribute table."""
 _USAGE: Final = {
     "declare": "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]",
     "typeset": "typeset [-aAfFgiIlnrtux] name[=value] ... or typeset -p [-aAfFilnrtux] [name ...]",
@@ -161,7 +159,7 @@ def export(sh: Session, argv: list[str]) -> Result:
     else:
         request.add |= EXPORT
     if request.functions:
-        return _mark_functions(sh, request, FUNCTION_EXPORT)
+        return _functions(sh, request)
     if not request.words:
         request.add = EXPORT
         return _show(sh, request)
@@ -174,7 +172,7 @@ def readonly(sh: Session, argv: list[str]) -> Result:
         return 2
     request.add |= READONLY
     if request.functions:
-        return _mark_functions(sh, request, FUNCTION_READONLY)
+        return _functions(sh, request)
     if not request.words:
         return _show(sh, request)
     return _apply(sh, request, local=False)
@@ -427,7 +425,7 @@ def _show(sh: Session, request: _Request) -> Result:
     status = 0
     names = [str(word) for word in request.words]
     if not names:
-        names = sorted(sh.vars)
+        names = sorted(sh.vars.keys() | {"_"})
         if request.add:
             names = [name for name in names if sh.store.attrs.get(name, 0) & request.add]
         if request.array:
@@ -495,39 +493,50 @@ async def write_large(sh: Session, text: str, command: str) -> int:
     return 0
 
 
+_FUNCTION_BITS: Final = READONLY | TRACE | EXPORT
+
+
 def _functions(sh: Session, request: _Request) -> Result:
-    names = [str(word) for word in request.words] or sorted(sh.functions)
-    if request.add & READONLY and request.words:
-        return _mark_functions(sh, request, FUNCTION_READONLY)
-    if request.add & EXPORT and request.words:
-        return _mark_functions(sh, request, FUNCTION_EXPORT)
+    """Functions: their attributes changed, or shown."""
+    names = [str(word) for word in request.words]
+    wanted = request.add & _FUNCTION_BITS
+    if names and (wanted or request.remove & _FUNCTION_BITS) and not request.show:
+        return _mark_functions(sh, request)
+    if not names:
+        names = sorted(name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
+    all_of = request.show or not request.words
     lines: list[str] = []
     status = 0
     for name in names:
         found = sh.functions.get(name)
         if found is None:
             status = 1
-        elif request.names_only:
-            if request.words and "extdebug" in sh.shopts:
-                lines.append(f"{name} {found.node.line} {found.source or sh.name}\n")
-            else:
-                lines.append(f"{name}\n" if request.words else f"declare -f {name}\n")
+        elif not request.names_only:
+            lines.append(function_table.listing(sh, name, all_of))
+        elif all_of:
+            lines.append(function_table.attribute_line(sh, name))
+        elif "extdebug" in sh.shopts:
+            lines.append(f"{name} {found.node.line} {found.source or sh.name}\n")
         else:
-            lines.append(function_text(found.node) + "\n")
+            lines.append(f"{name}\n")
     written = sh.out(encode("".join(lines)), request.command)
     return status or written
 
 
-def _mark_functions(sh: Session, request: _Request, mark: str) -> Result:
+def _mark_functions(sh: Session, request: _Request) -> Result:
     status = 0
     for word in request.words:
         if word not in sh.functions:
-            status = sh.error(f"{request.command}: {word}: not a function")
-        elif request.remove & EXPORT:
-            sh.store.attrs.pop(mark + word, None)
+            # Only `declare` stays silent about what is not there.
+            status = sh.error(f"{request.command}: {word}: not a function") if request.command in _MARKERS else 1
+        elif request.remove & READONLY and function_table.flags(sh, word) & READONLY:
+            status = sh.error(f"{request.command}: {word}: readonly function")
         else:
-            sh.store.attrs[mark + word] = TRACE
+            function_table.set_flags(sh, word, request.add & _FUNCTION_BITS, request.remove & _FUNCTION_BITS)
     return status
+
+
+_MARKERS: Final = ("export", "readonly")
 
 
 def unset(sh: Session, argv: list[str]) -> Result:
@@ -561,15 +570,11 @@ def unset(sh: Session, argv: list[str]) -> Result:
 def _unset_one(sh: Session, word: str, functions: bool, variables: bool, references: bool) -> int:
     store = sh.store
     if functions:
-        if FUNCTION_READONLY + word in store.attrs:
-            return sh.error(f"unset: {word}: cannot unset: readonly function")
-        sh.functions.pop(word, None)
-        return 0
+        return _unset_function(sh, word)
     name, subscript = split_subscript(word)
     if not is_name(name):
         if not variables:
-            sh.functions.pop(word, None)
-            return 0
+            return _unset_function(sh, word)
         return sh.error(f"unset: `{word}': not a valid identifier")
     if references:
         store.unset(name)
@@ -585,9 +590,14 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
         if name == "PATH":
             sh.hashed.clear()
     elif not variables and word in sh.functions:
-        if FUNCTION_READONLY + word in store.attrs:
-            return sh.error(f"unset: {word}: cannot unset: readonly function")
-        del sh.functions[word]
+        return _unset_function(sh, word)
+    return 0
+
+
+def _unset_function(sh: Session, name: str) -> int:
+    if function_table.flags(sh, name) & READONLY:
+        return sh.error(f"unset: {name}: cannot unset: readonly function")
+    function_table.forget(sh, name)
     return 0
 
 

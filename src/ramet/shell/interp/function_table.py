@@ -1,0 +1,82 @@
+"""Functions beyond their bodies: attributes, listings, and the way through the environment into other shells.
+
+The attributes of a function stand in the table of attributes under its name behind a mark that no variable has.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramet.shell.expand.values import EXPORT, READONLY, TRACE
+from ramet.shell.interp.session import FunctionDef, Session
+from ramet.shell.syntax.cache import parse
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import Function
+from ramet.shell.syntax.printer import function_text, function_value
+
+MARK: Final = "\1"
+_LETTERS: Final = (("r", READONLY), ("t", TRACE), ("x", EXPORT))
+_PREFIX: Final = "BASH_FUNC_"
+_SUFFIX: Final = "%%"
+
+
+def flags(sh: Session, name: str) -> int:
+    """The attributes of a function."""
+    return sh.store.attrs.get(MARK + name, 0)
+
+
+def set_flags(sh: Session, name: str, add: int, remove: int) -> None:
+    sh.store.flag(MARK + name, add, remove)
+
+
+def forget(sh: Session, name: str) -> None:
+    """A function goes, with its attributes."""
+    sh.functions.pop(name, None)
+    sh.store.attrs.pop(MARK + name, None)
+
+
+def attribute_line(sh: Session, name: str) -> str:
+    """`declare -fx name`."""
+    found = flags(sh, name)
+    return f"declare -f{''.join(letter for letter, bit in _LETTERS if found & bit)} {name}\n"
+
+
+def listing(sh: Session, name: str, attributes: bool) -> str:
+    """The definition of a function, with its attributes when it has some and they are asked for."""
+    text = function_text(sh.functions[name].node) + "\n"
+    return text + attribute_line(sh, name) if attributes and flags(sh, name) else text
+
+
+def add_exported(sh: Session, env: dict[str, str]) -> None:
+    """Put the exported functions into an environment."""
+    for key, found in sh.store.attrs.items():
+        if found & EXPORT and key[0] == MARK:
+            function = sh.functions.get(key[1:])
+            if function is not None:
+                env[f"{_PREFIX}{key[1:]}{_SUFFIX}"] = function_value(function.node)
+
+
+def adopt(sh: Session, env: dict[str, str]) -> None:
+    """Define the functions that an environment brings; one that is no definition is left out."""
+    for key, value in env.items():
+        if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
+            name = key[len(_PREFIX) : -len(_SUFFIX)]
+            function = define(sh, name, f"{name} {value}")
+            if function is None:
+                sh.err(f"{sh.name}: error importing function definition for `{name}'\n")
+            else:
+                sh.functions[name] = function._replace(source="environment")
+                set_flags(sh, name, EXPORT, 0)
+
+
+def define(sh: Session, name: str, text: str) -> FunctionDef | None:
+    """Define a function from its text, which must be that definition and nothing else."""
+    try:
+        script = parse(text)
+    except SyntaxFailure:
+        return None
+    found = [statement.node for statement in script.statements]
+    if len(found) != 1 or not isinstance(found[0], Function) or found[0].name != name:
+        return None
+    sh.shell.compiled(script)(sh)
+    return sh.functions.get(name)
