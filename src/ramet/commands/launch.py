@@ -12,7 +12,7 @@ from ramet.commands.inputs import parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
-from ramet.core.signals import NAMES
+from ramet.core.signals import NAMES, Died
 
 # ---------------------------------------------------------------------------------------------------------- env
 
@@ -288,8 +288,7 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     number = signal_number(o.signal)
     if number is None:
         raise UsageError(f"{quote(o.signal)}: invalid signal")
-    if o.kill_after is not None:
-        duration(o.kill_after)
+    grace = None if o.kill_after is None else duration(o.kill_after)
     if len(operands) < 2:
         proc.stderr.write(encode(f"Try '{proc.argv[0]} --help' for more information.\n"))
         return 125
@@ -307,14 +306,25 @@ async def timeout(proc: Proc, o: TimeoutOptions, operands: list[str]) -> int:
     if o.verbose:
         name = next((n for n, i in SIGNALS.items() if i == number), str(number))
         proc.complain(typographic(proc, f"sending signal {name} to command {quote(operands[1])}"))
+    # What runs may have its own way with the signal: then it is its end that counts, or the end of patience with it.
+    send = proc.services.get("signal")
+    if callable(send) and send(number):
+        try:
+            done, _ = await asyncio.wait({task}, timeout=grace)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if done:
+            return task.result() if o.preserve else 124
+        number = 9
     task.cancel()
     try:
         await task
     except asyncio.CancelledError:
         pass
-    if o.preserve:
-        return 128 + number
-    return 137 if number == 9 else 124
+    if number == 9:
+        raise Died(9)  # this signal reaches the sender as well
+    return 128 + number if o.preserve else 124
 
 
 async def sleep(proc: Proc, o: object, operands: list[str]) -> int:

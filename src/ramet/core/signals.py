@@ -38,3 +38,11 @@ NAMES: Final = [
     "PWR",
     "SYS",
 ]
+
+
+class Died(Exception):
+    """A command that a signal ends: its caller learns the number, as from a wait."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number

@@ -379,12 +379,15 @@ def _subshell(node: nodes.Subshell) -> Run:
     plans = compile_redirects(node.redirects)
     line = node.line
 
+    lone = len(node.body.statements) == 1 and isinstance(node.body.statements[0].node, nodes.Simple)
+
     def redirected(child: Session) -> Result:
         return drive(_inside(child, plans, body))
 
     async def run(sh: Session) -> int:
         sh.line, sh.ran = line, node
         child = sh.fork(borrow=True)
+        child.lone = lone
         status = await run_shell(child, redirected if plans else body)
         if child.killed and sh.lone:
             sh.killed = child.killed
@@ -499,6 +502,7 @@ def _background(statement: nodes.Statement) -> Run:
             text.append(command_text(node))
         child = sh.fork()
         child.ignore = 0
+        child.lone = isinstance(node, nodes.Simple)
         if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()

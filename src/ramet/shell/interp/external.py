@@ -11,9 +11,11 @@ from ramet.core.errors import LimitExceeded, RametError, reason
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
+from ramet.core.signals import Died
 from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
+from ramet.shell.interp.groups import Group
 from ramet.shell.interp.own_fds import NAMES, WithDescriptors
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
@@ -161,6 +163,10 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     """Call a command of the table with the descriptors and environment of this shell."""
     fds = {number: description.stream for number, description in sh.fds.items() if number > 2}
     shell = sh.shell
+    services = shell.services_for(sh)
+    group = Group() if argv[0] == "timeout" else None
+    if group is not None:
+        services = {**services, "signal": group.signal}
     proc = Proc(
         argv=[str(word) for word in argv],
         fs=shell.fs if NAMES.isdisjoint(argv) else WithDescriptors(shell.fs, sh.fds),
@@ -169,22 +175,28 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         stdin=sh.reader(0),
         stdout=sh.writer(1),
         stderr=sh.writer(2),
-        run=_runner(sh, str(argv[0])),
+        run=_runner(sh, str(argv[0]), group),
         budget=sh.budget,
         now=shell.now,
         fds=fds,
         umask=sh.umask,
         user=shell.user,
-        services=shell.services_for(sh),
+        services=services,
     )
     try:
-        status = await command(proc)
+        status = await (command(proc) if sh.group is None else sh.group.run(sh, _started(command, proc)))
         stdout = proc.stdout
         if stdout.full and not (isinstance(stdout, PipeWriter) and stdout.broken):
             await stdout.drain()
         return status & 255
     except BrokenPipeError:
         return 141
+    except Died as died:
+        if sh.lone:
+            sh.killed = died.number
+        else:
+            sh.died = died.number, shell.next_pid()
+        return 128 + died.number
     except LimitExceeded as error:
         sh.err(f"{argv[0]}: {error}\n")
         return 1
@@ -203,7 +215,11 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         return 70
 
 
-def _runner(sh: Session, parent: str) -> Any:
+async def _started(command: Exec, proc: Proc) -> int:
+    return await command(proc)
+
+
+def _runner(sh: Session, parent: str, group: Group | None) -> Any:
     """`proc.run`: another command by this shell's lookup, in a shell of its own."""
 
     async def run(
@@ -216,6 +232,7 @@ def _runner(sh: Session, parent: str) -> Any:
         cwd: Path | None = None,
     ) -> int:
         child = sh.fork(borrow=False)
+        child.group = group or sh.group
         for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
             if stream is not None:
                 old = child.fds.get(fd)

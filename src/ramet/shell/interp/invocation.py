@@ -25,7 +25,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     if child.depth > sh.budget.limits.recursion:
         raise sh.budget.exceeded("recursion", argv[0])
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
-    child.parent, child.process = sh, sh.process
+    child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
     env = sh.environment()
     adopt_environment(child, env)
@@ -121,7 +121,13 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         child.params = rest
     child.fds = share_all(sh.fds)
     script = text
-    status = await run_shell(child, lambda own: drive(shell.run_text(own, script, top=True)))
+    if child.group is not None:
+        child.group.members.append(child)
+    try:
+        status = await run_shell(child, lambda own: drive(shell.run_text(own, script, top=True)))
+    finally:
+        if child.group is not None:
+            child.group.members.remove(child)
     if child.killed and sh.lone:
         sh.killed = child.killed  # the shell that it was started by has become it
     elif child.killed:

@@ -81,7 +81,7 @@ def report_death(sh: Session, number: int, pid: int, text: str) -> None:
     if number in signals.UNREPORTED:
         return
     shown = signals.DESCRIPTIONS.get(number) or f"Signal {number}"
-    if number == 15:
+    if number == 15 or (number < len(signals.NAMES) and signals.NAMES[number] in sh.traps):
         sh.err(f"{shown}\n")
     else:
         sh.complain(f"{pid:5d} {shown:<24}{text}")

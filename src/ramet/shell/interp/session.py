@@ -27,6 +27,7 @@ from ramet.shell.syntax import nodes
 from ramet.shell.syntax.scanner import Options
 
 if TYPE_CHECKING:
+    from ramet.shell.interp.groups import Group
     from ramet.shell.interp.jobs import Jobs, Process
     from ramet.shell.interp.shell import Shell
 
@@ -89,6 +90,7 @@ class Session:
         "functions",
         "functrace",
         "globbing",
+        "group",
         "hashed",
         "history",
         "ignore",
@@ -206,6 +208,8 @@ class Session:
         """What the DEBUG trap ended with."""
         self.in_trap = 0
         self.parent: Session | None = None
+        self.group: Group | None = None
+        """The process group that a signal would reach as a whole."""
         self.process: Process | None = None
         self.substitution_status: int | None = None
         self.killed = 0
@@ -281,7 +285,7 @@ class Session:
         twin.pending = []
         twin.debug_status = 0
         twin.debugging, twin.in_trap, twin.exiting, twin.returning = False, 0, None, False
-        twin.parent, twin.process = self, self.process
+        twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []
         twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
         twin.coprocs, twin.origin = {}, self.origin

@@ -81,6 +81,8 @@ async def _run_shell(sh: Session, run: Run) -> int:
                 sh.status = settle(sh, flow)
         if sh.traps:
             await exit_trap(sh)
+        if sh.killed and sh.process is not None and sh.process.session is sh:
+            sh.process.killed = sh.killed  # the one command that it was died of a signal
         return sh.status
     except ERRORS as error:
         return report(sh, error)

@@ -141,7 +141,10 @@ class Leave(Exception):
 async def deliver(sh: Session) -> int:
     """Run the traps of the signals that have arrived; control flow or 0."""
     while sh.pending:
-        name = signals.NAMES[sh.pending.pop(0)]
+        number = sh.pending.pop(0)
+        name = signals.NAMES[number]
+        if name not in sh.traps and number not in signals.IGNORED_BY_DEFAULT:
+            raise Killed(number)
         if name in sh.traps:
             result = await run_trap(sh, name)
             if result:

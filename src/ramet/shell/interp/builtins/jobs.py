@@ -44,7 +44,8 @@ def jobs(sh: Session, argv: list[str]) -> Result:
             else:
                 chosen.append(job)
     else:
-        chosen = list(table.jobs)
+        chosen = [job for job in table.jobs if job.running or not job.notified]
+        table.jobs = list(chosen)  # what was told is no longer listed
     lines: list[str] = []
     current, previous = table.current(), table.previous()
     for job in chosen:
