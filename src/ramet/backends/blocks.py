@@ -85,6 +85,17 @@ class Blocks:
         """What this content is called in a store that has it already; None when it has to be read to know."""
         return None
 
+    def common(self, other: Blocks) -> int:
+        """How many bytes both begin with for sure: those of the blocks that they share."""
+        self._settle()
+        other._settle()
+        size = 0
+        for mine, theirs in zip(self._blocks, other._blocks, strict=False):
+            if mine is not theirs:
+                break
+            size += len(mine)
+        return size
+
     def join(self) -> bytes:
         """Everything in one piece, which is kept that way while the file is small."""
         self._settle()

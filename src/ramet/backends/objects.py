@@ -4,7 +4,8 @@ Rules that this file keeps:
 - A directory exists while something lies below its prefix, or its marker does. `mkdir` writes the marker, removing the
   last file of a directory leaves one, and nobody sees it in a listing.
 - The etag is the version. Every range of one read is asked for with the etag of the first, so a read is never torn.
-- One `stat` costs at most a HEAD and one page of a listing; a listing is never walked to learn about one path.
+- One `stat` costs at most a HEAD and one page of a listing; a listing is never walked to learn about one path. That
+  page is the beginning of the listing, if that is what is asked for next.
 - Bytes move in bounded pieces: a read keeps a few ranges in flight, an upload a few parts.
 """
 
@@ -15,20 +16,20 @@ import errno
 import re
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
-from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final, TypeVar
+from datetime import timedelta
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
+from ramet.backends.object_listing import MARKER, Entries, escaped, files_of, is_plain, level_of, stat_of, unescaped
 from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import REDACTED, Cap, Data, Description, How
+from ramet.core.resource import REDACTED, Cap, Data, Description, How, Whole
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
 T = TypeVar("T")
-MARKER: Final = ".ramet-keep"
-"""The object that keeps an empty directory."""
 FIRST: Final = 256 * 1024
 """Bytes that a read asks for first: a small file needs no second request, a reader that stops early wastes little."""
 LARGEST: Final = 8 << 20
@@ -38,6 +39,11 @@ CHUNK: Final = 1 << 20
 PIECE: Final = 256 * 1024
 AT_ONCE: Final = 6
 """Ranges of one read in flight."""
+PAGE: Final = 1000
+"""Objects that a listing brings at a time."""
+BEGUN: Final = 8
+"""Listings whose first page is kept for a moment."""
+MOMENT: Final = 2.0
 KNOWN: Final = 10_000
 """Directories and files whose kind is remembered for a moment."""
 ATTEMPTS: Final = 3
@@ -74,7 +80,16 @@ class StoreConfig:
         }
 
 
-class ObjectResource:
+class _Begun(NamedTuple):
+    """A listing of which a `stat` has asked for the first page."""
+
+    epoch: int
+    until: float
+    page: list[Any]
+    rest: Any
+
+
+class ObjectResource(Whole):
     """What all object stores share. Made by `S3Resource`, `GCSResource`, `AzureResource`; `store` is obstore's."""
 
     caps = (
@@ -91,6 +106,9 @@ class ObjectResource:
         """Entries that a directory surely still has: it needs no marker before they are gone."""
         self._removed: set[Path] = set()
         """Directories that were removed here; some servers list their prefix for a while yet."""
+        self._begun: OrderedDict[Path, _Begun] = OrderedDict()
+        self._epoch = 0
+        """Moves with every change through this resource: what was seen before it says nothing after it."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._description.config.get('bucket')!r})"
@@ -101,10 +119,10 @@ class ObjectResource:
     # ------------------------------------------------------------------------------------------- names, kinds
 
     def _key(self, path: Path) -> str:
-        return self._prefix + (path[1:] if _PLAIN(path) else escaped(path[1:]))
+        return self._prefix + (path[1:] if is_plain(path) else escaped(path[1:]))
 
     def _note(self, path: Path, kind: Kind) -> None:
-        self._kinds[path] = (kind, time.monotonic() + 2.0)
+        self._kinds[path] = (kind, time.monotonic() + MOMENT)
         if len(self._kinds) > KNOWN:
             self._kinds.popitem(last=False)
 
@@ -117,15 +135,13 @@ class ObjectResource:
     def _forget(self, path: Path) -> None:
         self._kinds.pop(path, None)
 
-    def _stat_of(self, meta: Any) -> Stat:
-        modified: datetime = meta["last_modified"]
-        return Stat(
-            Kind.FILE,
-            meta["size"],
-            mtime_ns=round(modified.timestamp() * 1e6) * 1000,
-            version=(meta["e_tag"] or "").strip('"') or meta["version"],
-            ttl=self._ttl,
-        )
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._epoch += 1
+        try:
+            yield
+        finally:
+            self._epoch += 1
 
     def _directory(self) -> Stat:
         return Stat(Kind.DIR, ttl=self._ttl)
@@ -136,17 +152,16 @@ class ObjectResource:
         import obstore
 
         if len(path) == 1:
-            await self._page(path, self._prefix)
-            return self._directory()
+            return self._directory()  # it is there because it is mounted; whoever looks into it meets what is wrong
         key = self._key(path)
         if self._known(path) is not Kind.DIR:
             try:
-                found = self._stat_of(await self._ask(path, lambda: obstore.head_async(self._store, key)))
+                found = stat_of(await self._ask(path, lambda: obstore.head_async(self._store, key)), self._ttl)
                 self._note(path, Kind.FILE)
                 return found
             except FileNotFoundError:
                 pass
-        if not await self._page(path, key + "/"):
+        if not await self._begin(path, key + "/"):
             self._forget(path)
             raise await self._missing(path)
         self._note(path, Kind.DIR)
@@ -165,41 +180,94 @@ class ObjectResource:
                 parent = parent.parent
         return fail(errno.ENOENT, path)
 
-    async def _page(self, path: Path, prefix: str) -> list[Any]:
-        """The first objects below a prefix, at most one page."""
+    async def _page(self, path: Path, prefix: str) -> tuple[list[Any], Any]:
+        """The first objects below a prefix, at most one page; and what the others come from."""
         import obstore
 
-        async def first() -> list[Any]:
-            async for batch in obstore.list(self._store, prefix or None, chunk_size=1000):
-                return list(batch)
-            return []
+        async def first() -> tuple[list[Any], Any]:
+            pages = obstore.list(self._store, prefix or None, chunk_size=PAGE)
+            return await _next(pages), pages
 
         return await self._ask(path, first)
 
+    async def _begin(self, path: Path, prefix: str) -> bool:
+        """Whether something lies below a prefix. Who looks is likely to list it next, and this is where that begins."""
+        epoch = self._epoch
+        page, rest = await self._page(path, prefix)
+        if page and self._ttl > 0:
+            self._begun[path] = _Begun(epoch, time.monotonic() + min(self._ttl, MOMENT), page, rest)
+            if len(self._begun) > BEGUN:
+                self._begun.popitem(last=False)
+        return bool(page)
+
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        for entry in await self.entries(path):
+            yield entry
+
+    async def entries(self, path: Path) -> Entries:
         import obstore
 
         prefix = self._key(path) + "/" if len(path) > 1 else self._prefix
+        begun = self._begun.pop(path, None)
+        if begun is not None and begun.epoch == self._epoch and time.monotonic() < begun.until:
+            listed = await self._gone_on(begun, len(prefix))
+            if listed is not None:
+                self._note(path, Kind.DIR)
+                return listed
         found = await self._ask(path, lambda: obstore.list_with_delimiter_async(self._store, prefix or None))
-        objects, folders = found["objects"], found["common_prefixes"]
-        if not objects and not folders and len(path) > 1 and (await self.stat(path)).kind is Kind.FILE:
+        objects, prefixes = found["objects"], found["common_prefixes"]
+        if not objects and not prefixes and len(path) > 1 and (await self.stat(path)).kind is Kind.FILE:
             raise fail(errno.ENOTDIR, path)
         self._note(path, Kind.DIR)
-        names = {folder.rstrip("/").rsplit("/", 1)[-1] for folder in folders}
-        for name in names:
+        folders = dict.fromkeys(folder.rstrip("/").rsplit("/", 1)[-1] for folder in prefixes)
+        listed = []
+        for name in folders:
             child = path / unescaped(name)
-            if child not in self._removed or await self._page(child, f"{prefix}{name}/"):
-                yield child.name, self._directory()
-        for meta in objects:
-            name = meta["path"][len(prefix) :]
-            # A key that ends in a slash (other tools' marker) comes without it: that is the directory itself.
-            if name and name != MARKER and name not in names:
-                yield unescaped(name), self._stat_of(meta)
+            if child not in self._removed or (await self._page(child, f"{prefix}{name}/"))[0]:
+                listed.append((child.name, self._directory()))
+        # A key that ends in a slash (other tools' marker) comes without it: that is the directory itself.
+        return listed + files_of(objects, len(prefix), self._ttl, folders)
+
+    async def _gone_on(self, begun: _Begun, start: int) -> Entries | None:
+        """The rest of a listing that was begun; None where it is better asked for anew."""
+        from obstore.exceptions import BaseError
+
+        page, listed = begun.page, list[tuple[str, Stat]]()
+        following: asyncio.Future[Any] | None = None
+        try:
+            while page:
+                if len(page) >= PAGE:  # the next one comes while this one is looked at
+                    following = asyncio.ensure_future(_next(begun.rest))
+                level = level_of(page, start, self._ttl, whole=following is None)
+                if level is None:
+                    return None
+                listed += level
+                page, following = ([] if following is None else await following), None
+        except (BaseError, OSError):
+            return None
+        finally:
+            if following is not None:
+                following.cancel()
+        return list(dict(listed).items())  # a directory comes behind the file that may have its name, and stands for it
 
     # ----------------------------------------------------------------------------------------------- reading
 
     def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         return self._read(path, None, start, stop)
+
+    async def read_bytes(self, path: Path) -> bytes:
+        """All of a file, in one request where it is small."""
+        import obstore
+        from obstore.exceptions import BaseError
+
+        key = self._key(path)
+        try:
+            data = await obstore.get_range_async(self._store, key, start=0, end=FIRST)
+            if len(data) < FIRST:
+                return bytes(data)
+        except (OSError, ValueError, BaseError):
+            pass  # it is empty, or missing, or something failed: that is found out, and tried again, below
+        return b"".join([block async for block in self.read(path)])
 
     def read_version(self, path: Path, version: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         return self._read(path, f'"{version}"', start, stop)
@@ -326,11 +394,12 @@ class ObjectResource:
         import obstore
 
         key = self._key(path)
-        await self._ask(
-            path,
-            lambda: obstore.put_async(self._store, key, data, mode=mode, use_multipart=False),
-            again=mode == "overwrite",
-        )
+        with self._changing():
+            await self._ask(
+                path,
+                lambda: obstore.put_async(self._store, key, data, mode=mode, use_multipart=False),
+                again=mode == "overwrite",
+            )
 
     async def _upload(self, path: Path, blocks: AsyncIterator[bytes], mode: Any) -> None:
         """Many parts, of which none is seen before the last one is there."""
@@ -339,13 +408,14 @@ class ObjectResource:
         key = self._key(path)
         # A multipart upload knows no condition: it is checked as late as one can.
         guarded = blocks if mode == "overwrite" else self._guarded(path, blocks, mode)
-        await self._ask(
-            path,
-            lambda: obstore.put_async(
-                self._store, key, guarded, use_multipart=True, chunk_size=LARGEST, max_concurrency=AT_ONCE
-            ),
-            again=False,
-        )
+        with self._changing():
+            await self._ask(
+                path,
+                lambda: obstore.put_async(
+                    self._store, key, guarded, use_multipart=True, chunk_size=LARGEST, max_concurrency=AT_ONCE
+                ),
+                again=False,
+            )
 
     async def _guarded(self, path: Path, blocks: AsyncIterator[bytes], mode: Any) -> AsyncIterator[bytes]:
         async for block in blocks:
@@ -365,7 +435,7 @@ class ObjectResource:
         if len(path) == 1:
             raise fail(errno.EISDIR, path)
         await self._need_parent(path)
-        if self._known(path) is not Kind.FILE and await self._page(path, self._key(path) + "/"):
+        if self._known(path) is not Kind.FILE and (await self._page(path, self._key(path) + "/"))[0]:
             raise fail(errno.EISDIR, path)
 
     async def _need_parent(self, path: Path) -> None:
@@ -388,22 +458,26 @@ class ObjectResource:
         self._note(path, Kind.DIR)
 
     async def remove(self, path: Path) -> None:
-        import obstore
-
         if len(path) == 1:
             raise fail(errno.EBUSY, path)
         key = self._key(path)
         if (await self.stat(path)).kind is Kind.FILE:
             await self._keep_parent(path)
-            await self._ask(path, lambda: obstore.delete_async(self._store, key))
+            await self._delete(path, key)
         else:
-            below = await self._page(path, key + "/")
+            below, _ = await self._page(path, key + "/")
             if any(meta["path"] not in (f"{key}/{MARKER}", key) for meta in below):
                 raise fail(errno.ENOTEMPTY, path)
             await self._keep_parent(path)
-            await self._ask(path, lambda: obstore.delete_async(self._store, f"{key}/{MARKER}"))
+            await self._delete(path, f"{key}/{MARKER}")
             self._removed.add(path)
         self._forget(path)
+
+    async def _delete(self, path: Path, key: str) -> None:
+        import obstore
+
+        with self._changing():
+            await self._ask(path, lambda: obstore.delete_async(self._store, key))
 
     async def _keep_parent(self, path: Path) -> None:
         """Something in a directory is about to go: leave a marker when it is the last that holds it up."""
@@ -414,7 +488,7 @@ class ObjectResource:
         if left <= 1:
             prefix = self._key(parent) + "/"
             here = self._key(path)
-            page = await self._page(parent, prefix)
+            page, _ = await self._page(parent, prefix)
             left = len({meta["path"][len(prefix) :].split("/", 1)[0] for meta in page if meta["path"] != here[:-1]})
             if left <= 1:
                 await self._put(parent / MARKER, b"", "overwrite")
@@ -434,7 +508,8 @@ class ObjectResource:
             raise fail(errno.EISDIR, src)
         await self._make_room(dst)
         source, target = self._key(src), self._key(dst)
-        await self._ask(src, lambda: obstore.copy_async(self._store, source, target))
+        with self._changing():
+            await self._ask(src, lambda: obstore.copy_async(self._store, source, target))
         self._note(dst, Kind.FILE)
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
@@ -488,35 +563,10 @@ class ObjectResource:
         return unavailable(path, f"{where} could not be reached: {_brief(error)}")
 
 
-_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|[\udc80-\udcff]|%(?=(?:25)*(?:[01][0-9A-F]|5C|7F|U[89A-F][0-9A-F]))")
-_ESCAPED: Final = re.compile(
-    r"%25(?=(?:25)*(?:[01][0-9A-F]|5C|7F|U[89A-F][0-9A-F]))|%([01][0-9A-F]|5C|7F)|%U([89A-F][0-9A-F])"
-)
-
-
-_PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f\\\udc80-\udcff%]*").fullmatch
-
-
-def escaped(name: str) -> str:
-    """A name as part of a key: control characters and bytes that are not UTF-8 are written as `%0A` and `%UFF`.
-
-    So is the backslash, which some servers take for a slash.
-    """
-
-    def escape(found: re.Match[str]) -> str:
-        number = ord(found[0])
-        return "%25" if found[0] == "%" else f"%U{number - 0xDC00:02X}" if number > 0xFF else f"%{number:02X}"
-
-    return _FORBIDDEN.sub(escape, name)
-
-
-def unescaped(key: str) -> str:
-    def unescape(found: re.Match[str]) -> str:
-        if found[1]:
-            return chr(int(found[1], 16))
-        return chr(0xDC00 + int(found[2], 16)) if found[2] else "%"
-
-    return _ESCAPED.sub(unescape, key) if "%" in key else key
+async def _next(pages: Any) -> list[Any]:
+    async for page in pages:
+        return list(page)
+    return []
 
 
 def _pinned(start: int, size: int, etag: str) -> dict[str, Any]:

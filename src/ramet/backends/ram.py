@@ -385,6 +385,17 @@ class RAMResource:
                 directory.subdirs -= isinstance(entry, Dir)
         return twin
 
+    def graft(self, path: Path, directory: Dir) -> None:
+        """Put a directory that someone else has built, and that no resource owns, where nothing is yet."""
+        parent = self._own_dir(path.parent)
+        parent.entries[path.name] = directory
+        parent.subdirs += 1
+
+    @property
+    def links(self) -> dict[int, File]:
+        """The files with several names that are known, by number; it must not be changed."""
+        return self._shared
+
     def take_over(self, other: RAMResource) -> None:
         """Begin with the tree of a resource that nobody will use any more. Nothing is copied."""
         self.adopt(other._root, other._shared)

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, How, Resource
@@ -217,6 +218,22 @@ class Cache(Forward):
         async for entry in self.inner.scan(path):
             entries.append(entry)
             yield entry
+        await self._listed(path, entries, epoch)
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        known = self._listing(path)
+        if known is not None:
+            self.stats.hits += 1
+            served_from_cache(0)
+            return known.entries.copy()
+        self.stats.misses += 1
+        epoch = self._epoch
+        entries = await ops.entries(self.inner, path)
+        await self._listed(path, entries, epoch)
+        return entries.copy()
+
+    async def _listed(self, path: Path, entries: list[tuple[str, Stat]], epoch: int) -> None:
+        """Remember what was asked for in `epoch`, if nothing has changed since."""
         if epoch == self._epoch and len(entries) <= self._max_entries:
             ttls = [stat.ttl for _, stat in entries] or [(await self.inner.stat(path)).ttl]
             until = self._clock() + min([ttl for ttl in ttls if ttl is not None], default=float("inf"))
@@ -249,6 +266,46 @@ class Cache(Forward):
             async for block in blocks:
                 yield block
 
+    async def read_bytes(self, path: Path) -> bytes:
+        self._read_ahead(path)
+        if path in self._coming:
+            await asyncio.wait([self._coming[path][0]])
+        entry = await self._valid_entry(path)
+        if entry is None:
+            self.stats.misses += 1
+            return await self._whole(path)
+        self.stats.bytes_from_cache += len(entry.data)
+        served_from_cache(len(entry.data))
+        return entry.data
+
+    async def _whole(self, path: Path) -> bytes:
+        """A content that is not here yet, in one piece; the version is taken before it, as in `_read_whole`."""
+        epoch = self._epoch
+        stat = await self.stat(path)
+        if self.files.remote and stat.version is not None:
+            shared = await self._from_others(path, stat, stat.version, epoch)
+            if shared is not None:
+                return shared
+        data = await ops.read_bytes(self.inner, path)
+        self.stats.bytes_from_backend += len(data)
+        if self._worth_keeping(stat) and len(data) <= self.files.max_bytes:
+            self._keep(path, data, stat, epoch)
+        return data
+
+    def _worth_keeping(self, stat: Stat) -> bool:
+        keep = (stat.kind is Kind.FILE and stat.ttl != 0) or stat.version is not None
+        return keep and (stat.size or 0) <= self.files.max_bytes
+
+    async def _from_others(self, path: Path, stat: Stat, version: str, epoch: int) -> bytes | None:
+        """A content that another process has put where both look."""
+        shared = await self.files.fetch(path.onto(self._prefix), version)
+        if shared is not None:
+            self.stats.revalidated += 1
+            self.stats.bytes_from_cache += len(shared)
+            served_from_cache(len(shared))
+            self._keep(path, shared, stat, epoch, share=False)
+        return shared
+
     async def _valid_entry(self, path: Path) -> Entry | None:
         entry = self.files.get(path.onto(self._prefix))
         if entry is None:
@@ -279,17 +336,12 @@ class Cache(Forward):
         epoch = self._epoch
         stat = await self.stat(path)
         if self.files.remote and stat.version is not None:
-            shared = await self.files.fetch(path.onto(self._prefix), stat.version)
+            shared = await self._from_others(path, stat, stat.version, epoch)
             if shared is not None:
-                self.stats.revalidated += 1
-                self.stats.bytes_from_cache += len(shared)
-                served_from_cache(len(shared))
-                self._keep(path, [shared], stat, epoch, share=False)
                 if shared:
                     yield shared
                 return
-        keep = (stat.kind is Kind.FILE and stat.ttl != 0) or stat.version is not None
-        keep = keep and (stat.size or 0) <= self.files.max_bytes
+        keep = self._worth_keeping(stat)
         source = self.inner.read(path)
         parts: list[bytes] = []
         total, finished = 0, False
@@ -307,12 +359,11 @@ class Cache(Forward):
         finally:
             if finished:
                 if keep:
-                    self._keep(path, parts, stat, epoch)
+                    self._keep(path, b"".join(parts), stat, epoch)
             else:
                 self._stopped_early(path, source, parts if keep else None, stat, epoch)
 
-    def _keep(self, path: Path, parts: list[bytes], stat: Stat, epoch: int, *, share: bool = True) -> None:
-        data = b"".join(parts)
+    def _keep(self, path: Path, data: bytes, stat: Stat, epoch: int, *, share: bool = True) -> None:
         if epoch == self._epoch and (stat.size is None or stat.size == len(data)):
             place = path.onto(self._prefix)
             self.files.put(place, Entry(data, stat.version, stat.ttl, self._clock()))
@@ -340,7 +391,7 @@ class Cache(Forward):
             async for block in source:
                 self.stats.bytes_from_backend += len(block)
                 parts.append(block)
-            self._keep(path, parts, stat, epoch)
+            self._keep(path, b"".join(parts), stat, epoch)
         except OSError:
             return  # nobody asked for the rest; the next reader will meet the error itself
 
@@ -367,9 +418,7 @@ class Cache(Forward):
 
     async def _fetch(self, path: Path) -> None:
         try:
-            async with closing(self._read_whole(path)) as blocks:
-                async for _ in blocks:
-                    pass
+            await self._whole(path)
         except OSError:
             return  # nobody has asked for it yet; who does will meet the error
         finally:

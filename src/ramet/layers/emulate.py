@@ -29,6 +29,9 @@ class Emulate(Forward):
             return self.inner.read(path, start, stop)
         return self._sliced(path, start, stop)
 
+    async def read_bytes(self, path: Path) -> bytes:
+        return await ops.read_bytes(self.inner, path)
+
     async def _sliced(self, path: Path, start: int, stop: int | None) -> AsyncIterator[bytes]:
         at = 0
         async with closing(self.inner.read(path)) as blocks:

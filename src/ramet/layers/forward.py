@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from ramet.core import ops
 from ramet.core.paths import Path
-from ramet.core.resource import Cap, Data, How, Resource
+from ramet.core.resource import Cap, Data, How, Resource, Whole
 from ramet.core.stat import Attrs, Stat
 
 
-class Forward:
+class Forward(Whole):
     transparent = True
 
     def __init__(self, inner: Resource) -> None:
@@ -30,6 +31,22 @@ class Forward:
 
     def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         return self.inner.read(path, start, stop)
+
+    # A whole directory or file passes in one piece; a layer that changes what is streamed changes that too, unless it
+    # says otherwise.
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        if type(self).scan is not Forward.scan:
+            return [entry async for entry in self.scan(path)]
+        return await ops.entries(self.inner, path)
+
+    async def kinds(self, path: Path) -> list[tuple[str, Stat]]:
+        return await (self.entries(path) if type(self).scan is not Forward.scan else ops.kinds(self.inner, path))
+
+    async def read_bytes(self, path: Path) -> bytes:
+        if type(self).read is not Forward.read:
+            return b"".join([block async for block in self.read(path)])
+        return await ops.read_bytes(self.inner, path)
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 
+from ramet.core import ops
 from ramet.core.paths import Path
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Attrs, Stat
@@ -66,6 +67,14 @@ class Limit(Forward):
         async with self._gate, closing(self.inner.read(path, start, stop)) as blocks:
             async for block in blocks:
                 yield block
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        async with self._gate:
+            return await ops.entries(self.inner, path)
+
+    async def read_bytes(self, path: Path) -> bytes:
+        async with self._gate:
+            return await ops.read_bytes(self.inner, path)
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import Data, How, Pinned, Resource
+from ramet.core.resource import Data, How, Pinned, Resource, Whole
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import closing
 from ramet.layers.forward import Forward
@@ -100,6 +101,18 @@ class Retry(Forward):
                     waited, attempt = 0.0, 0  # it moves; only what makes no progress runs out of patience
                 waited = await self._pause(attempt, waited, error)
                 attempt += 1
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        return await self._again(lambda: ops.entries(self.inner, path))
+
+    async def read_bytes(self, path: Path) -> bytes:
+        if isinstance(self.inner, Whole):
+            try:
+                return await self.inner.read_bytes(path)
+            except Unavailable as error:
+                await self._pause(0, 0.0, error)
+        # A stream keeps what has come when the rest is asked for again.
+        return b"".join([block async for block in self.read(path)])
 
     def _reading(self, path: Path, version: str | None, start: int, stop: int | None) -> AsyncIterator[bytes]:
         if version is not None and isinstance(self.inner, Pinned):

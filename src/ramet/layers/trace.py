@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
+from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import Path
 from ramet.core.resource import Data, Fifos, Handle, HardLinks, How, Openable, Resource, extension
@@ -69,6 +70,21 @@ class Trace(Forward):
                 async for block in blocks:
                     total += len(block)
                     yield block
+        except OSError as error:
+            number = error.errno or errno.EIO
+            raise
+        finally:
+            self._record(Operation("read", path, total, 0, self._clock() - began, number))
+
+    async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        return await self._traced("scan", path, ops.entries(self.inner, path))
+
+    async def read_bytes(self, path: Path) -> bytes:
+        began, number, total = self._clock(), 0, 0
+        try:
+            data = await ops.read_bytes(self.inner, path)
+            total = len(data)
+            return data
         except OSError as error:
             number = error.errno or errno.EIO
             raise

@@ -244,6 +244,12 @@ class VFS(Whole, Lending):
                 except OSError as error:
                     if error.errno != errno.ELOOP:
                         raise _named(error, path) from None
+            elif isinstance(resource, Whole):
+                try:
+                    return await (resource.kinds(inner) if kinds else resource.entries(inner))
+                except OSError as error:
+                    if error.errno != errno.ELOOP:
+                        raise _named(error, path) from None
         return [entry async for entry in self.scan(path)]
 
     async def read_bytes(self, path: Path, need: int = 0) -> bytes:
@@ -259,6 +265,13 @@ class VFS(Whole, Lending):
         mode = (await self.stat(path, follow=True)).mode if need else None
         if mode is not None and mode & need != need:
             raise fail(errno.EACCES, path)
+        resource, inner, _ = self.locate(path)
+        if not self._dirty and self._quick[resource] is None and isinstance(resource, Whole):
+            try:
+                return await resource.read_bytes(inner)
+            except OSError as error:
+                if error.errno not in (errno.ELOOP, errno.ENXIO):
+                    raise await self._as_directory(error, path) from None
         return b"".join([block async for block in self.read(path)])
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
