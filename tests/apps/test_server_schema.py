@@ -74,7 +74,10 @@ def test_answers_are_what_the_document_says(case: schemathesis.Case[Any], addres
         case.path_parameters["name"] = chosen or case.path_parameters["name"]
     if case.query and "path" in case.query and len(str(case.query["path"])) % 2:
         case.query["path"] = PATHS[len(str(case.query["path"])) % len(PATHS)]
-    if isinstance(case.body, dict) and isinstance(case.body.get("timeout_ms", 0), int | None):
+    runs = case.path.endswith(("/exec", "/bisect"))
+    if runs and isinstance(case.body, dict) and isinstance(case.body.get("timeout_ms", 0), int | None):
         case.body["timeout_ms"] = 100
+    if case.query and "follow" in case.query:
+        case.query["follow"] = False
     response = case.call(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)
     case.validate_response(response, checks=CHECKS)

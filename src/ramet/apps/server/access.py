@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ramet.apps.server.hosting import HostedSandbox, Hosting
     from ramet.apps.server.routes import Route
 
-READING: Final = ("/v1/workspaces/{name}/fork", "/v1/workspaces/{name}/jobs/{id}/wait")
+READING: Final = tuple(f"/v1/workspaces/{{name}}/{verb}" for verb in ("fork", "jobs/{id}/wait", "bisect"))
 """What is asked for by POST and changes nothing of the workspace that it names."""
 
 
@@ -39,6 +39,8 @@ class Door:
         return found
 
     async def check(self, call: Call, route: Route) -> None:
+        if route.admin:
+            self.administrator(call)
         if self._repository is None or "{name}" not in route.path:
             return
         reads = route.method in ("GET", "HEAD") or route.path in READING
@@ -64,6 +66,31 @@ class Door:
         """Refuse who may not do this with a workspace."""
         if self._repository is not None:
             await self._hosting.blocking(self._repository.grants.check, self.principal(call), name, access)
+
+    def administrator(self, call: Call) -> None:
+        """Refuse who has not the server's own token, where others have tokens as well."""
+        if self._repository is not None and self.principal(call) != self._own:
+            raise RametError(
+                "permission_denied", "this is for the administrator of the server", "use the server's own token"
+            )
+
+    async def grant(self, call: Call, name: str, principal: str, access: Access | None) -> None:
+        """Let a principal read or write, or take that back; the store learns who said so, and not the server's name."""
+        repository = self._hosting.need_store().repository
+        if self._repository is None:
+            await self._hosting.blocking(repository.grant, name, principal, access)
+            return
+
+        def put() -> None:
+            repository.refs.living(name)
+            granted = dict(repository.grants.of(name))
+            if access is not None:
+                granted[principal] = access
+            elif granted.pop(principal, None) is None:
+                raise RametError("not_found", f"{principal!r} has no grant on {name!r}", "see the list of grants")
+            repository.grants.put(name, granted, self.principal(call))
+
+        await self._hosting.blocking(put)
 
     def sees(self, call: Call, name: str) -> bool:
         return self._repository is None or self._repository.grants.allows(self.principal(call), name)

@@ -29,6 +29,8 @@ class Api:
         self.hosting, self.settings, self.events = hosting, settings, events
         self.keys = Keys(hosting, settings.bounds)
         self.door = Door(hosting, settings)
+        self.working = 0
+        """Long works that are going on."""
         self._tree: dict[str, Any] = {}
         for route in ROUTES:
             node = self._tree

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 JSON: Final = (b"content-type", b"application/json")
 PROBLEM: Final = (b"content-type", b"application/problem+json")
+NDJSON: Final = (b"content-type", b"application/x-ndjson")
 NO_STORE: Final = (b"cache-control", b"no-store")
 NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
 PATIENCE: Final = 0.01

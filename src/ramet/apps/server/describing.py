@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
+from msgspec import UNSET
+
 from ramet.apps.server import models
 from ramet.apps.server.hosting import Hosted
 from ramet.core.paths import decode
 from ramet.core.resource import REDACTED
 from ramet.core.stat import Stat
 from ramet.store.diff import Difference
-from ramet.store.revisions import Revision
+from ramet.store.revisions import MountState, Revision
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
 
@@ -22,7 +24,20 @@ def revision_info(revision: Revision) -> models.RevisionInfo:
         message=revision.message, lineage=revision.lineage, phase=revision.phase, content=revision.content_manifest,
         parents=[parent.hex() for parent in revision.parents], author=revision.author, agent=revision.agent,
         trace_id=revision.trace_id, diff=dict(revision.diff) if revision.diff is not None else None,
-        outputs=list(revision.outputs), withheld=list(revision.withheld),
+        outputs=list(revision.outputs), withheld=list(revision.withheld), suspected=list(revision.suspected),
+        mounts=[mount_info(mount) for mount in revision.mounts],
+        kernel=None if revision.kernel is None else revision.kernel.hex(),
+        history=[segment.hex() for segment in revision.history],
+        ops=None if revision.ops is None else dict(revision.ops),
+        memory=UNSET if revision.memory is None else models.ImageInfo(*revision.memory),
+    )  # fmt: skip
+
+
+def mount_info(mount: MountState) -> models.MountInfo:
+    return models.MountInfo(
+        mount.prefix, mount.type, mount.mode, None if mount.tree is None else mount.tree.hex(), dict(mount.config),  # type: ignore[arg-type]
+        list(mount.redacted_fields), mount.needs_override, mount.scratch,
+        UNSET if mount.pin is None else mount.pin.hex(),
     )  # fmt: skip
 
 

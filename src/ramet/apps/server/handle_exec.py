@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ramet.apps.server import models
-from ramet.apps.server.asking import NO_STORE, Call, Reply, answer, decoded, encoded
+from ramet.apps.server.asking import NDJSON, NO_STORE, Call, Reply, answer, decoded, encoded
 from ramet.apps.server.describing import exec_result, text_or_base64
 from ramet.apps.server.problems import Refused, internal, problem_of
 from ramet.core.errors import RametError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ramet.apps.server.api import Api
     from ramet.apps.server.hosting import Hosted
 
-NDJSON = (b"content-type", b"application/x-ndjson")
 CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 VOLATILE = ("status", "last_arg", "history")
 
@@ -160,9 +159,14 @@ async def _finished(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
         finally:
             changed = watch.changed()
         if changed:
-            await api.durable(hosted, _subject(hosted, asked))
+            await _durable(api, hosted, asked)
     api.events.add("exec", hosted.name, session=asked.session, exit_code=result.exit_code)
     return result
+
+
+async def _durable(api: Api, hosted: Hosted, asked: models.Exec) -> None:
+    if api.commits_before_answer(hosted) and hosted.committer is not None:
+        await hosted.committer.commit(asked.message or _subject(hosted, asked), author=asked.author)
 
 
 def _subject(hosted: Hosted, asked: models.Exec) -> str:
@@ -181,7 +185,7 @@ async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
                 yield encoded(models.Piece(fd, text, encoding)) + b"\n"  # type: ignore[arg-type]
             assert execution.result is not None
             if watch is not None and watch.changed():
-                await api.durable(hosted, _subject(hosted, asked))
+                await _durable(api, hosted, asked)
             last: Any = exec_result(execution.result)
             api.events.add("exec", hosted.name, session=asked.session, exit_code=last.exit_code)
         except (RametError, OSError, ValueError, TypeError) as error:

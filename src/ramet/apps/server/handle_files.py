@@ -144,10 +144,10 @@ async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply
         headers.append((b"content-range", f"bytes {start}-{stop - 1}/{content.size}".encode()))
     if call.scope["method"] == "HEAD":
         return Reply(status=status, headers=headers)
-    return Reply(status=status, headers=headers, blocks=_pulled(api, content.read(start, stop)))
+    return Reply(status=status, headers=headers, blocks=pulled(api, content.read(start, stop)))
 
 
-async def _pulled(api: Api, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def pulled(api: Api, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Blocks of the store, fetched beside the event loop."""
     while (piece := await api.hosting.blocking(next, pieces, None)) is not None:
         yield piece

@@ -84,6 +84,12 @@ async def remove(api: Api, call: Call) -> Reply:
 
 
 async def sessions(api: Api, call: Call) -> Reply:
+    asked = call.query(models.SessionsQuery)
+    if asked.revision is not None:
+        handle = api.handle(call.parts[0])
+        saved = await api.hosting.blocking(lambda: handle().sessions(asked.revision))
+        found = [models.SessionInfo(one.session_id, one.cwd, dict(one.env), one.last_exit_code) for one in saved]
+        return answer(models.Sessions(found))
     async with api.using(call) as hosted:
         secret = hosted.ws.secrets.env()
         return answer(models.Sessions([session_info(s, secret) for s in hosted.ws.list_sessions()]))
@@ -127,16 +133,25 @@ async def close_session(api: Api, call: Call) -> Reply:
 async def log(api: Api, call: Call) -> Reply:
     asked = call.query(models.LogQuery)
     handle = api.handle(call.parts[0])
-    found = await api.hosting.blocking(lambda: handle().log(asked.revision))
-    shown = [revision_info(revision) for revision in found[: asked.limit]]
-    return answer(models.Log(shown, len(found) > asked.limit))
+    end = asked.offset + asked.limit
+
+    def look() -> tuple[list[Revision], bool, dict[str, list[str]]]:
+        ref = handle()
+        found = ref.log(asked.revision)
+        known, shown = {revision.id for revision in found}, found[asked.offset : end]
+        late = [one for one in shown if not known.issuperset(one.parents)]
+        gone = {one.id.hex(): [parent.hex() for parent in ref.expired_parents(one)] for one in late}
+        return shown, len(found) > end, {name: parents for name, parents in gone.items() if parents}
+
+    shown, more, expired = await api.hosting.blocking(look)
+    return answer(models.Log([revision_info(revision) for revision in shown], more, expired))
 
 
 async def diff(api: Api, call: Call) -> Reply:
     asked = call.query(models.DiffQuery)
     handle = api.handle(call.parts[0])
     found = await api.hosting.blocking(lambda: handle().diff(asked.revision, asked.against))
-    return answer(models.Diff([change(one) for one in found[: asked.limit]], len(found)))
+    return answer(models.Diff([change(one) for one in found[asked.offset : asked.offset + asked.limit]], len(found)))
 
 
 async def blame(api: Api, call: Call) -> Reply:
@@ -145,12 +160,16 @@ async def blame(api: Api, call: Call) -> Reply:
     found = await api.hosting.blocking(lambda: handle().blame(asked.path, asked.revision))
     lines = [
         models.BlameLine(
-            one.number, one.revision.name, decode(one.text).rstrip("\n"),
+            one.number, one.revision.name, decode(one.text).removesuffix("\n"),
             one.writer.session_id if one.writer else None, one.writer.command if one.writer else None,
+            one.revision.id.hex(), one.path, one.writer.agent_id if one.writer else None,
+            one.writer.number if one.writer else None,
         )
         for one in found
     ]  # fmt: skip
-    return answer(models.Blame(lines))
+    revisions = {one.revision.id: revision_info(one.revision) for one in found}
+    ends = not found or found[-1].text.endswith(b"\n")
+    return answer(models.Blame(lines, list(revisions.values()), ends))
 
 
 async def commit(api: Api, call: Call) -> Reply:
@@ -292,7 +311,7 @@ async def upload(api: Api, call: Call) -> Reply:
                 message=asked.message, author=asked.author,
             )  # fmt: skip
     api.events.add("imported", name, revision=done.revision.name)
-    return answer(models.Uploaded(name, revision_info(done.revision), list(done.left_out)), 201)
+    return answer(models.Uploaded(name, revision_info(done.revision), list(done.left_out), done.files), 201)
 
 
 # ----------------------------------------------------------------------------------------------------- events

@@ -161,7 +161,7 @@ class Keys:
 def _inside(call: Call) -> bool:
     """Whether a request changes the inside of a workspace, and not which workspaces and revisions there are."""
     verb = call.scope["path"].split("/")[4:5]
-    return verb in (["exec"], ["file"], ["dir"], ["move"], ["copy"], ["link"], ["sessions"])
+    return verb in (["exec"], ["file"], ["dir"], ["move"], ["copy"], ["link"], ["sessions"], ["mounts"])
 
 
 def _place(name: str, moment: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 Name = Annotated[str, Meta(pattern=NAME, description="Name of a workspace.")]
@@ -66,7 +66,30 @@ class Mounted(Answer):
     mode: Literal["read", "write"]
 
 
+class MountInfo(Answer):
+    prefix: str
+    type: str
+    mode: Literal["read", "write"]
+    tree: str | None = None
+    """Its content in the store; null when its bytes live elsewhere, or when it is told as it is now."""
+    config: dict[str, Any] = field(default_factory=dict)
+    redacted_fields: list[str] = field(default_factory=list)
+    needs_override: bool = False
+    scratch: bool = False
+    pin: str | UnsetType = UNSET
+    """Of what lives elsewhere, the versions that it had."""
+
+
+class ImageInfo(Answer):
+    """Where the image of what ran is, and whose it is."""
+
+    ref: str
+    principal: str = ""
+
+
 class RevisionInfo(Answer):
+    """Everything that a revision is: whoever has it can compute its id."""
+
     name: str
     id: str
     workspace: str
@@ -86,6 +109,16 @@ class RevisionInfo(Answer):
     """The paths that it was narrowed to; none means everything."""
     withheld: list[str] = field(default_factory=list)
     """Paths that were there and never enter a revision."""
+    suspected: list[str] = field(default_factory=list)
+    """Paths whose new content seemed to hold secrets, each with the kind."""
+    mounts: list[MountInfo] = field(default_factory=list)
+    kernel: str | None = None
+    """Where sessions, jobs and the newest history are in the store."""
+    history: list[str] = field(default_factory=list)
+    ops: dict[str, Any] | None = None
+    """Which commands led to it."""
+    memory: ImageInfo | UnsetType = UNSET
+    """What makes it resumable."""
 
 
 class WorkspaceInfo(Answer):
@@ -166,6 +199,10 @@ class Sessions(Answer):
     sessions: list[SessionInfo]
 
 
+class SessionsQuery(Body):
+    revision: Spec | None = None
+
+
 # -------------------------------------------------------------------------------------------------------- exec
 
 
@@ -188,6 +225,9 @@ class Exec(Body):
     """Run nothing; the output says what the command would cost."""
     revision: Spec | None = None
     """Run on this past state; what the command changes there is gone when it ends."""
+    message: str = ""
+    """Message of the revision that it makes, if it makes one; how the command begins when not given."""
+    author: str = ""
 
 
 class ExecResult(Answer):
@@ -313,19 +353,26 @@ class Listing(Answer):
 # ----------------------------------------------------------------------------------------------------- history
 
 
+Offset = Annotated[int, Meta(ge=0, le=1 << 40, description="How many to leave out at the beginning.")]
+
+
 class LogQuery(Body):
     revision: Spec | None = None
+    offset: Offset = 0
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
 
 
 class Log(Answer):
     revisions: list[RevisionInfo]
     more: bool = False
+    expired: dict[str, list[str]] = field(default_factory=dict)
+    """Revisions whose parents are gone because their time was over, and those parents."""
 
 
 class DiffQuery(Body):
     revision: Spec | None = None
     against: Spec | None = None
+    offset: Offset = 0
     limit: Annotated[int, Meta(ge=1, le=100_000)] = 10_000
 
 
@@ -386,6 +433,7 @@ class MakeTag(Body):
 class TagInfo(Answer):
     name: str
     revision: str
+    """Its id."""
     message: str
     author: str
     time: float
@@ -406,10 +454,21 @@ class BlameLine(Answer):
     text: str
     session: str | None = None
     command: str | None = None
+    id: str = ""
+    """That of the revision."""
+    path: str = ""
+    """Where the line was then."""
+    agent: str | None = None
+    record: int | None = None
+    """The number of the command."""
 
 
 class Blame(Answer):
     lines: list[BlameLine]
+    revisions: list[RevisionInfo] = field(default_factory=list)
+    """Those that the lines come from."""
+    ends: bool = True
+    """Whether the last line ends with a newline."""
 
 
 class SnapshotQuery(Body):
@@ -429,6 +488,7 @@ class Uploaded(Answer):
     name: str
     revision: RevisionInfo | None
     left_out: list[str]
+    files: int = 0
 
 
 class EventsQuery(Body):

@@ -9,10 +9,14 @@ import msgspec
 
 from ramet import __version__
 from ramet.apps.server import models
+from ramet.apps.server.models_care import Progressed
 from ramet.apps.server.routes import ROUTES, Route
 
 REF: Final = "#/components/schemas/{name}"
-MEDIA: Final = {"bytes": "application/octet-stream", "tar": "application/x-tar", "events": "text/event-stream"}
+MEDIA: Final = {
+    "bytes": "application/octet-stream", "tar": "application/x-tar", "events": "text/event-stream",
+    "lines": "application/x-ndjson",
+}  # fmt: skip
 IDEMPOTENT: Final = {
     "name": "Idempotency-Key", "in": "header", "required": False,
     "description": "Repeating a request with the same key gives the first answer and changes nothing more.",
@@ -22,7 +26,7 @@ IDEMPOTENT: Final = {
 
 def document() -> dict[str, Any]:
     """The whole description of the API."""
-    kinds: set[Any] = {models.Problem, models.Piece, models.Job}
+    kinds: set[Any] = {models.Problem, models.Piece, models.Job, Progressed}
     for route in ROUTES:
         kinds |= {kind for kind in (route.body, route.answer) if isinstance(kind, type)}
     ordered = sorted(kinds, key=lambda kind: kind.__name__)
@@ -82,7 +86,7 @@ def _operation(route: Route, head: bool = False) -> dict[str, Any]:
 
 def _answers(route: Route) -> dict[str, Any]:
     content = _content(route.answer)
-    if route.path.endswith("/exec"):
+    if "stream" in getattr(route.body, "__struct_fields__", ()):
         content["application/x-ndjson"] = {"schema": {"type": "string"}}
     return content
 

@@ -6,14 +6,29 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ramet.apps.server import handle_exec, handle_files, handle_history, handle_sandboxes, models
+from ramet.apps.server import (
+    handle_care,
+    handle_exec,
+    handle_files,
+    handle_history,
+    handle_inside,
+    handle_sandboxes,
+    models,
+)
+from ramet.apps.server import models_care as care
 from ramet.apps.server.asking import Call, Reply
+from ramet.store.checking import Report
+from ramet.store.costs import Costs
+from ramet.store.gc import Collected
+from ramet.store.repair import Repaired
+from ramet.store.sealed import Shredded
+from ramet.workspace.pushing import Pushed
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
 
 Handler = Callable[["Api", Call], Awaitable[Reply]]
-Raw = Literal["bytes", "tar", "events"]
+Raw = Literal["bytes", "tar", "events", "lines"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +46,8 @@ class Route:
     headers: tuple[str, ...] = ()
     open: bool = False
     """Answered without a token."""
+    admin: bool = False
+    """Only for who has the server's own token, where principals have tokens as well."""
 
     @property
     def name(self) -> str:
@@ -39,6 +56,7 @@ class Route:
 
 W: Final = "/v1/workspaces/{name}"
 FILE, HISTORY, EXEC, SANDBOX = handle_files, handle_history, handle_exec, handle_sandboxes
+CARE, INSIDE = handle_care, handle_inside
 
 ROUTES: Final = (
     Route("GET", "/v1/health", HISTORY.health, "Whether the server is up.", models.Health, open=True),
@@ -59,11 +77,21 @@ ROUTES: Final = (
     Route("GET", W + "/jobs/{id}", EXEC.job, "Show a detached command.", models.Job),
     Route("POST", W + "/jobs/{id}/wait", EXEC.wait_job, "Wait until a detached command has ended.", models.Job),
     Route("DELETE", W + "/jobs/{id}", EXEC.kill_job, "Stop a detached command.", models.Job),
-    Route("GET", f"{W}/sessions", HISTORY.sessions, "List the sessions.", models.Sessions),
+    Route("GET", f"{W}/ended-jobs", INSIDE.ended_jobs, "List background jobs (`cmd &`) that have ended.",
+          care.EndedJobs, query=care.RevisionQuery),
+    Route("GET", f"{W}/history", INSIDE.history, "The commands that ran, the newest last.", care.CommandHistory,
+          query=care.HistoryQuery),
+    Route("GET", f"{W}/sessions", HISTORY.sessions, "List the sessions, also of a revision.", models.Sessions,
+          query=models.SessionsQuery),
     Route("POST", f"{W}/sessions", HISTORY.create_session, "Create a session.", models.SessionInfo, 201,
           models.CreateSession),
     Route("GET", W + "/sessions/{id}", HISTORY.session, "Show a session.", models.SessionInfo),
     Route("DELETE", W + "/sessions/{id}", HISTORY.close_session, "Close a session."),
+    Route("GET", f"{W}/mounts", INSIDE.mounts, "What is mounted where, also in a revision.", care.MountList,
+          query=care.RevisionQuery),
+    Route("POST", f"{W}/mounts", INSIDE.mount, "Add an empty mount.", models.MountInfo, 201, care.MakeMount),
+    Route("DELETE", f"{W}/mounts", INSIDE.umount, "Take a mount away; past revisions keep it.",
+          query=care.PrefixQuery),
     Route("GET", f"{W}/file", FILE.read, "Read a file, also of a revision.", "bytes", query=models.ReadQuery,
           headers=("Range", "If-None-Match", "If-Match", "If-Range")),
     Route("PUT", f"{W}/file", FILE.write, "Write a file.", models.FileStat, body="bytes", query=models.WriteQuery,
@@ -83,6 +111,8 @@ ROUTES: Final = (
     Route("GET", f"{W}/log", HISTORY.log, "Revisions, newest first.", models.Log, query=models.LogQuery),
     Route("GET", f"{W}/diff", HISTORY.diff, "What a revision changed.", models.Diff, query=models.DiffQuery),
     Route("GET", f"{W}/blame", HISTORY.blame, "Who wrote each line of a file.", models.Blame, query=models.BlameQuery),
+    Route("POST", f"{W}/bisect", INSIDE.bisect, "Find the first revision in which a command fails.", care.Bisected,
+          body=care.Bisect),
     Route("POST", f"{W}/commit", HISTORY.commit, "Make a revision.", models.RevisionInfo, body=models.Commit),
     Route("POST", f"{W}/fork", HISTORY.fork, "Begin a workspace with a revision of this one.", models.WorkspaceInfo,
           201, models.Fork),
@@ -96,6 +126,41 @@ ROUTES: Final = (
     Route("GET", f"{W}/snapshot", HISTORY.download, "A revision as a tar.", "tar", query=models.SnapshotQuery),
     Route("PUT", f"{W}/snapshot", HISTORY.upload, "A tar as the next revision.", models.Uploaded, 201, "bytes",
           models.UploadQuery),
+    Route("GET", f"{W}/git", INSIDE.git, "The whole history as `git fast-import` reads it.", "bytes"),
+    Route("POST", f"{W}/push", CARE.push, "Push a revision as one commit of a git branch.", Pushed, body=care.PushTo),
+    Route("GET", f"{W}/pushes", CARE.pushes, "List pushes that are not done.", care.PushList),
+    Route("POST", f"{W}/pushes", CARE.push_again, "Try again what could not be pushed.", care.PushedList,
+          body=care.PushAgain),
+    Route("GET", f"{W}/retention", CARE.retention, "How long its revisions are kept.", care.RetentionInfo),
+    Route("PUT", f"{W}/retention", CARE.set_retention, "Say how long its revisions are kept; a hold stays.",
+          care.RetentionInfo, body=care.Keeping),
+    Route("PUT", f"{W}/hold", CARE.hold, "Keep everything of it until the hold is lifted.", care.RetentionInfo,
+          body=care.Hold),
+    Route("DELETE", f"{W}/hold", CARE.lift, "Lift the hold.", care.RetentionInfo),
+    Route("POST", f"{W}/pins", CARE.pin, "Keep a revision from expiring.", care.PinInfo, 201, care.MakePin),
+    Route("GET", "/v1/pins", CARE.pins, "List the pins.", care.PinList, query=care.PinsQuery),
+    Route("DELETE", "/v1/pins/{id}", CARE.unpin, "Remove a pin."),
+    Route("GET", f"{W}/grants", CARE.grants, "Who may read and who may write.", care.GrantList),
+    Route("PUT", W + "/grants/{id}", CARE.grant, "Let a principal read or write; from the first on, nobody else may.",
+          care.GrantList, body=care.MakeGrant),
+    Route("DELETE", W + "/grants/{id}", CARE.revoke, "Take back what a principal was granted.", care.GrantList),
+    Route("POST", f"{W}/shred", CARE.shred, "Destroy the keys of a workspace: it is lost for ever.", Shredded,
+          body=care.Shred, admin=True),
+    Route("GET", "/v1/store/retention", CARE.retention, "How long revisions are kept.", care.RetentionInfo),
+    Route("PUT", "/v1/store/retention", CARE.set_retention, "Say how long revisions are kept.", care.RetentionInfo,
+          body=care.Keeping, admin=True),
+    Route("POST", "/v1/store/gc", CARE.gc, "Collect what has expired and what nobody refers to.", Collected,
+          body=care.Collect, admin=True),
+    Route("GET", "/v1/store/cost", CARE.cost, "What each workspace costs.", Costs, admin=True),
+    Route("POST", "/v1/store/verify", CARE.verify, "Read everything, check every digest and reference.", Report,
+          body=care.Check, admin=True),
+    Route("POST", "/v1/store/repair", CARE.repair, "Bring back what other copies have, and say what is lost.",
+          Repaired, body=care.Repair, admin=True),
+    Route("GET", "/v1/store/keys", CARE.keys, "List the keyrings; no key is shown.", care.KeyRings, admin=True),
+    Route("POST", "/v1/store/keys/rotate", CARE.rotate, "Let another key open the store.", care.Rotated,
+          body=care.RotateKeys, admin=True),
+    Route("GET", "/v1/feed", INSIDE.feed, "Every move of a head as a CloudEvent, with its cursor, as NDJSON.", "lines",
+          query=care.FeedQuery),
     Route("GET", "/v1/events", HISTORY.events, "What happens, as server-sent events.", "events",
           query=models.EventsQuery, headers=("Last-Event-ID",)),
 )  # fmt: skip

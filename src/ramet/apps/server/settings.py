@@ -65,6 +65,8 @@ class ServerSettings:
     wait: float = 10.0
     """Seconds to wait for a workspace that others are using."""
     bounds: Bounds = field(default_factory=Bounds)
+    push_to: tuple[str, ...] = ()
+    """Beginnings of the URLs that clients may have revisions pushed to; none by itself."""
     mounts: Mapping[str, Mapping[str, MountForm]] = field(default_factory=dict)
     """Mounts that workspaces get from this server: `{"name": {"/data": DiskResource(...)}}`; `*` names all."""
     resources: Mapping[str, Mapping[str, Resource]] = field(default_factory=dict)
