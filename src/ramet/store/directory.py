@@ -6,6 +6,7 @@ Rules that this file keeps:
 - Trees are first made as if no file had several names; those that hold such files, and what is above them, are made
   again once all names are known. Files are numbered in the order in which a walk in name order meets them.
 - Special files (devices, sockets, pipes) have no content to keep and are left out.
+- In a folder that has not changed nothing is done per entry but to ask for its stat and to put that into the stamps.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from operator import attrgetter
 from typing import Final
 
 from ramet.backends.disk import TEMP_PREFIX
+from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store import trees
 from ramet.store.chunking import WHOLE, chunks
 from ramet.store.hygiene import Withheld
 from ramet.store.ids import TreeId, chunk_id, tree_id
 from ramet.store.packs import PackWriter
-from ramet.store.statcache import Folder, Row, StatCache, rows_of, stamp
+from ramet.store.statcache import Folder, Row, StatCache, facts_of, stamp
 from ramet.store.trees import DIR, FILE, LINK, Node, hard_group
 
 RACY_NS: Final = 2_000_000_000
 READ: Final = 4 * 1024 * 1024
 NEVER: Final = 0
 """The inode of a stamp that matches nothing."""
-_TEMPORARY: Final = os.fsencode(TEMP_PREFIX)
 _facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_nlink")
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_XATTRS: Final = frozenset({errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENOENT, errno.ELOOP})
@@ -58,18 +59,30 @@ def commit_directory(
     somebody watched; every other folder is taken from the cache unseen. The cache learns what was written once the
     writer says that it is durable. `left_out` gets the paths that were withheld, `scan` sees new content and its path.
     """
-    if cache.linked or not cache.trusted:
+    rules = None if withheld is None else list(withheld.patterns)
+    if cache.linked or not cache.trusted or cache.rules != rules:
         dirty = None  # names of one file may be anywhere, and what another process saw has to be looked at once
-    walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), dirty, scan)
-    tree = walk.run()
-    if walk.linked and dirty is not None:
-        walk = _Walk(os.fsencode(root), writer, cache, withheld, progress, now(), None, scan)
-        tree = walk.run()
+
+    def walked(dirty: set[bytes] | None) -> tuple[_Walk, TreeId]:
+        walk = _Walk(os.fsencode(root), writer, cache, withheld, rules, progress, now(), dirty, scan)
+        return walk, walk.run()
+
+    try:
+        walk, tree = walked(dirty)
+        if walk.linked and dirty is not None:
+            walk, tree = walked(None)
+    except _Gone:
+        cache.forget()
+        walk, tree = walked(None)
     writer.when_durable(walk.settle)
     if left_out is not None:
         left_out.extend(walk.left_out)
     progress("commit", walk.files, walk.files)
     return tree
+
+
+class _Gone(Exception):
+    """A tree that the cache relied on cannot be read: everything has to be looked at again."""
 
 
 @dataclass(slots=True)
@@ -80,10 +93,18 @@ class _Scan:
     rows: list[Row]
     stamps: bytes
     known: Folder | None
-    nodes: list[Node] | None
+    dirs: list[bytes]
+    links: bool
+    """Whether a file in it has several names."""
+    above: bool
+    """Whether one in it or below it has."""
+    nodes: list[Node] | None = None
     """None while nothing shows that the folder has changed."""
-    pending: list[bytes]
+    pending: list[bytes] = field(init=False)
     below: dict[bytes, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pending = list(self.dirs)
 
 
 @dataclass(slots=True)
@@ -92,6 +113,7 @@ class _Walk:
     writer: PackWriter
     cache: StatCache
     withheld: Withheld | None
+    rules: list[str] | None
     progress: Progress
     began: int
     dirty: set[bytes] | None
@@ -104,28 +126,28 @@ class _Walk:
     left_out: list[str] = field(default_factory=list)
     linked: bool = False
     files: int = 0
-    size: int = 0
     xattrs: bool = True
 
     def run(self) -> TreeId:
         top = self.scan(b"")
-        stack = [top]
-        while True:
+        stack = [] if isinstance(top, bytes) else [top]
+        identity = top if isinstance(top, bytes) else b""
+        while stack:
             here = stack[-1]
             if here.pending:
                 name = here.pending.pop()
                 child = here.where + b"/" + name
-                known = self.untouched(child)
-                if known is not None:
-                    here.below[name] = known
-                    continue
-                stack.append(self.scan(child))
+                found = self.untouched(child) or self.scan(child)
+                if isinstance(found, bytes):
+                    here.below[name] = found
+                else:
+                    stack.append(found)
                 continue
             identity = self.finish(here)
             stack.pop()
-            if not stack:
-                break
-            stack[-1].below[here.where.rpartition(b"/")[2]] = identity
+            if stack:
+                stack[-1].below[here.where.rpartition(b"/")[2]] = identity
+                stack[-1].above = stack[-1].above or here.above
         groups = {inode: paths for inode, paths in self.names.items() if len(paths) > 1}
         return self.regrouped(groups) if groups else TreeId(identity)
 
@@ -147,89 +169,114 @@ class _Walk:
         for path in lost:
             folders.pop(path, None)
         folders.update(self.made)
-        self.cache.linked = self.linked
+        self.cache.linked, self.cache.rules = self.linked, self.rules
         self.cache.trusted = True
         self.cache.changed = self.cache.changed or bool(lost or self.made)
         self.cache.save(self.writer.packs())
 
     # --------------------------------------------------------------------------------------------- one folder
 
-    def scan(self, where: bytes) -> _Scan:
-        """List a folder; when its stamps are not the known ones, also read what changed in it."""
+    def scan(self, where: bytes) -> _Scan | bytes:
+        """List a folder; when its stamps are not the known ones, also read what changed in it.
+
+        Gives its tree at once if it is known and has no subdirectories that would have to be looked at.
+        """
+        self.seen.add(where)
+        known = self.cache.folders.get(where)
         fd = os.open(self.root + where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            # Names as bytes: what scandir gives for a descriptor is decoded the way fsencode undoes.
             with os.scandir(fd) as entries:
-                rows = [(os.fsencode(e.name), *_facts(e.stat(follow_symlinks=False))) for e in entries]
-            if any(row[0].startswith(_TEMPORARY) for row in rows):
-                rows = [row for row in rows if not row[0].startswith(_TEMPORARY)]
-            if self.withheld is not None:
-                names = [os.fsdecode(row[0]) for row in rows]
-                drop = self.withheld.among(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
-                if drop:
-                    rows = [row for row, name in zip(rows, names, strict=True) if name not in drop]
-                    self.left_out.extend(f"{os.fsdecode(where)}/{name}" for name in sorted(drop))
+                rows = [(e.name, _facts(e.stat(follow_symlinks=False))) for e in entries]
             stamps = stamp(rows)
-            known = self.cache.folders.get(where)
-            pending = [row[0] for row in rows if row[1] & 0o170000 == modes.S_IFDIR]
-            here = _Scan(where, rows, stamps, known, None, pending)
-            if any(row[6] > 1 and row[1] & 0o170000 == modes.S_IFREG for row in rows):
-                self.linked = True
-                device = os.fstat(fd).st_dev
-                for row in rows:
-                    if row[6] > 1 and row[1] & 0o170000 == modes.S_IFREG:
-                        self.names.setdefault((device, row[5]), []).append(where + b"/" + row[0])
+            same = known is not None and known.stamps == stamps and self.cache.rules == self.rules
+            if not same and self.narrowed(where, rows):
+                stamps = stamp(rows)
+            if known is not None and (same or known.stamps == stamps) and not known.links and self.usable(known):
+                self.count(known.files)
+                if not known.dirs:
+                    return known.tree
+                return _Scan(where, rows, stamps, known, known.dirs.split(b"/"), False, False)
+            dirs = [os.fsencode(name) for name, facts in rows if facts[0] & 0o170000 == modes.S_IFDIR]
+            links = self.several(where, rows, fd)
+            here = _Scan(where, rows, stamps, known, dirs, links, links)
             if known is None or known.stamps != stamps or not self.usable(known):
                 here.nodes = self.changed(here, fd)
             else:
-                self.count(len(rows) - len(pending), sum(row[2] for row in rows))
+                self.count(known.files)
+            return here
         finally:
             os.close(fd)
-        self.seen.add(where)
-        return here
+
+    def narrowed(self, where: bytes, rows: list[Row]) -> bool:
+        """Leave out what must not be kept; whether there was any. A folder whose stamps are known has none."""
+        names = [row[0] for row in rows]
+        drop = {name for name in names if name.startswith(TEMP_PREFIX)}
+        if self.withheld is not None:
+            secret = self.withheld.among(os.fsdecode(where[where.rfind(b"/") + 1 :]), names)
+            self.left_out.extend(f"{os.fsdecode(where)}/{name}" for name in sorted(secret - drop))
+            drop |= secret
+        if drop:
+            rows[:] = [row for row in rows if row[0] not in drop]
+        return bool(drop)
+
+    def several(self, where: bytes, rows: list[Row], fd: int) -> bool:
+        """Note the files that have several names; whether there are any."""
+        found = [row for row in rows if row[1][5] > 1 and row[1][0] & 0o170000 == modes.S_IFREG]
+        if found:
+            self.linked = True
+            device = os.fstat(fd).st_dev
+            for name, facts in found:
+                self.names.setdefault((device, facts[4]), []).append(where + b"/" + os.fsencode(name))
+        return bool(found)
 
     def usable(self, known: Folder) -> bool:
         """Whether a folder of an earlier process may be taken at its word: its tree must be in the store."""
         return self.cache.trusted or self.writer.has(known.tree)
 
-    def count(self, files: int, size: int) -> None:
+    def count(self, files: int) -> None:
         before = self.files // EVERY
         self.files += files
-        self.size += size
         if self.files // EVERY != before:
             self.progress("commit", self.files, None)
 
+    def decoded(self, known: Folder) -> list[Node]:
+        """The entries of a folder as it was committed."""
+        try:
+            return trees.decode(known.encoded or self.writer.read(known.tree))
+        except (RametError, ValueError):
+            raise _Gone from None
+
     def changed(self, here: _Scan, fd: int) -> list[Node]:
         """The entries of a folder except its directories, reading those whose stamps are new."""
-        old_rows = rows_of(here.known) if here.known is not None else {}
-        old_nodes = {node.name: node for node in trees.decode(here.known.encoded)} if here.known is not None else {}
+        usable = here.known if here.known is not None and self.usable(here.known) else None
+        old_facts = facts_of(usable) if usable is not None else {}
+        old_nodes = {node.name: node for node in self.decoded(usable)} if usable is not None else {}
         nodes: list[Node] = []
         limit = self.began - RACY_NS
         if self.dirty is not None:
-            now = {row[0] for row in here.rows if row[1] & 0o170000 == modes.S_IFDIR}
+            now = set(here.dirs)
             self.gone += [here.where + b"/" + n.name for n in old_nodes.values() if n.kind == DIR and n.name not in now]
-        for number, row in enumerate(here.rows):
-            name, mode, size, mtime, ctime, _, links = row
+        for number, (text, facts) in enumerate(here.rows):
+            mode, size, mtime, ctime, _, links = facts
             kind = mode & 0o170000
             if kind == modes.S_IFREG:
+                name = os.fsencode(text)
                 old = old_nodes.get(name)
-                self.count(1, size)
-                if old is not None and old_rows.get(name) == row:
+                self.count(1)
+                if old is not None and old_facts.get(text) == facts:
                     nodes.append(old)
                     continue
                 if self.look is not None:
                     self.writer.look = partial(self.look, os.fsdecode(here.where + b"/" + name))
                 node = self.file(fd, name, mode & 0o7777, size, mtime)
                 self.writer.look = None
-                if node is None:
-                    here.rows[number] = (*row[:5], NEVER, links)
-                    continue
-                nodes.append(node)
-                if ctime >= limit or mtime >= limit or node.size != size:
-                    here.rows[number] = (*row[:5], NEVER, links)
+                if node is not None:
+                    nodes.append(node)
+                if node is None or ctime >= limit or mtime >= limit or node.size != size:
+                    here.rows[number] = (text, (mode, size, mtime, ctime, NEVER, links))
             elif kind == modes.S_IFLNK:
-                target = os.readlink(name, dir_fd=fd)
-                nodes.append(Node(name, LINK, 0o777, mtime, 0, target))
+                name = os.fsencode(text)
+                nodes.append(Node(name, LINK, 0o777, mtime, 0, os.readlink(name, dir_fd=fd)))
         here.stamps = stamp(here.rows)
         return nodes
 
@@ -276,21 +323,26 @@ class _Walk:
 
     def finish(self, here: _Scan) -> bytes:
         """The tree of a folder whose subdirectories are done."""
-        dirs = [row for row in here.rows if row[1] & 0o170000 == modes.S_IFDIR]
-        below = b"".join([here.below[row[0]] for row in dirs])
+        below = b"".join([here.below[name] for name in here.dirs])
         known = here.known
         if here.nodes is None and known is not None:
             if known.below == below:
+                if here.above and not known.encoded:
+                    self.made[here.where] = known._replace(encoded=trees.encode(self.decoded(known)))
                 return known.tree
-            here.nodes = [node for node in trees.decode(known.encoded) if node.kind != DIR]
+            here.nodes = [node for node in self.decoded(known) if node.kind != DIR]
         nodes = here.nodes or []
-        for name, mode, _, mtime, *_ in dirs:
-            xattrs = self.attributes(self.root + here.where + b"/" + name) if self.xattrs else {}
-            nodes.append(Node(name, DIR, mode & 0o7777, mtime, 0, here.below[name], 0, xattrs))
+        files = sum(node.kind == FILE for node in nodes)
+        for text, (mode, _, mtime, *_) in here.rows:
+            if mode & 0o170000 == modes.S_IFDIR:
+                name = os.fsencode(text)
+                xattrs = self.attributes(self.root + here.where + b"/" + name) if self.xattrs else {}
+                nodes.append(Node(name, DIR, mode & 0o7777, mtime, 0, here.below[name], 0, xattrs))
         encoded = trees.encode(nodes)
         identity = tree_id(encoded)
         self.writer.add_tree(identity, encoded)
-        self.made[here.where] = Folder(here.stamps, identity, encoded, below)
+        held = encoded if here.above else b""
+        self.made[here.where] = Folder(here.stamps, identity, b"/".join(here.dirs), below, files, here.links, held)
         return identity
 
     # --------------------------------------------------------------------------------------------- hard links

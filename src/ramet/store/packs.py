@@ -510,6 +510,10 @@ class PackWriter:
     def packs(self) -> list[str]:
         return self._reader.names()
 
+    def read(self, key: bytes) -> bytes:
+        """An object that the store had before."""
+        return self._reader.read(key)
+
     def add(self, key: bytes, data: bytes | memoryview) -> None:
         """Keep a chunk unless the store has it."""
         if not self.has(key):

@@ -5,6 +5,8 @@ Rules that this file keeps:
 - An entry that may still change within its clock's granularity is stamped so that it never matches.
 - A saved cache is trusted only by the store that it was made with, and only while every pack that was there then still
   is: what the cache calls known must be in the store. A damaged or foreign file is an empty cache.
+- Of a file there is its stamp and nothing else; trees are read from the store when they are needed. Loading and saving
+  hold one folder at a time.
 """
 
 from __future__ import annotations
@@ -13,43 +15,58 @@ import io
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from typing import IO, Final, NamedTuple, Protocol
+from typing import IO, Any, Final, NamedTuple, Protocol
 
 import msgspec
 from blake3 import blake3
 
-MAGIC: Final = b"RAMETST1"
-Row = tuple[bytes, int, int, int, int, int, int]
-"""Name, mode, size, mtime_ns, ctime_ns, inode, names of the inode."""
+MAGIC: Final = b"RAMETST2"
+Facts = tuple[int, int, int, int, int, int]
+"""Mode, size, mtime_ns, ctime_ns, inode, names of the inode."""
+Row = tuple[str, Facts]
+"""A name as the system lists it, and what is known of it."""
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_rows: Final = msgspec.msgpack.Decoder(list[Row])
+_rows: Final = msgspec.msgpack.Decoder(list[tuple[Any, Facts]])
 
 
 class Folder(NamedTuple):
-    """One directory: the stamps of its entries, its tree, and the trees of its subdirectories in the stamps' order."""
+    """One directory as it was committed."""
 
     stamps: bytes
     tree: bytes
-    encoded: bytes
+    dirs: bytes
+    """The names of its subdirectories in the stamps' order, joined by slashes."""
     below: bytes
+    """The trees of its subdirectories in the same order."""
+    files: int
+    links: bool = False
+    """Whether a file in it has several names, here or elsewhere."""
+    encoded: bytes = b""
+    """Its tree as if no file had several names, where one in it or below it has: the store may not keep that."""
 
 
 def stamp(rows: list[Row]) -> bytes:
-    return _encoder.encode(rows)
+    """Rows as bytes. Names are text, as they are listed; only where one is not UTF-8 they have to be bytes."""
+    try:
+        return _encoder.encode(rows)
+    except UnicodeEncodeError:
+        return _encoder.encode([(os.fsencode(name), facts) for name, facts in rows])
 
 
-def rows_of(folder: Folder) -> dict[bytes, Row]:
-    return {row[0]: row for row in _rows.decode(folder.stamps)}
+def facts_of(folder: Folder) -> dict[str, Facts]:
+    """What is known of each entry, by its name as the system lists it."""
+    return {name if type(name) is str else os.fsdecode(name): facts for name, facts in _rows.decode(folder.stamps)}
 
 
-class _Saved(NamedTuple):
+class _Head(NamedTuple):
     root: bytes
     packs: list[str]
-    folders: dict[bytes, Folder]
+    rules: list[str] | None
 
 
-_saved: Final = msgspec.msgpack.Decoder(_Saved)
+_head: Final = msgspec.msgpack.Decoder(_Head)
+_placed: Final = msgspec.msgpack.Decoder(tuple[bytes, Folder])
 
 
 class Codec(Protocol):
@@ -67,7 +84,7 @@ class Codec(Protocol):
 class StatCache:
     """The folders of one committed directory by their relative path; `path` is where it is kept between processes."""
 
-    __slots__ = ("changed", "codec", "folders", "linked", "path", "root", "trusted")
+    __slots__ = ("changed", "codec", "folders", "linked", "path", "root", "rules", "trusted")
 
     def __init__(self, path: str | None = None, root: str = "", codec: Codec | None = None) -> None:
         self.folders: dict[bytes, Folder] = {}
@@ -76,13 +93,19 @@ class StatCache:
         self.changed = False
         self.linked = False
         """Whether any file has several names, here or elsewhere."""
+        self.rules: list[str] | None = None
+        """What was withheld when the folders were committed."""
         self.trusted = True
         """Whether what is here is in the store for sure, because this process put it there."""
 
     @property
     def files(self) -> int:
         """How many entries of directories are known."""
-        return sum(len(rows_of(folder)) for folder in self.folders.values())
+        return sum(len(facts_of(folder)) for folder in self.folders.values())
+
+    def forget(self) -> None:
+        """Know nothing, as in the beginning."""
+        self.folders, self.changed, self.linked, self.rules, self.trusted = {}, True, False, None, True
 
     @classmethod
     def kept(cls, local: str | None, root: str, packs: Iterable[str], codec: Codec | None = None) -> StatCache:
@@ -96,40 +119,48 @@ class StatCache:
         assert cache.path is not None
         try:
             with open(cache.path, "rb") as file:
-                data = file.read()
-        except OSError:
-            return cache
-        opened = data if codec is None else codec.open(data)
-        if opened is None:
-            return cache
-        data = opened
-        body = memoryview(data)[len(MAGIC) + 32 :]
-        if data[: len(MAGIC)] != MAGIC or data[len(MAGIC) : len(MAGIC) + 32] != blake3(body).digest():
-            return cache
-        try:
-            saved = _saved.decode(body)
-        except msgspec.DecodeError:
-            return cache
-        if saved.root == cache.root and set(saved.packs) <= set(packs):
-            cache.folders, cache.trusted = saved.folders, False
+                if codec is None:
+                    cache._load(file, packs)
+                elif (opened := codec.open(file.read())) is not None:
+                    cache._load(io.BytesIO(opened), packs)
+        except (OSError, msgspec.DecodeError):
+            cache.forget()
+            cache.changed = False
         return cache
 
+    def _load(self, file: IO[bytes], packs: Iterable[str]) -> None:
+        """Take what a file holds if all of it is what was written."""
+        if file.read(len(MAGIC)) != MAGIC:
+            return
+        wanted, digest = file.read(32), blake3()
+        folders: dict[bytes, Folder] = {}
+        head: _Head | None = None
+        while size := file.read(4):
+            part = file.read(int.from_bytes(size, "big"))
+            digest.update(size)
+            digest.update(part)
+            if head is None:
+                head = _head.decode(part)
+            else:
+                where, folder = _placed.decode(part)
+                folders[where] = folder
+        if head is not None and digest.digest() == wanted and head.root == self.root and set(head.packs) <= set(packs):
+            self.folders, self.rules, self.trusted = folders, head.rules, False
+
     def _write(self, file: IO[bytes], packs: Iterable[str]) -> None:
-        """Folder by folder: of a large directory there is no second copy in memory."""
         digest = blake3()
         file.write(MAGIC + bytes(32))
         for part in self._encoded(packs):
-            digest.update(part)
-            file.write(part)
+            sized = len(part).to_bytes(4, "big") + part
+            digest.update(sized)
+            file.write(sized)
         file.seek(len(MAGIC))
         file.write(digest.digest())
 
     def _encoded(self, packs: Iterable[str]) -> Iterator[bytes]:
-        """The parts of one MessagePack array: root, packs, and a map of folders."""
-        yield b"\x93" + _encoder.encode(self.root) + _encoder.encode(sorted(packs))
-        yield b"\xdf" + len(self.folders).to_bytes(4, "big")
-        for where, folder in self.folders.items():
-            yield _encoder.encode(where) + _encoder.encode(folder)
+        yield _encoder.encode(_Head(self.root, sorted(packs), self.rules))
+        for placed in self.folders.items():
+            yield _encoder.encode(placed)
 
     def save(self, packs: Iterable[str]) -> None:
         """Keep it for the next process. Losing it costs time only, so nothing is synced."""

@@ -1,0 +1,126 @@
+"""What a commit remembers of a directory: it saves work and never changes the result."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramet.store.directory import commit_directory
+from ramet.store.hygiene import NOTHING, Withheld
+from ramet.store.ids import TreeId
+from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
+from ramet.store.packs import PackReader, PackWriter
+from ramet.store.statcache import StatCache, facts_of
+
+
+def commit(objects: Objects, root: Path, cache: StatCache, **options: Any) -> TreeId:
+    reader = PackReader(objects)
+    reader.refresh()
+    writer = PackWriter(objects, reader)
+    later = time.time_ns() + 10**10  # nothing is too young to be trusted
+    tree = commit_directory(str(root), writer, cache, now=lambda: later, **options)
+    writer.finish()
+    return tree
+
+
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The files that are opened to be read."""
+    found: list[Any] = []
+    real = os.open
+
+    def counted(path: Any, *arguments: Any, **options: Any) -> int:
+        if "dir_fd" in options:
+            found.append(path)
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", counted)
+    return found
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    root = tmp_path / "in"
+    for folder in ("a/b", "c"):
+        (root / folder).mkdir(parents=True)
+        for number in range(3):
+            (root / folder / f"f{number}").write_text(f"{folder} {number}")
+    return root
+
+
+def test_names_that_are_not_text_are_remembered_too(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = os.fsencode(source) + b"/c/\xff\xfe"
+    with open(strange, "wb") as file:
+        file.write(b"strange")
+    cache, objects = StatCache(), MemoryObjects()
+    tree = commit(objects, source, cache)
+    assert set(facts_of(cache.folders[b"/c"])) == {"f0", "f1", "f2", os.fsdecode(b"\xff\xfe")}
+    seen = opened(monkeypatch)
+    assert commit(objects, source, cache) == tree and seen == []
+    with open(strange, "ab") as file:
+        file.write(b"r")
+    assert commit(objects, source, cache) != tree and seen == [b"\xff\xfe"]
+
+
+def test_other_patterns_are_applied_to_what_is_known(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, objects = StatCache(), MemoryObjects()
+    whole = commit(objects, source, cache, withheld=NOTHING)
+    narrow, left = Withheld(["f1"]), list[str]()
+    seen = opened(monkeypatch)
+    # A watcher that saw no change must not hide that the patterns are others.
+    without = commit(objects, source, cache, withheld=narrow, left_out=left, dirty={b""})
+    assert without != whole and sorted(left) == ["/a/b/f1", "/c/f1"] and seen == []
+    assert without == commit(MemoryObjects(), source, StatCache(), withheld=narrow)
+    left.clear()
+    assert commit(objects, source, cache, withheld=narrow, left_out=left) == without
+    assert sorted(left) == ["/a/b/f1", "/c/f1"], "what is left out is told each time"
+    assert commit(objects, source, cache, withheld=NOTHING) == whole
+
+
+def test_patterns_are_remembered_between_processes(source: Path, tmp_path: Path) -> None:
+    objects = DirectoryObjects(str(tmp_path / "store"))
+
+    def kept() -> StatCache:
+        reader = PackReader(objects)
+        reader.refresh()
+        return StatCache.kept(reader.local, str(source), reader.packs())
+
+    narrow = Withheld(["f1"])
+    tree = commit(objects, source, kept(), withheld=narrow)
+    assert kept().rules == ["f1"] and kept().files == 3 + 4
+    assert commit(objects, source, kept(), withheld=narrow) == tree
+    assert commit(objects, source, kept()) == commit(MemoryObjects(), source, StatCache())
+
+
+@pytest.mark.parametrize("touched", ["a/b/f1", "c/new"])
+def test_trees_that_are_gone_are_made_again(source: Path, touched: str) -> None:
+    cache, objects = StatCache(), MemoryObjects()
+    commit(objects, source, cache)
+    for key in list(objects.list("packs/")):
+        objects.delete(key)
+    (source / touched).write_text("changed")
+    fresh = MemoryObjects()
+    expected = commit(fresh, source, StatCache())
+    assert commit(objects, source, cache) == expected
+    reader = PackReader(objects)
+    reader.refresh()
+    assert reader.read(expected)
+
+
+def test_a_second_name_far_below_is_noticed(source: Path) -> None:
+    """The folders above stay as they are, and yet their trees have to be made again."""
+    cache, objects = StatCache(), MemoryObjects()
+    commit(objects, source, cache)
+    os.link(source / "a/b/f1", source.parent / "outside")
+    assert commit(objects, source, cache) == commit(MemoryObjects(), source, StatCache())
+    assert cache.linked and cache.folders[b""].encoded and not cache.folders[b"/c"].encoded
+    os.link(source / "a/b/f1", source / "c/again")
+    for _ in range(2):
+        assert commit(objects, source, cache) == commit(MemoryObjects(), source, StatCache())
+    os.unlink(source / "c/again")
+    os.unlink(source.parent / "outside")
+    assert commit(objects, source, cache) == commit(MemoryObjects(), source, StatCache())
+    assert not cache.linked
