@@ -210,7 +210,7 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
                     listing.complain(f"{shown(name)}: not listing already-listed directory", 2)
                     continue
                 above = above | {here}
-            found = [Entry(n, s) for n, s in await ops.entries(proc.fs, where)]
+            found = await ops.entries(proc.fs, where)
         except OSError as error:
             listing.complain(f"cannot open directory {quote(name)}: {reason(error)}", 2 if top else 1)
             continue
@@ -220,7 +220,10 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
         if titled:
             await proc.emit(encode(f"{'' if first else listing.end}{_quoted(listing, name)}:{listing.end}"))
         first = listing.first = False
-        entries = [entry for entry in found if _wanted(listing, entry.name)]
+        if o.all or o.unsorted or o.hide or o.ignore or o.backups:
+            entries = [Entry(name, stat) for name, stat in found if _wanted(listing, name)]
+        else:
+            entries = [Entry(name, stat) for name, stat in found if not name.startswith(".")]
         if listing.need_targets:
             for entry in entries:
                 if entry.stat.kind is Kind.LINK:
@@ -397,6 +400,8 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
         text = listing.end.join(rows) + listing.end
         if listing.colors and "\x1b[" in text:
             text = text.replace("\x1b[", "\x1b[0m\x1b[", 1)
+    elif _is_bare(listing):
+        text = listing.end.join([entry.name for entry in entries]) + listing.end
     else:
         prefixes = _prefixes(listing, entries)
         labels = [p + _label(listing, e) for p, e in zip(prefixes, entries, strict=True)]
@@ -408,6 +413,18 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
         if first_color and "\x1b[" in text:
             text = text.replace("\x1b[", "\x1b[0m\x1b[", 1)
     await proc.emit(encode(text))
+
+
+def _is_bare(listing: _Listing) -> bool:
+    """Whether a line is a name and nothing else, as when a program reads it."""
+    o = listing.o
+    shown_with = o.inode or o.blocks or o.context or listing.colors or o.indicator != "none"
+    return (
+        not shown_with
+        and listing.format == "single-column"
+        and listing.quoting == "literal"
+        and o.control != "hide"
+    )  # fmt: skip
 
 
 def _prefixes(listing: _Listing, entries: list[Entry]) -> list[str]:
