@@ -168,13 +168,19 @@ def _lead_to(prefix: str, made: set[str], tar: TarWriter) -> None:
 
 def export_git(repository: Repository, name: str, target: str, progress: Progress = silent) -> Exported:
     """The whole history as a git repository in a new directory (bare when its name ends in `.git`)."""
+    done = Exported(branch_name(name))
+    write_git(target, done, fast_import(repository, name, done, progress))
+    return done
+
+
+def write_git(target: str, done: Exported, pieces: Iterator[bytes]) -> None:
+    """A git repository in a new directory out of what `git fast-import` reads; `done` is filled while that comes."""
     git = shutil.which("git")
     if git is None:
         raise RametError("unsupported", "git is not installed", "install it, or write the fast-import stream instead")
     if os.path.isdir(target) and os.listdir(target):
         raise RametError("already_exists", f"{target} is not empty", "name a directory that does not exist yet")
     bare = target.rstrip("/").endswith(".git")
-    done = Exported(branch_name(name))
     with tempfile.TemporaryDirectory(prefix="ramet-git-") as home:
         # Nothing of the person's own configuration may change what is written, and no hook may run.
         quiet = {
@@ -183,10 +189,9 @@ def export_git(repository: Repository, name: str, target: str, progress: Progres
         }  # fmt: skip
         options = ["--bare"] if bare else []
         _git(quiet, git, "init", "--quiet", f"--initial-branch={done.branch}", *options, target)
-        feed_git(quiet, git, target, fast_import(repository, name, done, progress))
+        feed_git(quiet, git, target, pieces)
         if not bare and done.commits:
             _git(quiet, git, "-C", target, "reset", "--quiet", "--hard")
-    return done
 
 
 def feed_git(env: dict[str, str], git: str, target: str, pieces: Iterator[bytes]) -> None:

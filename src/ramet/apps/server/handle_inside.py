@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ramet.apps.server import models
@@ -19,6 +19,7 @@ from ramet.apps.server.working import in_a_loop, long_work
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.store.feed import Cursor, Event
+from ramet.store.gitstream import Exported, branch_name, fast_import
 from ramet.workspace.bisecting import Found
 from ramet.workspace.looking import job_of
 from ramet.workspace.state import finished_jobs
@@ -108,12 +109,20 @@ def _bisected(found: Found) -> care.Bisected:
 
 
 async def git(api: Api, call: Call) -> Reply:
-    """The whole history as `git fast-import` reads it."""
-    handle, hosted = api.handle(call.parts[0]), api.hosting.find(call.parts[0])
+    """The whole history as `git fast-import` reads it; before its end a comment says what was written and left out."""
+    name, repository = call.parts[0], api.hosting.need_store().repository
+    handle, hosted = api.handle(name), api.hosting.find(name)
     if hosted is not None and hosted.committer is not None:
         await hosted.committer.commit()
-    pieces = await api.hosting.blocking(lambda: handle().git_stream())
+    await api.hosting.blocking(lambda: handle().find())
+    done = Exported(branch_name(name))
+    pieces = _reported(fast_import(repository, name, done), done)
     return Reply(headers=[BYTES, NO_STORE], blocks=pulled(api, pieces))
+
+
+def _reported(pieces: Iterator[bytes], done: Exported) -> Iterator[bytes]:
+    for piece in pieces:
+        yield (b"# ramet %s\n" % encoded(done) + piece) if piece == b"done\n" else piece
 
 
 # ----------------------------------------------------------------------------------------------------------- feed
