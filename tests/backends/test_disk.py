@@ -11,6 +11,7 @@ from pathlib import Path as HostPath
 
 import pytest
 
+from ramet import Workspace
 from ramet.backends.disk import TEMP_PREFIX, DiskResource
 from ramet.core import ops
 from ramet.core.paths import ROOT, parse
@@ -143,3 +144,37 @@ def test_a_directory_swapped_for_a_link_cannot_be_raced(tmp_path: HostPath) -> N
     asyncio.run(fs.write(parse("/d/f"), source(), How.REPLACE))
     assert list(outside.iterdir()) == []
     assert (root / "moved" / "f").read_bytes() == b"data"
+
+
+def test_small_files_that_are_read_together_stay_in_the_cage(cage: DiskResource, tmp_path: HostPath) -> None:
+    (tmp_path / "root" / "large").write_bytes(b"x" * 100_000)
+    (tmp_path / "root" / "closed").write_text("closed")
+    (tmp_path / "root" / "closed").chmod(0)
+    os.mkfifo(tmp_path / "root" / "pipe")
+    names = ["inside", "abs", "rel", "good", "deep", "pipe", "large", "nosuch", "../outside", "..", "closed"]
+    assert cage.small_now(ROOT, names, 0o400) == [b"mine", *[None] * 10]
+    for directory in ("/dir", "/deep/up", "/inside", "/nosuch"):
+        with pytest.raises(OSError):
+            cage.small_now(parse(directory), ["f"])
+
+
+def test_a_search_through_a_tree_reads_what_cannot_be_read_together_by_itself(tmp_path: HostPath) -> None:
+    (tmp_path / "sub").mkdir()
+    for number in range(130):
+        (tmp_path / f"f{number:03}").write_text(f"needle {number}\n" if number % 50 == 0 else "hay\n")
+    (tmp_path / "large").write_bytes(b"hay\n" * 10_000 + b"needle at the end\n")
+    (tmp_path / "sub" / "deep").write_text("needle below\n")
+    (tmp_path / "loop").symlink_to("sub")
+
+    async def act() -> None:
+        ws = Workspace({"/d": DiskResource(tmp_path)})
+        found = await ws.execute("cd /d; grep -r needle | sort; grep -rc needle f000 large sub; grep -Rl needle | sort")
+        assert found.text == (
+            "f000:needle 0\nf050:needle 50\nf100:needle 100\nlarge:needle at the end\nsub/deep:needle below\n"
+            "f000:1\nlarge:1\nsub/deep:1\n"
+            "f000\nf050\nf100\nlarge\nloop/deep\nsub/deep\n"
+        )
+        read = {operation.path: operation.bytes for operation in ws.history.operations() if operation.verb == "read"}
+        assert read["/d/f001"] == 4 and read["/d/large"] == 40_018
+
+    asyncio.run(act())

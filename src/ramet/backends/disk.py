@@ -14,7 +14,7 @@ import os
 import secrets
 import stat as modes
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, Literal
 
 from ramet.backends.beneath import open_beneath, open_parent
@@ -26,6 +26,7 @@ from ramet.core.stat import Attrs, Kind, Stat
 BLOCK: Final = 1024 * 1024
 TEMP_PREFIX: Final = ".ramet-tmp-"
 _SMALL = 32 * 1024
+_READ_ONE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 Fsync = Literal["never", "file", "full"]
 
 _KINDS: Final = {
@@ -224,6 +225,14 @@ class DiskResource:
             return b"".join(parts)
         finally:
             os.close(fd)
+
+    def small_now(self, directory: Path, names: Sequence[str], need: int = 0) -> list[bytes | None]:
+        """A name of one component that no link may be needs no look at the way to it: the directory is open."""
+        where = self._on(directory, os.O_PATH | os.O_DIRECTORY)
+        try:
+            return [None if "/" in name else _small(where, name, need) for name in names]
+        finally:
+            os.close(where)
 
     # ---------------------------------------------------------------------------------------------- helpers
 
@@ -435,6 +444,23 @@ def _describe(info: os.stat_result, target: str | None = None) -> Stat:
 
 
 _FILE, _DIR = Stat(Kind.FILE), Stat(Kind.DIR)
+
+
+def _small(directory: int, name: str, need: int) -> bytes | None:
+    try:
+        fd = os.open(name, _READ_ONE, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        mode = os.fstat(fd).st_mode
+        if not modes.S_ISREG(mode) or mode & need != need:
+            return None
+        data = os.read(fd, _SMALL)
+        return data if len(data) < _SMALL else None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def _kind_only(entry: os.DirEntry[str]) -> Stat:

@@ -24,6 +24,9 @@ from ramet.core.stat import Kind
 from ramet.core.streams import FileStream, Reader
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
 
+TOGETHER = 64
+"""Files of one directory that are read at once."""
+
 
 def _context(text: str) -> int:
     if not text.isdecimal():
@@ -416,28 +419,29 @@ class _Run:
         passes = None
         if rejects is not None:
             passes = await sieve(self.proc, self.wanted, self.text_of_pattern, self.o.icase, top)
-        count = 0
-        async for path, name in self.walk(top, prefix):
-            count += 1
-            if not count & 15:
-                await budget.breathe()
-            if passes is not None and not passes(path):
-                continue
-            try:
-                data = await ops.read_bytes(fs, path)
-            except OSError as error:
-                self.fail(name, error)
-                continue
-            if rejects is not None and rejects(data):
-                continue
-            search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
-            if data:
-                search.feed(data)
-            self.report(search, name)
-            if out.full:
-                await out.drain()
-            if self.o.quiet and self.selected:
-                return
+        async for directory, files in self.walk(top, prefix):
+            await budget.breathe()
+            if passes is not None:
+                files = [file for file in files if passes(file[0])]
+            contents = await ops.small_files(fs, directory, [path.name for path, _ in files])
+            for (path, name), data in zip(files, contents, strict=True):
+                if data is None:
+                    try:
+                        data = await ops.read_bytes(fs, path)
+                    except OSError as error:
+                        self.fail(name, error)
+                        continue
+                    await budget.breathe()
+                if rejects is not None and rejects(data):
+                    continue
+                search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
+                if data:
+                    search.feed(data)
+                self.report(search, name)
+                if out.full:
+                    await out.drain()
+                if self.o.quiet and self.selected:
+                    return
 
     @property
     def text_of_pattern(self) -> bytes | None:
@@ -455,10 +459,12 @@ class _Run:
             return lambda data: literal not in data
         return lambda data: b"\0" not in data and select.bulk(data).search(data, 0) is None
 
-    async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
-        """The files of a tree that the globs leave, in order, with the names to print."""
+    async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, list[tuple[Path, str]]]]:
+        """The files of a tree that the globs leave, in order, with the names to print; neighbours come together."""
         fs, follow = self.proc.fs, self.o.directories == "dereference"
         above: tuple[Path, ...] = (await fs.resolve(top),) if follow else ()
+        here = top
+        files: list[tuple[Path, str]] = []
         pending = [(entry, above) for entry in await self.entries(top, prefix)]
         while pending:
             (path, name, kind), above = pending.pop()
@@ -479,9 +485,19 @@ class _Run:
                         self.proc.complain(f"{name}: warning: recursive directory loop")
                         continue
                     above = (*above, path)
+                if files:
+                    yield here, files
+                    files = []
                 pending += [(entry, above) for entry in await self.entries(path, name + "/")]
             elif kind is Kind.FILE and not self.files.skips((name[name.rfind("/") + 1 :],)):
-                yield path, name
+                if files and (len(files) == TOGETHER or path.parent != here):
+                    yield here, files
+                    files = []
+                if not files:
+                    here = path.parent
+                files.append((path, name))
+        if files:
+            yield here, files
 
     async def entries(self, directory: Path, shown: str) -> list[tuple[Path, str, Kind]]:
         """What a directory holds, last name first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from ramet.core.errors import Unsupported
 from ramet.core.paths import Path
@@ -17,6 +17,11 @@ async def read_bytes(fs: Resource, path: Path) -> bytes:
         return await fs.read_bytes(path)
     blocks = [block async for block in fs.read(path)]
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+async def small_files(fs: Resource, directory: Path, names: Sequence[str]) -> list[bytes | None]:
+    """Contents of files of one directory, as many as can be had at once; None stands for one to read by itself."""
+    return await fs.small_files(directory, names) if isinstance(fs, Whole) else [None] * len(names)
 
 
 async def entries(fs: Resource, path: Path) -> list[tuple[str, Stat]]:

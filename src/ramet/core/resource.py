@@ -173,6 +173,10 @@ class Whole:
         """As `entries`, but only the kinds need be known: a disk then asks for no stat at all."""
         return await self.entries(path)
 
+    async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
+        """The contents of these files where they are small and at hand; None for one that is to be read by itself."""
+        return [None] * len(names)
+
 
 @runtime_checkable
 class Quick(Protocol):
@@ -183,6 +187,15 @@ class Quick(Protocol):
     def kinds_now(self, path: Path) -> list[tuple[str, Stat]]: ...
     def read_now(self, path: Path, need: int = 0) -> bytes:
         """The whole content; EACCES when the file's mode lacks the bits `need`."""
+        ...
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """What reads many small files of a directory faster than one after the other."""
+
+    def small_now(self, directory: Path, names: Sequence[str], need: int = 0) -> list[bytes | None]:
+        """Their contents; None for what is large, is not a file, lacks the bits `need` or cannot be read."""
         ...
 
 

@@ -7,7 +7,7 @@ without links pays nothing for them, and a remote mount is never asked twice.
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from ramet.core import ops, paths
@@ -18,6 +18,7 @@ from ramet.core.resource import (
     Cap,
     Data,
     Fifos,
+    Gathering,
     HardLinks,
     How,
     Layer,
@@ -273,6 +274,17 @@ class VFS(Whole, Lending):
                 if error.errno not in (errno.ELOOP, errno.ENXIO):
                     raise await self._as_directory(error, path) from None
         return b"".join([block async for block in self.read(path)])
+
+    async def small_files(self, directory: Path, names: Sequence[str], need: int = 0) -> list[bytes | None]:
+        if not self._dirty and directory not in self._points:
+            resource, inner, _ = self.locate(directory)
+            quick = self._quick[resource]
+            if isinstance(quick, Gathering):
+                try:
+                    return quick.small_now(inner, names, need)
+                except OSError:
+                    pass  # reading each of them says what is wrong, and follows a link that the directory may be
+        return [None] * len(names)
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         if self._dirty:

@@ -70,6 +70,11 @@ class Permissions:
         if not self._root:
             await self._reach(path.parent)
 
+    async def inside(self, directory: Path) -> None:
+        """Refuse unless what is in `directory` can be reached."""
+        if not self._root:
+            await self._reach(directory)
+
     async def _reach(self, directory: Path) -> None:
         if self._as_of != self._vfs.generation or len(self._modes) > REMEMBERED:
             self._modes.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from ramet.core.errors import fail, strerror
@@ -136,6 +136,25 @@ class SessionFS(Whole, Lending):
             raise self._failed("read", path, error) from None
         self._note("read", path, read=len(data))
         return data
+
+    async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
+        """Nothing at once where somebody is to be asked about each file."""
+        if self._asks or (self._policy is not None and self._policy.quotas):
+            return [None] * len(names)
+        try:
+            await self._may.inside(directory)
+        except OSError:
+            return [None] * len(names)  # the reading of each says what is wrong with it
+        found = await self._vfs.small_files(directory, names, self._may.bits(READ))
+        mount, now, moved = self._vfs.mount_of(directory), self._now(), 0
+        session, agent, note = self.session_id, self.agent_id, self._history.note
+        for name, data in zip(names, found, strict=True):
+            if data is not None:
+                shown = self._secrets.scrub_text(directory / name) if self._secrets else directory / name
+                note(OperationRecord(now, session, agent, "read", shown, mount, len(data), ""))
+                moved += len(data)
+        self.bytes_read[mount] += moved
+        return found
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         await self._ask("read", path)
