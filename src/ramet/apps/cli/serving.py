@@ -39,6 +39,7 @@ def serve(
     rendezvous: Annotated[
         str | None, typer.Option(help="Directory of repositories that take pushed branches, below /git.")
     ] = None,
+    ui: Annotated[bool, typer.Option("--ui", help="Also serve the page for people, at /ui/; see `ramet ui`.")] = False,
     mount: Annotated[
         list[str] | None, typer.Option(help="NAME:/prefix=DIRECTORY[:ro] mounts a directory; NAME may be *.")
     ] = None,
@@ -93,7 +94,8 @@ def serve(
                 served.create(found.name)
         run(
             served, host=address, port=number, uds=socket, token_file=token, certificate=tls,
-            key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous), listening=listening,
+            key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous), ui=ui,
+            listening=listening,
         )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ class Gate:
         return f"{peer[0] if peer else 'socket'}/{hashlib.sha256(given).hexdigest()[:8]}"
 
     def _open(self, path: str) -> bool:
-        return path == HEALTH or (self._own != () and path.startswith(self._own))
+        return path == HEALTH or (self._own != () and f"{path}/".startswith(self._own))
 
     def _check_host(self, text: str) -> None:
         hosts = self._settings.hosts

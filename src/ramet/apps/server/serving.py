@@ -33,14 +33,17 @@ from ramet.apps.server.settings import ServerSettings, read_token
 from ramet.workspace.store import Store
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-GIT = "/git"
+GIT, UI = "/git", "/ui"
+OWN = (GIT, UI)
+"""What is mounted here looks at the token itself."""
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
 
 
 class App:
     """The whole server as an ASGI application. `mounts` are other applications, behind the same token.
 
-    What is mounted at `/git` (the rendezvous server) is asked for the token by git's own way, and compares it itself.
+    What is mounted at `/git` (the rendezvous server) is asked for the token by git's own way, and compares it itself;
+    what is mounted at `/ui` (the page for people) is files that hold nothing of the store.
     """
 
     def __init__(self, store: Store | None, settings: ServerSettings, mounts: Mapping[str, Any]) -> None:
@@ -53,7 +56,7 @@ class App:
             lifespan=self._lifespan,
             exception_handlers={404: self._nothing},
         )
-        self._gate = Gate(self._inside, settings, (GIT + "/",) if GIT in mounts else ())
+        self._gate = Gate(self._inside, settings, tuple(f"{path}/" for path in OWN if path in mounts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._gate(scope, receive, send)
@@ -123,13 +126,14 @@ def serve(
     settings: ServerSettings | None = None,
     mounts: Mapping[str, Any] | None = None,
     rendezvous: str | None = None,
+    ui: bool = False,
     listening: socket.socket | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; then commit everything and give the leases back.
 
     On a unix socket (mode 0600) a token is optional; on TCP it is read from `token_file`, which is made when missing.
-    `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token. `listening` is
-    a TCP socket that listens already, in the place of a port.
+    `rendezvous` is a directory of git repositories that are served below `/git`, behind the same token. `ui` serves
+    the page for people at `/ui/`. `listening` is a TCP socket that listens already, in the place of a port.
     """
     _give_memory_back()
     settings = settings or ServerSettings()
@@ -147,6 +151,10 @@ def serve(
         if not settings.token:
             raise RametError("invalid_config", "a rendezvous needs a token", "give token_file=")
         mounts = {**(mounts or {}), GIT: received(rendezvous, settings.token)}
+    if ui:
+        from ramet.apps.ui.pages import Pages
+
+        mounts = {**(mounts or {}), UI: Pages(settings.token, settings.principals)}
     app = create_app(store, settings, mounts)
     config = uvicorn.Config(
         app, host=host, port=port, ssl_certfile=certificate, ssl_keyfile=key, log_level="warning",

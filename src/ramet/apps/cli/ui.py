@@ -1,0 +1,124 @@
+"""`ramet ui`: a page for people, on a server of its own or on one that runs. The token is never in what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+from urllib import error as url_error
+from urllib import request as url_request
+
+import typer
+
+from ramet.apps.cli.shared import HOME, ConfigFile, Where, chosen, configured, known_names, opened, reported
+from ramet.core.errors import RametError
+
+PATIENCE: Final = 30.0
+
+
+def ui(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Workspace to begin with.", autocompletion=known_names),
+    ] = None,
+    store: Where = HOME,
+    url: Annotated[
+        str | None, typer.Option(help="A server that runs with --ui, instead of one for this store.")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option(help="File with the token of --url. Default: STORE/server-token.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 is any that is free.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open a browser; never done without a display.")] = True,
+    config: ConfigFile = None,
+) -> None:
+    """Look at workspaces in a browser: history, files, differences, who wrote what, and a terminal.
+
+    The link that is printed lets one browser in, once, within ten minutes. Nothing listens but 127.0.0.1.
+    """
+    with reported():
+        place = "" if name is None else f"ws/{name}"
+        if url is None and store.startswith(("http://", "https://")):
+            url = store
+        if url is not None:
+            file = token_file or str(Path(HOME if "://" in store else store).expanduser() / "server-token")
+            _shown(_asked(url.rstrip("/"), file, place), browser)
+            return
+        _serve(store, place, name, port, browser, config)
+
+
+def _serve(store: str, place: str, name: str | None, port: int, browser: bool, config: str | None) -> None:
+    from ramet.apps.server.serving import UI, serve
+    from ramet.apps.server.settings import ServerSettings
+    from ramet.apps.ui.pages import Pages
+
+    described = configured(config)
+    served = opened(store if described is None else chosen(store, described))
+    if name is not None and name not in served and (described is None or described.name != name):
+        raise RametError("workspace_not_found", f"no workspace {name!r}", "see `ramet ls`, or create it")
+    token = secrets.token_urlsafe(32)  # of this run alone: when it ends, whatever has it can do nothing
+    pages = Pages(token)
+    listening = socket.create_server(("127.0.0.1", port), backlog=2048)
+    origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+    def link() -> str:
+        return pages.link(origin, place)
+
+    _shown(link(), browser)
+    told = "Ctrl-C ends it."
+    if sys.stdin.isatty():
+        threading.Thread(target=_more_links, args=(link,), daemon=True).start()
+        told = "Enter prints a new link, Ctrl-C ends it."
+    typer.echo(f"It opens once. {told}", err=True)
+    settings = ServerSettings(token=token, configs={} if described is None else {described.name or "*": described})
+    serve(served, settings=settings, mounts={UI: pages}, listening=listening)
+
+
+def _more_links(link: Callable[[], str]) -> None:
+    for _ in sys.stdin:
+        print(link(), flush=True)
+
+
+def _asked(url: str, token_file: str, place: str) -> str:
+    """A link from a server that runs."""
+    from ramet.apps.server.settings import read_token
+
+    if not Path(token_file).expanduser().exists():
+        raise RametError("invalid_argument", f"no token in {token_file}", "name the file of the server: --token-file")
+    headers = {"Authorization": f"Bearer {read_token(token_file)}"}
+    try:
+        asked = url_request.Request(f"{url}/ui/link", data=b"", headers=headers, method="POST")
+        with url_request.urlopen(asked, timeout=PATIENCE) as answer:
+            code = json.load(answer)["link"]
+    except url_error.HTTPError as refused:
+        refused.close()
+        if refused.code == 401:
+            raise RametError("unauthenticated", f"{url} does not know this token", "see --token-file") from None
+        raise RametError(
+            "unsupported", f"{url} serves no page ({refused.code})", "start it with `ramet serve --ui`"
+        ) from None
+    except (url_error.URLError, OSError) as failed:
+        why = getattr(failed, "reason", failed)
+        raise RametError("unavailable", f"{url} cannot be reached: {why}", "is the server running?") from None
+    return f"{url}/ui/#/{place}?link={code}"
+
+
+def _shown(link: str, browser: bool) -> None:
+    print(link, flush=True)
+    if browser and _has_display():
+        import webbrowser
+
+        webbrowser.open(link)
+
+
+def _has_display() -> bool:
+    """Whether a browser could be seen: a browser in the terminal, or one on a far machine's screen, helps nobody."""
+    if sys.platform in ("darwin", "win32"):
+        return "SSH_CONNECTION" not in os.environ
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

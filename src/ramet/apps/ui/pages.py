@@ -1,0 +1,169 @@
+"""`Pages`: the files of the page as an ASGI application, and the links that hand a browser its token.
+
+Rules that this file keeps:
+- What is served is a table that is read once: a path is a key of it, never a path of the host.
+- A link works once and for a while. It carries a code, not the token, and carries it in the fragment of the URL, which
+  browsers send to nobody; so neither a log, nor a proxy, nor who lists the processes of the machine gets the token.
+- The files hold nothing of the store, so they need no token; everything that the page shows it asks `/v1` for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Final, NamedTuple
+
+from ramet.apps.server.api import problem_reply
+from ramet.apps.server.asking import Call, ClientGone, Receive, Reply, Scope, Send, answer, send_reply
+from ramet.apps.server.problems import Refused
+
+UI: Final = "/ui"
+TYPES: Final = {
+    ".html": b"text/html; charset=utf-8", ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml",
+}  # fmt: skip
+POLICY: Final = "; ".join((
+    "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "connect-src 'self'",
+    "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'", "trusted-types 'none'",
+))  # fmt: skip
+"""Nothing runs, loads or is asked but from here, and no text can become markup or a script."""
+HEADERS: Final = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    (b"x-frame-options", b"DENY"),
+)
+LINK_SECONDS: Final = 600.0
+LINKS: Final = 1000
+"""Links that nobody has used yet; more push the oldest out."""
+CODE: Final = re.compile(rb"[A-Za-z0-9_-]{43}")
+
+
+class File(NamedTuple):
+    """A file as it is sent."""
+
+    content: bytes
+    type: bytes
+    etag: str
+
+
+def files(folder: Traversable | None = None, below: str = "") -> dict[str, File]:
+    """The files of the page by the path that a browser asks for; `/` is the page itself."""
+    found: dict[str, File] = {}
+    for one in (resources.files("ramet.apps.ui") / "static" if folder is None else folder).iterdir():
+        name = f"{below}/{one.name}"
+        if one.is_dir():
+            found |= files(one, name)
+        elif (kind := TYPES.get(name[name.rfind(".") :])) is not None:
+            content = one.read_bytes()
+            found[name] = File(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    if not below:
+        found["/"] = found["/index.html"]
+    return found
+
+
+class Links:
+    """Codes that stand for a token until they are used or too old."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._made: dict[bytes, tuple[str, float]] = {}
+
+    def make(self, token: str) -> str:
+        code = secrets.token_urlsafe(32)
+        while len(self._made) >= LINKS:
+            del self._made[next(iter(self._made))]
+        self._made[_digest(code.encode())] = token, self._clock() + LINK_SECONDS
+        return code
+
+    def redeem(self, code: bytes) -> str | None:
+        """The token, for the first who asks. Looked up by digest: the time it takes tells nothing about a code."""
+        token, until = self._made.pop(_digest(code), ("", 0.0))
+        return token if token and self._clock() <= until else None
+
+
+def _digest(code: bytes) -> bytes:
+    return hashlib.sha256(code).digest()
+
+
+class Pages:
+    """The page of a server whose tokens are these. `mounts={UI: Pages(...)}` of `serve` puts it there."""
+
+    def __init__(self, token: str, others: Iterable[str] = (), links: Links | None = None) -> None:
+        self._tokens = [one.encode() for one in (token, *others) if one]
+        self._first = token
+        self.links = links or Links()
+        self._files: Mapping[str, File] = files()
+
+    def link(self, origin: str, place: str = "") -> str:
+        """A URL that opens the page once, at a place of it (`ws/NAME`)."""
+        return f"{origin.rstrip('/')}{UI}/#/{place}?link={self.links.make(self._first)}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call = Call(scope, receive)
+        try:
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            reply = await self._answered(call, scope["method"], path)
+        except Refused as refused:
+            reply = problem_reply(refused)
+        except ClientGone:
+            return
+        reply.headers += HEADERS
+        await send_reply(reply, call, send)
+
+    async def _answered(self, call: Call, method: str, path: str) -> Reply:
+        if path == "/link":
+            self._only(method, "POST")
+            return answer({"link": self.links.make(self._bearer(call))}, 201)
+        if path == "/redeem":
+            self._only(method, "POST")
+            return await self._redeemed(call)
+        found = self._files.get(path)
+        if found is None:
+            raise Refused("not_found", "there is nothing at this address", f"open {UI}/")
+        self._only(method, "GET", "HEAD")
+        headers = [(b"content-type", found.type), (b"etag", found.etag.encode()), (b"cache-control", b"no-cache")]
+        given = call.header(b"if-none-match") or ""
+        if found.etag in (one.strip().removeprefix("W/") for one in given.split(",")):
+            return Reply(status=304, headers=headers)
+        length = (b"content-length", str(len(found.content)).encode())
+        return Reply(found.content, 200, [*headers, length])
+
+    def _only(self, method: str, *allowed: str) -> None:
+        if method not in allowed:
+            known = ", ".join(allowed)
+            raise Refused(
+                "invalid_argument", f"{method} cannot be done here", f"use {known}", status=405,
+                headers={"allow": known},
+            )  # fmt: skip
+
+    def _bearer(self, call: Call) -> str:
+        """The token of the request: a link lets in as whoever asked for it, and as nobody else."""
+        kind, _, given = (call.header(b"authorization") or "").partition(" ")
+        token = given.strip().encode("latin-1")
+        right = [hmac.compare_digest(token, one) for one in self._tokens]
+        if kind.lower() != "bearer" or not any(right):
+            raise Refused(
+                "unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN",
+                headers={"www-authenticate": "Bearer"},
+            )  # fmt: skip
+        return token.decode("latin-1")
+
+    async def _redeemed(self, call: Call) -> Reply:
+        code = (await call.body(1000)).strip()
+        token = self.links.redeem(code) if CODE.fullmatch(code) else None
+        if token is None:
+            raise Refused(
+                "unauthenticated", "this link was used already, or is too old", "run `ramet ui` for a new one, or "
+                "give the token of the server",
+            )  # fmt: skip
+        return answer({"token": token})

@@ -1,0 +1,139 @@
+// One file: as text with line numbers, as an image, or as hex; large ones in parts, and it says so. Nothing runs.
+
+import { get, part, workspacePath } from "../lib/api.js";
+import { button, h, link, put, refill } from "../lib/dom.js";
+import { name as safe, notice, problemBox } from "../lib/frame.js";
+import { baseOf, decodeBytes, place } from "../lib/names.js";
+import { hexDump, imageType, linesOf, looksLikeText, mode, oneLine, plural, size, visible } from "../lib/text.js";
+import { download } from "./shared.js";
+
+const PART = 256 << 10;
+const HEX = 16 << 10;
+const IMAGE = 20 << 20;
+const KEPT = 24;
+/** Parts that are shown below each other before the page asks to download instead. */
+
+export async function fileView({ route, signal }, state, path, stat, revision, at) {
+  const { name, rev, stored } = state;
+  const blame = route.query.blame === true && stored;
+  const bar = h("div", { class: "bar small file" },
+    h("span", { class: "faint" }, [size(stat.size), mode(stat.mode, stat.kind)].filter(Boolean).join(" · ")),
+    h("span", { class: "actions" },
+      stored && h("a", { class: "button", href: at({ blame: !blame || null }), "aria-pressed": String(blame) }, "Blame"),
+      stored && revision.parents.length > 0 && h("a", { class: "button", href: place("diff", { name, rev: revision.name }) }, "Changes"),
+      button("Download", () => download(workspacePath(name, "/file"), { path, revision: rev }, baseOf(path)))));
+  if (blame) return [bar, await blamed(name, path, rev, signal)];
+  const first = await part(name, path, rev, 0, PART, signal);
+  const type = imageType(first.bytes);
+  if (type) return [bar, await image(name, path, rev, first, type, signal)];
+  return [bar, looksLikeText(first.bytes) ? text(name, path, rev, first, signal) : hex(name, path, rev, first, signal)];
+}
+
+// ------------------------------------------------------------------------------------------------------- text
+
+function text(name, path, rev, first, signal) {
+  if (!first.bytes.length) return h("p", { class: "faint" }, "An empty file.");
+  const numbers = h("pre", { class: "numbers", "aria-hidden": "true" });
+  const body = h("pre", { class: "text" });
+  const ending = h("div");
+  let [shown, lines, parts, rest] = [0, 0, 0, new Uint8Array(0)];
+  const add = ({ bytes, total }) => {
+    // A line that is cut in two waits for its rest, so that its number and its characters are right.
+    const all = new Uint8Array(rest.length + bytes.length);
+    all.set(rest);
+    all.set(bytes, rest.length);
+    shown += bytes.length;
+    parts += 1;
+    const over = total !== null && shown >= total;
+    const cut = over ? all.length : all.lastIndexOf(10) + 1 || all.length;
+    rest = all.slice(cut);
+    const found = linesOf(decodeBytes(all.subarray(0, cut)));
+    put(numbers, `${found.map((_, number) => lines + number + 1).join("\n")}\n`);
+    put(body, `${found.map(visible).join("\n")}\n`);
+    lines += found.length;
+    refill(ending);
+    if (over) return;
+    put(ending, notice(h("b", {}, `The first ${size(shown)} of ${total === null ? "more" : size(total)} are shown. `),
+      total !== null && parts < KEPT ? button(`Show ${size(Math.min(PART, total - shown))} more`, more) : "Download it to see the rest. ",
+      total !== null && button("Show the end", () => refill(ending.parentElement, end(name, path, rev, total, signal)))));
+  };
+  const more = async () => {
+    try {
+      add(await part(name, path, rev, shown, shown + PART, signal));
+    } catch (error) {
+      put(ending, problemBox(error));
+    }
+  };
+  add(first);
+  return h("div", {}, h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, numbers, body), ending);
+}
+
+/** The last part of a file, without line numbers: nobody has counted what is before it. */
+function end(name, path, rev, total, signal) {
+  const holder = h("div", {}, h("p", { class: "waiting" }, "Loading…"));
+  const from = Math.max(0, total - PART);
+  part(name, path, rev, from, total, signal).then(({ bytes }) => {
+    const start = bytes.indexOf(10) + 1;
+    const found = linesOf(decodeBytes(bytes.subarray(start)));
+    refill(holder, notice(h("b", {}, `The last ${plural(found.length, "line")} of ${size(total)} are shown, without their numbers.`)),
+      h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, h("pre", { class: "text" }, found.map(visible).join("\n"))));
+  }, (error) => error.name !== "AbortError" && refill(holder, problemBox(error)));
+  return holder;
+}
+
+// ---------------------------------------------------------------------------------------- images and the rest
+
+async function image(name, path, rev, first, type, signal) {
+  if (first.total === null || first.total > IMAGE) return notice(`An image of ${size(first.total)}: too large to show here (${size(IMAGE)} at most); download it.`);
+  const { bytes } = first.total <= first.bytes.length ? first : await part(name, path, rev, 0, first.total, signal);
+  const href = URL.createObjectURL(new Blob([bytes], { type }));
+  signal.addEventListener("abort", () => URL.revokeObjectURL(href));
+  const shown = h("img", { src: href, alt: oneLine(baseOf(path)) });
+  const facts = h("figcaption", { class: "faint" }, type);
+  shown.addEventListener("load", () => refill(facts, `${type} · ${shown.naturalWidth} × ${shown.naturalHeight}`));
+  shown.addEventListener("error", () => refill(facts, `${type}, but it cannot be shown: it may be damaged`));
+  return h("figure", { class: "image" }, shown, facts);
+}
+
+function hex(name, path, rev, first, signal) {
+  const dump = h("pre", { class: "text hex" });
+  const where = h("span");
+  const total = first.total ?? first.bytes.length;
+  let from = 0;
+  const go = async (to) => {
+    from = Math.max(0, Math.min(to, Math.floor((total - 1) / HEX) * HEX));
+    const { bytes } = from + HEX <= first.bytes.length || from === 0 ? { bytes: first.bytes.subarray(from, from + HEX) } : await part(name, path, rev, from, from + HEX, signal);
+    refill(dump, hexDump(bytes, from));
+    refill(where, `Binary: bytes ${from.toLocaleString("en")} to ${(from + bytes.length).toLocaleString("en")} of ${total.toLocaleString("en")}`, first.total === null && " (at least)");
+  };
+  go(0);
+  return h("div", {},
+    h("p", { class: "notice" }, where, total > HEX && [button("First", () => go(0)), button("Back", () => go(from - HEX)), button("Next", () => go(from + HEX)), button("Last", () => go(total))]),
+    h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, dump));
+}
+
+// ------------------------------------------------------------------------------------------------------ blame
+
+async function blamed(name, path, rev, signal) {
+  const { lines } = await get(workspacePath(name, "/blame"), { path, revision: rev }, signal);
+  if (!lines.length) return h("p", { class: "faint" }, "An empty file.");
+  const shades = new Map();
+  const shade = (revision) => shades.get(revision) ?? (shades.set(revision, shades.size % 7), shades.get(revision));
+  const body = h("tbody");
+  const rest = [...lines];
+  let last = null;
+  const row = (line) => {
+    const same = last && last.revision === line.revision && last.command === line.command;
+    last = line;
+    return h("tr", { class: [!same && "first", `shade${shade(line.revision)}`] },
+      h("td", { class: "by" }, !same && [link(place("ws", { name, rev: line.revision }), safe(line.revision)), line.command && h("code", { title: oneLine(line.command) }, oneLine(line.command)), line.session && line.session !== "default" && h("span", { class: "faint" }, oneLine(line.session))]),
+      h("td", { class: "at" }, line.number), h("td", { class: "text" }, visible(line.text)));
+  };
+  const ending = h("p", { class: "more" });
+  const more = () => {
+    body.append(...rest.splice(0, 2000).map(row));
+    refill(ending, rest.length > 0 && button(`Show more of ${plural(rest.length, "line")}`, more));
+  };
+  more();
+  return h("div", {}, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who wrote each line" }, h("table", { class: "diff blame" }, body)), ending);
+}

@@ -1,0 +1,128 @@
+// The files of a state: a tree that is listed as it is opened, and beside it a directory or a file.
+
+import { get, workspacePath } from "../lib/api.js";
+import { h, link, refill } from "../lib/dom.js";
+import { name as safe, notice, problemBox, when } from "../lib/frame.js";
+import { baseOf, crumbs, join, parentOf, place } from "../lib/names.js";
+import { mode, plural, size } from "../lib/text.js";
+import { fileView } from "./file.js";
+import { forkButton, heading, loaded, revertButton, tarButton } from "./shared.js";
+
+const MOST = 2000;
+
+export async function files(context) {
+  const { route, signal } = context;
+  const { name } = route;
+  const { info, stored, rev } = await loaded(route, signal);
+  const path = route.path.replace(/\/+$/, "") || "/";
+  if (stored && !rev) return h("div", { class: "page" }, heading(info, "files"), notice("It has no revision yet, so it has no files to show."));
+  const state = { name, rev, spec: route.rev, stored };
+  const revision = stored && route.rev ? (await get(workspacePath(name, "/log"), { revision: route.rev, limit: 1 }, signal)).revisions[0] : info.head;
+  const main = h("div", { class: "pane" });
+  const tree = h("ul", { role: "tree", "aria-label": "Files" });
+  const shell = h("div", { class: "page wide" },
+    heading(info, "files", route.rev, [revision && forkButton(name, revision), revision && tarButton(name, revision.id)]),
+    h("div", { class: "bar small" },
+      h("nav", { class: "path", "aria-label": "Path" }, link(at(state, "/"), "/"), crumbs(path).map((one, number) => [number ? "/" : "", link(at(state, one.path), safe(one.name))])),
+      h("span", { class: "faint" }, stored ? ["as of ", link(place("ws", { name, rev: revision.name }), safe(revision.name)), " · ", when(revision.time), !route.rev && " · newest"] : "as it is now"),
+      stored && route.rev && info.head && revision.id !== info.head.id && path !== "/" && h("span", { class: "actions" },
+        h("a", { class: "button", href: place("ws", { name, path }) }, "Newest"), revertButton(name, revision, path))),
+    h("div", { class: "files" }, h("div", { class: "side" }, tree), main));
+  const wanted = await shown(context, state, path, revision);
+  refill(main, wanted.view);
+  grow(tree, state, wanted.kind === "dir" ? path : parentOf(path), path, signal);
+  return shell;
+}
+
+const at = ({ name, spec }, path, query) => place("ws", { name, rev: spec, path, query });
+
+const listing = async ({ name, rev }, path, signal) => {
+  const { entries } = await get(workspacePath(name, "/dir"), { path, revision: rev }, signal);
+  return entries.map((entry) => ({ ...entry, base: baseOf(entry.path) })).sort((a, b) => (b.kind === "dir") - (a.kind === "dir") || (a.base < b.base ? -1 : 1));
+};
+
+async function shown(context, state, path, revision) {
+  const { signal } = context;
+  const stat = path === "/" ? { kind: "dir" } : await get(workspacePath(state.name, "/stat"), { path, revision: state.rev }, signal);
+  if (stat.kind === "dir") return { kind: "dir", view: directory(state, path, await listing(state, path, signal)) };
+  if (stat.kind !== "file") return { kind: stat.kind, view: h("p", { class: "faint" }, `A ${stat.kind}; it has no content to show.`) };
+  return { kind: "file", view: await fileView(context, state, path, stat, revision, (query) => at(state, path, query)) };
+}
+
+function directory(state, path, entries) {
+  if (!entries.length) return h("p", { class: "faint" }, "An empty directory.");
+  return [
+    h("table", { class: "listing" },
+      h("thead", {}, h("tr", {}, ["Name", "Size", "Mode", "Changed"].map((label) => h("th", { scope: "col" }, label)))),
+      h("tbody", {}, path !== "/" && h("tr", {}, h("td", { colspan: 4 }, link(at(state, parentOf(path)), ".."))),
+        entries.slice(0, MOST).map((entry) => h("tr", {},
+          h("td", {}, h("a", { class: ["entry", entry.kind], href: at(state, join(path, entry.base)) }, safe(entry.base)), entry.target && h("span", { class: "faint" }, " → ", safe(entry.target))),
+          h("td", { class: "size" }, entry.kind === "dir" ? "" : size(entry.size)),
+          h("td", { class: "mode" }, mode(entry.mode, entry.kind)),
+          h("td", { class: "date" }, entry.mtime_ns === null ? "" : when(entry.mtime_ns / 1e9)))))),
+    entries.length > MOST && notice(`${plural(entries.length - MOST, "more entry", "more entries")} not shown.`),
+    h("p", { class: "faint" }, plural(entries.length, "entry", "entries")),
+  ];
+}
+
+// ------------------------------------------------------------------------------------------------------- tree
+
+/** Fill the tree down to a folder; every other folder is listed when it is opened. */
+async function grow(tree, state, folder, current, signal) {
+  const open = async (list, path) => {
+    try {
+      const entries = await listing(state, path, signal);
+      refill(list, entries.slice(0, MOST).map((entry) => node(entry, join(path, entry.base))), entries.length > MOST && h("li", { class: "faint" }, `${plural(entries.length - MOST, "more")}`));
+    } catch (error) {
+      if (error.name !== "AbortError") refill(list, h("li", {}, problemBox(error)));
+    }
+  };
+  const node = (entry, path) => {
+    const isDir = entry.kind === "dir";
+    const item = h("li", { role: "treeitem", class: entry.kind, "aria-expanded": isDir ? "false" : null, "aria-current": path === current && "page", tabindex: "-1", "data-path": path });
+    const below = isDir && h("ul", { role: "group" });
+    const anchor = h("a", { href: at(state, path), tabindex: "-1", class: ["entry", entry.kind] }, safe(entry.base));
+    const toggle = async (wanted = item.getAttribute("aria-expanded") !== "true") => {
+      item.setAttribute("aria-expanded", String(wanted));
+      if (wanted && !below.childElementCount) await open(below, path);
+    };
+    item.toggle = isDir ? toggle : null;
+    item.append(h("div", { class: "line" }, isDir && h("span", { class: "twist", "aria-hidden": "true", onclick: () => toggle() }), anchor));
+    if (below) item.append(below);
+    return item;
+  };
+  tree.addEventListener("keydown", walk);
+  await open(tree, "/");
+  for (const { path } of crumbs(folder)) {
+    const found = [...tree.querySelectorAll("li")].find((one) => one.dataset.path === path);
+    if (found?.toggle) await found.toggle(true);
+  }
+  const marked = tree.querySelector("[aria-current]") ?? tree.querySelector("li[role=treeitem]");
+  marked?.setAttribute("tabindex", "0");
+  tree.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+}
+
+/** Arrow keys go through the tree, right opens, left closes, Enter shows. */
+function walk(event) {
+  const item = event.target.closest("li[role=treeitem]");
+  if (!item) return;
+  const tree = event.currentTarget;
+  const seen = [...tree.querySelectorAll("li[role=treeitem]")].filter((one) => !one.parentElement.closest('li[aria-expanded="false"]'));
+  const index = seen.indexOf(item);
+  const to = (one) => {
+    if (!one) return;
+    tree.querySelectorAll('[tabindex="0"]').forEach((other) => other.setAttribute("tabindex", "-1"));
+    one.setAttribute("tabindex", "0");
+    one.focus();
+  };
+  const open = item.getAttribute("aria-expanded");
+  const acts = {
+    ArrowDown: () => to(seen[index + 1]), ArrowUp: () => to(seen[index - 1]), Home: () => to(seen[0]), End: () => to(seen[seen.length - 1]),
+    ArrowRight: () => (open === "false" ? item.toggle(true) : to(item.querySelector("li[role=treeitem]"))),
+    ArrowLeft: () => (open === "true" ? item.toggle(false) : to(item.parentElement.closest("li[role=treeitem]"))),
+    Enter: () => item.querySelector("a").click(),
+  };
+  if (!acts[event.key]) return;
+  event.preventDefault();
+  acts[event.key]();
+}

@@ -1,0 +1,139 @@
+// What several views show of a workspace: its heading with the tabs, counts of changes, and the things one can do to it.
+
+import { change, get, raw, workspacePath } from "../lib/api.js";
+import { button, h, link } from "../lib/dom.js";
+import { ask, name as safe, toast } from "../lib/frame.js";
+import { place } from "../lib/names.js";
+import { oneLine, size } from "../lib/text.js";
+
+const NAME = "[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}";
+
+/** A workspace, and what to ask for to see a state of it: `rev` is undefined for what has no revisions of its own. */
+export async function loaded({ name, rev }, signal) {
+  const info = await get(workspacePath(name), {}, signal);
+  const stored = info.kind === "stored";
+  return { info, stored, rev: stored ? rev || info.head?.id : undefined, label: rev || info.head?.name || "" };
+}
+
+const TABS = [
+  ["history", "History", (name) => place("ws", { name })],
+  ["files", "Files", (name, rev) => place("ws", { name, rev, path: "/" })],
+  ["compare", "Compare", (name, rev) => place("diff", { name, rev })],
+  ["terminal", "Terminal", (name, rev) => place("term", { name, rev })],
+];
+
+/** The heading of a workspace: its name, the tabs, and what can be done. */
+export function heading(info, current, rev = "", actions = []) {
+  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "terminal");
+  return h("div", { class: "heading" },
+    h("div", { class: "title" },
+      h("h1", {}, safe(info.name)),
+      info.kind !== "stored" && h("span", { class: "badge" }, info.kind),
+      info.open && h("span", { class: "badge on", title: "This server holds it open, and with it the right to write." }, "open here"),
+      h("span", { class: "actions" }, actions)),
+    h("nav", { class: "tabs", "aria-label": "Views of the workspace" },
+      tabs.map(([key, label, where]) => h("a", { href: where(info.name, rev), "aria-current": key === current && "page" }, label))));
+}
+
+const KINDS = [["added", "+"], ["modified", "~"], ["removed", "−"], ["renamed", "→"]];
+
+/** How many paths a revision touched, if that was recorded. */
+export function counts(diff) {
+  if (!diff) return null;
+  const shown = KINDS.filter(([kind]) => diff[`${kind}_count`] > 0);
+  if (!shown.length) return h("span", { class: "counts faint" }, "no files");
+  return h("span", { class: "counts" }, shown.map(([kind, sign]) =>
+    h("span", { class: kind, title: `${diff[`${kind}_count`]} ${kind}` }, `${sign}${diff[`${kind}_count`]}`, h("span", { class: "unseen" }, ` ${kind} `))));
+}
+
+export const shortId = (id) => id.slice(0, 12);
+
+// ---------------------------------------------------------------------------------------------------- actions
+
+export const forkButton = (name, revision, label = "Fork") => button(label, async () => {
+  let made = "";
+  const done = await ask({
+    title: `Fork ${name}`, label: "Fork",
+    text: `A new workspace begins with ${revision ? oneLine(revision.name) : "the newest revision"}. Nothing is copied, and ${name} is not changed.`,
+    fields: [{ name: "name", label: "Name of the new workspace", value: `${name}-fork`, required: true, pattern: NAME }],
+    act: async ({ name: wanted }) => {
+      await change("POST", workspacePath(name, "/fork"), { name: wanted, ...(revision && { revision: revision.id }) });
+      made = wanted;
+    },
+  });
+  if (done) location.hash = place("ws", { name: made });
+});
+
+export const tagButton = (name, revision, after) => button("Tag", async () => {
+  const done = await ask({
+    title: `Tag ${oneLine(revision.name)}`, label: "Tag", text: "A tag names a revision, and keeps it.",
+    fields: [{ name: "tag", label: "Tag", required: true, placeholder: "v1" }, { name: "message", label: "Why (may be empty)" }],
+    act: ({ tag, message }) => change("PUT", workspacePath(name, `/tags/${encodeURIComponent(tag)}`), { revision: revision.id, message }),
+  });
+  if (done) after();
+});
+
+export const revertButton = (name, revision, path = "", label = path ? "Restore this path" : "Revert to here") => button(label, async () => {
+  let made = null;
+  const done = await ask({
+    title: path ? `Restore ${oneLine(path)}` : `Revert ${name}`, label: path ? "Restore" : "Revert", danger: true,
+    text: `${path ? "The path gets the content that it had" : "The workspace gets the content that it had"} in ${oneLine(revision.name)}, as a new revision. Nothing in the history is lost.`,
+    fields: [{ name: "message", label: "Message (may be empty)" }],
+    act: async ({ message }) => {
+      made = await change("POST", workspacePath(name, "/revert"), { revision: revision.id, message, paths: path ? [path] : [] });
+    },
+  });
+  if (done) {
+    toast(`${made.name} is the newest revision now`);
+    location.hash = place("ws", { name, rev: made.name });
+  }
+});
+
+export const tarButton = (name, rev, label = "Download") => button(label, async () => {
+  let wanted = null;
+  const form = {
+    title: `Download ${name}`, label: "Download",
+    text: "A snapshot holds everything and can be loaded again with `ramet import`; a plain tar holds the files.",
+    fields: [
+      { name: "kind", label: "What", value: "tar", options: [["tar", "Plain tar of the files"], ["snapshot", "Snapshot"]] },
+      { name: "compress", label: "Compression", value: "gz", options: [["gz", "gzip"], ["xz", "xz"], ["", "none"]] },
+    ],
+    act: async (values) => {
+      wanted = values;
+    },
+  };
+  if (!(await ask(form))) return;
+  const suffix = `tar${wanted.compress && `.${wanted.compress}`}`;
+  await download(workspacePath(name, "/snapshot"), { revision: rev, ...wanted }, `${name}.${suffix}`);
+});
+
+/** Fetch with the token, then hand the bytes to the browser as a file; how much has come is shown, and can be stopped. */
+export async function download(path, query, filename) {
+  const stopping = new AbortController();
+  const told = h("span", {}, "waiting");
+  const bar = h("div", { class: "toast" }, `${filename}: `, told, button("Stop", () => stopping.abort()));
+  document.getElementById("toasts").append(bar);
+  try {
+    const answer = await raw(path, query, {}, stopping.signal);
+    const total = Number(answer.headers.get("content-length")) || null;
+    let came = 0;
+    const counted = answer.body.pipeThrough(new TransformStream({
+      transform(piece, out) {
+        came += piece.length;
+        told.textContent = total ? `${size(came)} of ${size(total)} ` : `${size(came)} `;
+        out.enqueue(piece);
+      },
+    }));
+    const blob = await new Response(counted, { headers: { "content-type": "application/octet-stream" } }).blob();
+    const href = URL.createObjectURL(blob);
+    h("a", { href, download: filename.replace(/[^\w.\- ]/g, "_") }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  } catch (error) {
+    if (error.name === "AbortError") toast(`${filename} was stopped`);
+    else toast(`${filename} could not be downloaded: ${error.message}`, "bad");
+  } finally {
+    bar.remove();
+  }
+}
+
+export const revisionLink = (name, revision) => link(place("ws", { name, rev: revision.name }), safe(revision.name));

@@ -1,0 +1,151 @@
+// A terminal: commands in a workspace, their output as it comes, and a way to stop them.
+
+import { get, run, workspacePath } from "../lib/api.js";
+import { Painter } from "../lib/ansi.js";
+import { button, h, refill } from "../lib/dom.js";
+import { name as safe, notice, problemBox } from "../lib/frame.js";
+import { oneLine, plural, visible } from "../lib/text.js";
+import { heading, loaded } from "./shared.js";
+
+const KEPT = 200_000;
+/** Characters of one command's output that stay on the page. */
+const REMEMBERED = 200;
+
+export async function terminal({ route, signal }) {
+  const { name, rev } = route;
+  const { info } = await loaded(route, signal);
+  const screen = h("div", { class: "screen", role: "log", "aria-label": "Output", tabindex: "0" });
+  const prompt = h("label", { class: "prompt", for: "command" }, "$");
+  const field = h("textarea", { id: "command", rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": "Command", autofocus: true, placeholder: "Type a command, e.g. ls -la" });
+  const stop = h("button", { type: "button", class: "danger", disabled: true, title: "Ctrl-C" }, "Stop");
+  const session = h("input", { value: "default", "aria-label": "Session", list: "sessions", spellcheck: "false", size: 12 });
+  const known = h("datalist", { id: "sessions" });
+  const past = recall(name);
+  let running = null;
+  let at = past.length;
+
+  const grow = () => {
+    field.rows = Math.min(10, field.value.split("\n").length);
+  };
+  const set = (text) => {
+    field.value = text;
+    grow();
+    field.setSelectionRange(text.length, text.length);
+  };
+  const interrupt = () => running?.abort();
+  stop.addEventListener("click", interrupt);
+  signal.addEventListener("abort", interrupt);
+
+  async function submit() {
+    const command = field.value;
+    if (!command.trim() || running) return;
+    remember(name, past, command);
+    at = past.length;
+    set("");
+    running = new AbortController();
+    stop.disabled = false;
+    const block = h("div", { class: "ran" }, h("pre", { class: "said" }, h("span", { class: "prompt" }, `${prompt.textContent} `), visible(command)));
+    screen.append(block);
+    await execute(block, name, { command, session: session.value.trim() || "default", ...(rev && { revision: rev }) }, running.signal, screen);
+    running = null;
+    stop.disabled = true;
+    if (!rev && !signal.aborted) await located();
+    bottom(screen);
+    field.focus();
+  }
+
+  async function located() {
+    try {
+      const { sessions } = await get(workspacePath(name, "/sessions"), {}, signal);
+      refill(known, sessions.map((one) => h("option", { value: one.id })));
+      const mine = sessions.find((one) => one.id === (session.value.trim() || "default"));
+      if (mine) prompt.textContent = `${oneLine(mine.cwd)} $`;
+    } catch {
+      prompt.textContent = "$"; // only how the prompt looks
+    }
+  }
+
+  field.addEventListener("input", grow);
+  field.addEventListener("keydown", (event) => {
+    const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
+    const { value, selectionStart: start, selectionEnd: end } = field;
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit();
+    else if (event.key === "c" && event.ctrlKey && start === end) running ? interrupt() : set("");
+    else if (event.key === "l" && event.ctrlKey) refill(screen);
+    else if (event.key === "ArrowUp" && plain && !value.slice(0, start).includes("\n")) set(past[(at = Math.max(0, at - 1))] ?? value);
+    else if (event.key === "ArrowDown" && plain && !value.slice(end).includes("\n")) set(past[(at = Math.min(past.length, at + 1))] ?? "");
+    else return;
+    event.preventDefault();
+  });
+  if (info.open && !rev) await located();
+  return h("div", { class: "page wide term" },
+    heading(info, "terminal", rev),
+    rev ? notice("Commands run on ", h("b", {}, safe(rev)), "; what they change is gone when they end.") : !info.open && h("p", { class: "faint" }, "The first command opens the workspace; nobody else can write to it until it is idle."),
+    h("div", { class: "console" }, screen,
+      h("div", { class: "entry-line" }, prompt, field),
+      h("div", { class: "bar small" }, stop, button("Clear", () => refill(screen)), !rev && h("label", { class: "session" }, "session ", session, known), h("span", { class: "faint keys" }, "Enter runs · Shift-Enter new line · ↑ ↓ history · Ctrl-C stops"))));
+}
+
+/** Run and show; whatever happens is said in the block. */
+async function execute(block, name, command, signal, screen) {
+  const painters = { 1: new Painter(), 2: new Painter() };
+  const output = h("pre", { class: "out" });
+  let [length, dropped] = [0, 0];
+  block.append(output);
+  const trim = () => {
+    while (length > KEPT && output.childNodes.length > 1) {
+      const first = output.firstChild;
+      length -= first.textContent.length;
+      dropped += first.textContent.length;
+      first.remove();
+    }
+  };
+  try {
+    for await (const told of run(name, command, signal)) {
+      if (told.result) {
+        ended(block, told.result);
+        continue;
+      }
+      const near = isBottom(screen);
+      for (const { text, classes } of painters[told.fd].feed(told.text)) {
+        for (let at = 0; at < text.length; at += KEPT / 4) {
+          const piece = text.slice(at, at + KEPT / 4);
+          output.append(h("span", { class: [told.fd === 2 && "stderr", classes] }, visible(piece)));
+          length += piece.length;
+        }
+      }
+      trim();
+      if (near) bottom(screen);
+    }
+  } catch (error) {
+    block.append(error.name === "AbortError" ? h("p", { class: "ended bad" }, "stopped") : problemBox(error));
+  }
+  if (dropped) block.prepend(notice(`${plural(dropped, "character")} of output above are not shown any more: redirect it to a file to keep it.`));
+}
+
+function ended(block, { exit_code: code, timed_out: late, truncated, duration_ms: took }) {
+  const time = took >= 1000 ? `${(took / 1000).toFixed(1)} s` : `${Math.round(took)} ms`;
+  if (truncated) block.append(notice("The output was longer than the server allows, and is cut."));
+  block.append(h("p", { class: ["ended", code && "bad"] }, late ? `timed out after ${time}` : code ? `exit ${code} · ${time}` : time));
+}
+
+const isBottom = (screen) => screen.scrollHeight - screen.scrollTop - screen.clientHeight < 40;
+const bottom = (screen) => screen.scrollTo(0, screen.scrollHeight);
+
+const recall = (name) => {
+  try {
+    return JSON.parse(sessionStorage.getItem(`ramet-commands-${name}`)) ?? [];
+  } catch {
+    return [];
+  }
+};
+
+function remember(name, past, command) {
+  if (past[past.length - 1] !== command) past.push(command);
+  past.splice(0, past.length - REMEMBERED);
+  try {
+    sessionStorage.setItem(`ramet-commands-${name}`, JSON.stringify(past));
+  } catch {
+    past.splice(0, past.length - 1); // the browser keeps no more: this tab remembers the last one
+  }
+}

@@ -1,0 +1,91 @@
+// All workspaces: what each is, what happened to it last, and when.
+
+import { change, get } from "../lib/api.js";
+import { button, h, refill } from "../lib/dom.js";
+import { ask, name as safe, poll, when } from "../lib/frame.js";
+import { place } from "../lib/names.js";
+import { oneLine, plural } from "../lib/text.js";
+import { counts } from "./shared.js";
+
+const SHOWN = 500;
+const remembered = { filter: "", order: "changed" };
+
+export async function workspaces({ signal, live, reload }) {
+  let { workspaces: all } = await get("/workspaces", {}, signal);
+  const list = h("div", { class: "cards" });
+  const total = h("span", { class: "faint" });
+  const filter = h("input", {
+    type: "search", placeholder: "Filter  ( / )", "aria-label": "Filter the workspaces", value: remembered.filter,
+    oninput: () => {
+      remembered.filter = filter.value;
+      fill();
+    },
+  });
+  const order = h("select", { "aria-label": "Order", onchange: () => {
+    remembered.order = order.value;
+    fill();
+  } }, [["changed", "Last changed"], ["name", "Name"]].map(([key, label]) => h("option", { value: key, selected: key === remembered.order }, label)));
+
+  function fill() {
+    const words = remembered.filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const text = (info) => `${info.name} ${info.head?.message ?? ""} ${info.head?.author ?? ""} ${info.kind}`.toLowerCase();
+    const found = all.filter((info) => words.every((word) => text(info).includes(word)));
+    found.sort(remembered.order === "name" ? (a, b) => a.name.localeCompare(b.name) : (a, b) => (b.head?.time ?? 0) - (a.head?.time ?? 0) || a.name.localeCompare(b.name));
+    total.textContent = found.length === all.length ? plural(all.length, "workspace") : `${found.length} of ${plural(all.length, "workspace")}`;
+    refill(list, found.slice(0, SHOWN).map(card), found.length > SHOWN && h("p", { class: "notice" }, `${plural(found.length - SHOWN, "more workspace")} not shown: filter for them.`),
+      !found.length && (all.length ? h("p", { class: "faint" }, "No workspace has these words.") : empty()));
+  }
+
+  fill();
+  poll("/workspaces", signal, reload, 5);
+  live((event) => event.kind !== "exec" && reload());
+  signal.addEventListener("abort", slash(filter));
+  return h("div", { class: "page" },
+    h("div", { class: "bar" }, h("h1", {}, "Workspaces"), total, h("span", { class: "actions" }, filter, order, button("New", create, { class: "primary" }))),
+    list);
+}
+
+/** `/` goes to the filter, unless somebody is typing. */
+function slash(filter) {
+  const pressed = (event) => {
+    if (event.key !== "/" || event.target.closest("input, textarea, select, dialog")) return;
+    event.preventDefault();
+    filter.focus();
+  };
+  document.addEventListener("keydown", pressed);
+  return () => document.removeEventListener("keydown", pressed);
+}
+
+function card(info) {
+  const { head } = info;
+  return h("a", { class: "card", href: place("ws", { name: info.name, path: info.kind === "stored" ? "" : "/" }) },
+    h("span", { class: "what" },
+      h("span", { class: "name" }, safe(info.name)),
+      info.kind !== "stored" && h("span", { class: "badge" }, info.kind),
+      info.open && h("span", { class: "badge on", title: "This server holds it open, and with it the right to write." }, "open here"),
+      info.busy && !info.open && h("span", { class: "badge busy", title: "Another program is writing to it." }, "busy")),
+    h("span", { class: "message" }, head ? oneLine(head.message) || h("span", { class: "faint" }, "no message") : h("span", { class: "faint" }, info.kind === "stored" ? "no revision yet" : "lives in memory")),
+    h("span", { class: "who" }, head ? oneLine(head.author || head.agent) : ""),
+    h("span", { class: "changes" }, head ? counts(head.diff) : null),
+    h("span", { class: "number" }, head ? plural(head.seq, "revision") : ""),
+    h("span", { class: "date" }, head ? when(head.time) : ""));
+}
+
+const empty = () => h("div", { class: "empty" }, h("h2", {}, "Nothing here yet"),
+  h("p", {}, "Make a workspace with ", h("b", {}, "New"), ", or in a terminal:"), h("pre", {}, "ramet create demo\nramet exec demo 'echo hello > /greeting'"));
+
+async function create() {
+  let made = "";
+  const done = await ask({
+    title: "New workspace", label: "Create",
+    fields: [
+      { name: "name", label: "Name", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}" },
+      { name: "kind", label: "Kind", value: "stored", options: [["stored", "Stored: every state is kept"], ["memory", "Memory: gone when the server ends"]] },
+    ],
+    act: async ({ name, kind }) => {
+      await change("POST", "/workspaces", { name, kind });
+      made = name;
+    },
+  });
+  if (done) location.hash = place("term", { name: made });
+}
