@@ -30,20 +30,22 @@ async function show({ keep = false } = {}) {
   const view = viewOf(route);
   const { signal } = mine;
   const context = {
-    route, signal, reload: () => signal.aborted || show({ keep: true }),
+    route, signal, reload: soon(() => signal.aborted || show({ keep: true })),
     live: (listener) => signal.addEventListener("abort", listen(listener)),
   };
   crumb(route);
   const waiting = setTimeout(() => refill(main, h("p", { class: "waiting" }, "Loading…")), keep ? 5000 : 200);
-  const from = scrollY;
+  const [from, focused] = [scrollY, keep && marks(document.activeElement)];
   try {
     if (view === null) throw new Problem({ code: "not_found", cause: "there is no such page", remediation: "begin with the list of workspaces" });
     const made = await view(context);
     if (signal.aborted) return;
     clearTimeout(waiting);
     refill(main, made);
-    if (keep) scrollTo(0, from);
-    else {
+    if (keep) {
+      scrollTo(0, from);
+      if (focused) [...main.querySelectorAll("a, button, input, select")].find((one) => marks(one) === focused)?.focus({ preventScroll: true });
+    } else {
       scrollTo(0, 0);
       (main.querySelector("[autofocus]") ?? main).focus({ preventScroll: true });
     }
@@ -53,6 +55,20 @@ async function show({ keep = false } = {}) {
     if (error.status === 401) return;
     refill(main, h("div", { class: "page" }, problemBox(error), h("p", {}, link("#/", "All workspaces"))));
   }
+}
+
+/** What tells an element from others when a view was made anew. */
+const marks = (element) => main.contains(element) && element !== main ? `${element.tagName} ${element.getAttribute("href") ?? element.getAttribute("aria-label") ?? element.textContent}` : null;
+
+/** Act a little later, once, however often it is asked for. */
+function soon(act) {
+  let asked = null;
+  return () => {
+    asked ??= setTimeout(() => {
+      asked = null;
+      act();
+    }, 300);
+  };
 }
 
 function crumb({ view, name, rev, path }) {

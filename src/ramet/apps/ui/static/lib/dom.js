@@ -41,6 +41,15 @@ export function refill(element, ...children) {
 
 export const link = (href, ...children) => h("a", { href }, ...children);
 
+const ICONS = {
+  dir: "M1.7 4.2c0-.6.4-1 1-1h3.2l1.5 1.7h5.9c.6 0 1 .4 1 1v6.2c0 .6-.4 1-1 1H2.7c-.6 0-1-.4-1-1z",
+  file: "M4 1.7h5l3.2 3.2v9.4H4zM9 1.7v3.2h3.2",
+  link: "M6.5 9.5l3-3M7.2 4.5l1.3-1.3a2.6 2.6 0 0 1 3.7 3.7l-1.3 1.3M8.8 11.5l-1.3 1.3a2.6 2.6 0 0 1-3.7-3.7l1.3-1.3",
+};
+
+/** The picture of a kind of file. */
+export const icon = (kind) => svg("svg", { class: ["icon", kind], viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[kind] ?? ICONS.file }));
+
 /** A button that does something; while it does, it cannot be pressed again. */
 export function button(label, act, attributes = {}) {
   const made = h("button", { type: "button", ...attributes, onclick: async (event) => {

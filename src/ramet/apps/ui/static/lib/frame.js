@@ -85,7 +85,7 @@ function input({ name: id, value = "", options, required, pattern, placeholder }
 // ------------------------------------------------------------------------------------------------------ living
 
 const listeners = new Set();
-let connected = false;
+let [connected, ever] = [false, false];
 let ending = null;
 
 /** Call back at what the server tells; `{kind, workspace}`. The result stops it. */
@@ -136,27 +136,40 @@ function state(now) {
   const element = document.getElementById("live");
   element.className = now === true ? "on" : now === false ? "off" : "";
   element.textContent = now === true ? "live" : now === false ? "not connected" : "";
-  if (now && !connected) tell({ kind: "shown" });
+  if (now && !connected && ever) tell({ kind: "shown" }); // something may have been missed
   connected = Boolean(now);
+  ever ||= connected;
 }
 
-/** Other programs write to the store as well, and the server is not told: ask for a path again and again, gently. */
+/**
+ * Other programs write to the store as well, and the server is not told: ask for a path again and again, gently, and
+ * call back with what was found when it differs. The result asks soon.
+ */
 export function poll(path, signal, changed, seconds = 4) {
   let last = null;
+  let next = null;
   const turn = async () => {
     let wait = seconds * 1000;
+    next = null;
     if (!document.hidden) {
       const began = performance.now();
       try {
-        const found = JSON.stringify(await get(path, {}, signal));
-        if (last !== null && found !== last) changed();
-        last = found;
+        const found = await get(path, {}, signal);
+        const text = JSON.stringify(found);
+        if (last !== null && text !== last) changed(found);
+        last = text;
       } catch (error) {
-        if (error.name === "AbortError") return;
+        if (error.name === "AbortError") return; // everything else is said where people asked for something
       }
       wait = Math.max(wait, 30 * (performance.now() - began));
     }
-    if (!signal.aborted) setTimeout(turn, wait);
+    if (!signal.aborted) next ??= setTimeout(turn, wait);
+  };
+  const again = () => {
+    if (next === null || signal.aborted) return;
+    clearTimeout(next);
+    next = setTimeout(turn, 200);
   };
   turn();
+  return again;
 }

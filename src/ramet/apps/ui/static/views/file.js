@@ -16,17 +16,18 @@ const KEPT = 24;
 export async function fileView({ route, signal }, state, path, stat, revision, at) {
   const { name, rev, stored } = state;
   const blame = route.query.blame === true && stored;
-  const bar = h("div", { class: "bar small file" },
+  const bar = (text) => h("div", { class: "bar small file" },
     h("span", { class: "faint" }, [size(stat.size), mode(stat.mode, stat.kind)].filter(Boolean).join(" · ")),
     h("span", { class: "actions" },
-      stored && h("a", { class: "button", href: at({ blame: !blame || null }), "aria-pressed": String(blame) }, "Blame"),
+      stored && text && h("a", { class: "button", href: at({ blame: !blame || null }), "aria-pressed": String(blame) }, "Blame"),
       stored && revision.parents.length > 0 && h("a", { class: "button", href: place("diff", { name, rev: revision.name }) }, "Changes"),
       button("Download", () => download(workspacePath(name, "/file"), { path, revision: rev }, baseOf(path)))));
-  if (blame) return [bar, await blamed(name, path, rev, signal)];
+  if (blame) return [bar(true), await blamed(name, path, rev, signal)];
   const first = await part(name, path, rev, 0, PART, signal);
   const type = imageType(first.bytes);
-  if (type) return [bar, await image(name, path, rev, first, type, signal)];
-  return [bar, looksLikeText(first.bytes) ? text(name, path, rev, first, signal) : hex(name, path, rev, first, signal)];
+  if (type) return [bar(false), await image(name, path, rev, first, type, signal)];
+  const readable = looksLikeText(first.bytes);
+  return [bar(readable), (readable ? text : hex)(name, path, rev, first, signal)];
 }
 
 // ------------------------------------------------------------------------------------------------------- text
@@ -35,8 +36,10 @@ function text(name, path, rev, first, signal) {
   if (!first.bytes.length) return h("p", { class: "faint" }, "An empty file.");
   const numbers = h("pre", { class: "numbers", "aria-hidden": "true" });
   const body = h("pre", { class: "text" });
-  const ending = h("div");
-  let [shown, lines, parts, rest] = [0, 0, 0, new Uint8Array(0)];
+  const holder = h("div");
+  const told = h("div");
+  const ending = h("p", { class: "more" });
+  let [shown, lines, parts, rest, broken] = [0, 0, 0, new Uint8Array(0), false];
   const add = ({ bytes, total }) => {
     // A line that is cut in two waits for its rest, so that its number and its characters are right.
     const all = new Uint8Array(rest.length + bytes.length);
@@ -47,16 +50,21 @@ function text(name, path, rev, first, signal) {
     const over = total !== null && shown >= total;
     const cut = over ? all.length : all.lastIndexOf(10) + 1 || all.length;
     rest = all.slice(cut);
-    const found = linesOf(decodeBytes(all.subarray(0, cut)));
-    put(numbers, `${found.map((_, number) => lines + number + 1).join("\n")}\n`);
-    put(body, `${found.map(visible).join("\n")}\n`);
-    lines += found.length;
+    const content = decodeBytes(all.subarray(0, cut));
+    const begun = linesOf(content).length - (broken ? 1 : 0); // a line longer than a part goes on in the next one
+    put(numbers, Array.from({ length: begun }, (_, number) => `${lines + number + 1}\n`).join(""));
+    put(body, visible(content));
+    lines += begun;
+    broken = !content.endsWith("\n");
     refill(ending);
+    refill(told);
     if (over) return;
-    put(ending, notice(h("b", {}, `The first ${size(shown)} of ${total === null ? "more" : size(total)} are shown. `),
-      total !== null && parts < KEPT ? button(`Show ${size(Math.min(PART, total - shown))} more`, more) : "Download it to see the rest. ",
-      total !== null && button("Show the end", () => refill(ending.parentElement, end(name, path, rev, total, signal)))));
+    const next = total !== null && parts < KEPT;
+    put(told, notice(h("b", {}, `A large file: the first ${size(shown)} of ${total === null ? "more" : size(total)} are shown. `), !next && "Download it to see the rest. ",
+      next && moreButton(total), total !== null && button("Show the end", () => refill(holder, end(name, path, rev, total, signal)))));
+    put(ending, next && moreButton(total));
   };
+  const moreButton = (total) => button(`Show ${size(Math.min(PART, total - shown))} more`, more);
   const more = async () => {
     try {
       add(await part(name, path, rev, shown, shown + PART, signal));
@@ -65,7 +73,7 @@ function text(name, path, rev, first, signal) {
     }
   };
   add(first);
-  return h("div", {}, h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, numbers, body), ending);
+  return put(holder, told, h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, numbers, body), ending);
 }
 
 /** The last part of a file, without line numbers: nobody has counted what is before it. */

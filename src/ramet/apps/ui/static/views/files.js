@@ -1,10 +1,10 @@
 // The files of a state: a tree that is listed as it is opened, and beside it a directory or a file.
 
 import { get, workspacePath } from "../lib/api.js";
-import { h, link, refill } from "../lib/dom.js";
+import { h, icon, link, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox, when } from "../lib/frame.js";
 import { baseOf, crumbs, join, parentOf, place } from "../lib/names.js";
-import { mode, plural, size } from "../lib/text.js";
+import { mode, oneLine, plural, size } from "../lib/text.js";
 import { fileView } from "./file.js";
 import { forkButton, heading, loaded, revertButton, tarButton } from "./shared.js";
 
@@ -56,7 +56,7 @@ function directory(state, path, entries) {
       h("thead", {}, h("tr", {}, ["Name", "Size", "Mode", "Changed"].map((label) => h("th", { scope: "col" }, label)))),
       h("tbody", {}, path !== "/" && h("tr", {}, h("td", { colspan: 4 }, link(at(state, parentOf(path)), ".."))),
         entries.slice(0, MOST).map((entry) => h("tr", {},
-          h("td", {}, h("a", { class: ["entry", entry.kind], href: at(state, join(path, entry.base)) }, safe(entry.base)), entry.target && h("span", { class: "faint" }, " → ", safe(entry.target))),
+          h("td", {}, h("a", { href: at(state, join(path, entry.base)) }, icon(entry.kind), safe(entry.base)), entry.target && h("span", { class: "faint" }, " → ", safe(entry.target))),
           h("td", { class: "size" }, entry.kind === "dir" ? "" : size(entry.size)),
           h("td", { class: "mode" }, mode(entry.mode, entry.kind)),
           h("td", { class: "date" }, entry.mtime_ns === null ? "" : when(entry.mtime_ns / 1e9)))))),
@@ -81,7 +81,7 @@ async function grow(tree, state, folder, current, signal) {
     const isDir = entry.kind === "dir";
     const item = h("li", { role: "treeitem", class: entry.kind, "aria-expanded": isDir ? "false" : null, "aria-current": path === current && "page", tabindex: "-1", "data-path": path });
     const below = isDir && h("ul", { role: "group" });
-    const anchor = h("a", { href: at(state, path), tabindex: "-1", class: ["entry", entry.kind] }, safe(entry.base));
+    const anchor = h("a", { href: at(state, path), tabindex: "-1", title: oneLine(entry.base) }, safe(entry.base));
     const toggle = async (wanted = item.getAttribute("aria-expanded") !== "true") => {
       item.setAttribute("aria-expanded", String(wanted));
       if (wanted && !below.childElementCount) await open(below, path);

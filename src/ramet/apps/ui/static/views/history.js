@@ -29,9 +29,17 @@ export async function history({ route, signal, live, reload }) {
   const others = forks ? await related(name, log.revisions, limit, signal) : { revisions: [], left: 0 };
   const revisions = ordered([...log.revisions, ...others.revisions]);
   const tagged = Map.groupBy ? Map.groupBy(tags, (tag) => tag.revision) : grouped(tags);
-  poll(workspacePath(name), signal, reload, 3);
-  live((event) => (event.kind === "shown" || event.workspace === name) && event.kind !== "exec" && reload());
   const chosen = [];
+  const news = h("p", { class: "notice", hidden: true }, "There is something new. ", button("Show it", reload));
+  const fresh = () => {
+    if (chosen.length) news.hidden = false; // what was chosen to be compared must not vanish
+    else reload();
+  };
+  const again = poll(workspacePath(name), signal, fresh, 3);
+  live((event) => {
+    if (event.kind === "tagged" && event.workspace === name) fresh();
+    else if (event.kind === "shown" || event.workspace === name) again();
+  });
   const picked = h("div", { class: "picked", hidden: true });
   const pick = (revision, box) => {
     if (box.checked) chosen.push({ revision, box });
@@ -48,6 +56,7 @@ export async function history({ route, signal, live, reload }) {
         location.hash = place("ws", { name, query: { ...route.query, forks: event.target.checked } });
       } }), "with forks of it")),
     others.left > 0 && notice(`${plural(others.left, "workspace")} not looked at for forks: there are too many.`),
+    news,
     h("ol", { class: "graph", role: "list" }, rows(name, revisions, tagged, info.head?.id, pick)),
     log.more && button(`Show ${STEP} more`, () => {
       location.hash = place("ws", { name, query: { ...route.query, limit: limit + STEP } });

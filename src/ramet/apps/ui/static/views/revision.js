@@ -21,7 +21,7 @@ export async function revision({ route, signal, live, reload }) {
   const mine = tags.filter((tag) => tag.revision === found.id);
   const head = info.head?.id === found.id;
   return h("div", { class: "page" },
-    heading(info, "", found.name, [
+    heading(info, "history", found.name, [
       forkButton(name, found, "Fork from here"), !head && revertButton(name, found), tagButton(name, found, reload), tarButton(name, found.id),
     ]),
     h("section", { class: "about-revision" },
@@ -32,11 +32,11 @@ export async function revision({ route, signal, live, reload }) {
         (found.author || found.agent) && fact("By", oneLine([found.author, found.agent].filter(Boolean).join(", "))),
         fact("From", oneLine(lineage(found.lineage))),
         parents.length > 0 && fact(parents.length === 1 ? "Parent" : "Parents", parents.map((parent, at) => [at ? ", " : "", link(place("ws", { name: parent.workspace, rev: parent.name }), safe(parent.name))])),
-        fact("Id", h("code", {}, found.id)),
-        fact("Content", h("code", { title: "The same wherever the same files are." }, found.content)),
-        found.trace_id && fact("Trace", h("code", {}, oneLine(found.trace_id))),
-        found.outputs.length > 0 && fact("Narrowed to", found.outputs.map((path) => h("code", {}, oneLine(path), " "))),
-        found.withheld.length > 0 && fact("Withheld", found.withheld.map((path) => h("code", {}, oneLine(path), " "))))),
+        long("Id", h("code", {}, found.id)),
+        long("Content", h("code", { title: "The same wherever the same files are." }, found.content)),
+        found.trace_id && long("Trace", h("code", {}, oneLine(found.trace_id))),
+        found.outputs.length > 0 && long("Narrowed to", found.outputs.map((path) => h("code", {}, oneLine(path), " "))),
+        found.withheld.length > 0 && long("Withheld", found.withheld.map((path) => h("code", {}, oneLine(path), " "))))),
     h("div", { class: "bar small" }, h("h2", {}, parents.length > 1 ? "Changes to the first parent" : "Changes"),
       h("span", { class: "actions" },
         h("a", { class: "button", href: place("ws", { name, rev: found.name, path: "/" }) }, "Browse the files"),
@@ -55,6 +55,7 @@ async function changes(name, found, signal) {
 }
 
 const fact = (label, ...what) => [h("dt", {}, label), h("dd", {}, what)];
+const long = (label, ...what) => [h("dt", { class: "long" }, label), h("dd", { class: "long" }, what)];
 
 function tagBadge(name, tag, after) {
   return h("span", { class: "badge tag", title: oneLine(tag.message) }, oneLine(tag.name),

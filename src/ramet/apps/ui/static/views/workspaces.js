@@ -10,7 +10,7 @@ import { counts } from "./shared.js";
 const SHOWN = 500;
 const remembered = { filter: "", order: "changed" };
 
-export async function workspaces({ signal, live, reload }) {
+export async function workspaces({ signal, live }) {
   let { workspaces: all } = await get("/workspaces", {}, signal);
   const list = h("div", { class: "cards" });
   const total = h("span", { class: "faint" });
@@ -37,8 +37,12 @@ export async function workspaces({ signal, live, reload }) {
   }
 
   fill();
-  poll("/workspaces", signal, reload, 5);
-  live((event) => event.kind !== "exec" && reload());
+  const fresh = (found) => {
+    all = found.workspaces;
+    fill();
+  };
+  const again = poll("/workspaces", signal, fresh, 5);
+  live((event) => event.kind !== "exec" && again());
   signal.addEventListener("abort", slash(filter));
   return h("div", { class: "page" },
     h("div", { class: "bar" }, h("h1", {}, "Workspaces"), total, h("span", { class: "actions" }, filter, order, button("New", create, { class: "primary" }))),
