@@ -115,9 +115,8 @@ CONDITIONS = [
     ("[[ -f ]]", "unexpected argument `]]' to conditional unary operator"),
     ("[[ a == ]]", "unexpected argument `]]' to conditional binary operator"),
     ("[[ a == & ]]", "unexpected argument `&' to conditional binary operator"),
-    ("[[ a == b c ]]", "syntax error in conditional expression: unexpected token `c'"),
-    ("[[ a == b", "unexpected EOF while looking for `]]'"),
-    ("[[ a &&", "unexpected EOF while looking for `]]'"),
+    ("[[ a == b c ]]", "syntax error in conditional expression"),
+    ("[[ a == b ; ]]", "syntax error in conditional expression: unexpected token `;'"),
     ("[[ ) ]]", "unexpected token `)' in conditional command"),
     ("[[ ]]", ""),
     ("[[ a && ]]", ""),
@@ -130,6 +129,26 @@ def test_errors_in_conditions_keep_the_status(text: str, message: str) -> None:
     assert found.message == message
     assert found.status is None
     assert bool(found.lines("bash: ")) == bool(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[ a == b", "unexpected EOF while looking for `]]'"),
+        ("[[ a &&", "unexpected token `EOF' in conditional command"),
+    ],
+)
+def test_the_end_of_the_text_inside_a_condition_is_an_ordinary_error(text: str, message: str) -> None:
+    found = failure(text)
+    assert (found.message, found.status) == (message, 2)
+
+
+def test_a_condition_complains_about_an_operand_without_an_end() -> None:
+    assert failure("[[ ( a =~ (b ]]\n").lines("") == [
+        "line 1: unexpected EOF while looking for matching `)'",
+        "line 2: unexpected argument to conditional binary operator",
+        "line 1: expected `)'",
+    ]
 
 
 def test_a_condition_cut_off_by_the_end_of_the_text() -> None:

@@ -108,6 +108,11 @@ def _as_is(text: str) -> str:
     return text
 
 
+def _alone(text: str) -> str:
+    """The same for the word of `case` and the operands of `[[`, where changed values of arrays join by spaces."""
+    return text
+
+
 _SPECIAL_IN_REPLACEMENT: Final = re.compile(r"[&\\]")
 
 
@@ -141,6 +146,11 @@ def _assigned_part(part: Part, quote: Quote) -> Text:
 def document(word: Word) -> Text:
     """The body of a here-document."""
     return text(word, quoted=True, quote=_as_is)
+
+
+def operand(word: Word) -> Text:
+    """The word of `case`, or an operand of `[[`."""
+    return text(word, quote=_alone)
 
 
 def pattern(word: Word, tilde: bool = True) -> Text:
@@ -586,7 +596,7 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     if node.bad is None and node.op in CHOOSING:
         return _choice_text(node, quoted, quote)
     wait, get = getter(node, quoted)
-    escaped = quote if quoted else None
+    escaped = quote if quoted and quote is not _alone else None
     join = _joint(node, quoted, quote)
     if wait:
 
@@ -606,13 +616,18 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 
 def _joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str]:
     """How the values of `${a[@]...}` join where one text is wanted: plain ones by spaces, changed ones by IFS; keys,
-    slices, replacements and changes of case by IFS only within quotes."""
+    slices, replacements and changes of case by IFS only within quotes. Conditions and documents have their own ways."""
+    if quote is _as_is and (node.op[0] in "/^,~" if node.op else node.subscript == "*"):
+        return one_text
     if quote is _as_is or node.op == "@A":
         return _spaced
-    if not node.op and node.form != "keys":
+    if (not node.op and node.form != "keys") or quote in _CONDITIONS:
         return one_text
     spaced = not quoted and (not node.op or node.op[0] in ":/^,~")
     return one_text if spaced else _star_text
+
+
+_CONDITIONS: Final = (_alone, escape, regex_escape)
 
 
 def _spaced(host: Any, found: Found) -> str:
@@ -629,8 +644,9 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
     choice = choice_of(node, quoted)
     argument = argument_text(choice, quoted, quote, assign)
     key = key_text(node) if node.op[-1] == "=" else None
-    escaped = quote if quoted else None
+    escaped = quote if quoted and quote is not _alone else None
     get = choice.get
+    join = _spaced if quote is _as_is and node.name == "*" else one_text
 
     def settle(host: Any, found: str, subscript: str | None) -> str:
         return one_text(host, chosen(choice, host, found, subscript))
@@ -640,7 +656,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
         async def waiting(host: Any) -> str:
             found = await get(host) if choice.wait else get(host)
             if not choice.takes_word(found):
-                return "" if node.op[-1] == "+" else _quoted(one_text(host, found), escaped)
+                return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
             word = await argument.run(host) if argument.wait else argument.run(host)
             subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
             return settle(host, word, subscript)
@@ -650,7 +666,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
     def run(host: Any) -> str:
         found = get(host)
         if not choice.takes_word(found):
-            return "" if node.op[-1] == "+" else _quoted(one_text(host, found), escaped)
+            return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
         return settle(host, argument.run(host), None if key is None else key.run(host))
 
     return Text(False, run)

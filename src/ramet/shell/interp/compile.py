@@ -290,7 +290,7 @@ def _if(node: nodes.If) -> Run:
 
 
 def _case(node: nodes.Case) -> Run:
-    subject = texts.text(node.word)
+    subject = texts.operand(node.word)
     items = [
         ([texts.pattern(word) for word in item.patterns], compile_script(item.body), item.end) for item in node.items
     ]

@@ -241,7 +241,7 @@ def _operand(sh: Session, text: str) -> int:
 
 def _expr(node: CondExpr) -> Test:
     if isinstance(node, CondWord):
-        return _map(texts.text(node.word), "-n", bool)
+        return _map(texts.operand(node.word), "-n", bool)
     if isinstance(node, CondUnary):
         return _unary(node)
     if isinstance(node, CondBinary):
@@ -313,7 +313,7 @@ def _map(text: texts.Text, op: str, change: Callable[[str], bool]) -> Test:
 
 
 def _unary(node: CondUnary, sign: str = "") -> Test:
-    text, op = texts.text(node.word), node.op
+    text, op = texts.operand(node.word), node.op
     inner = text.run
     if op in FILE_TESTS:
 
@@ -346,11 +346,11 @@ def _unary(node: CondUnary, sign: str = "") -> Test:
 def _binary(node: CondBinary) -> Test:
     op = node.op
     if op == "=~":
-        return _regex_test(texts.text(node.left), texts.regex(node.right))
+        return _regex_test(texts.operand(node.left), texts.regex(node.right))
     if op in ("=", "==", "!="):
         return _pattern_test(node, op != "!=")
-    left = texts.text(node.left)
-    right = texts.text(node.right)
+    left = texts.operand(node.left)
+    right = texts.operand(node.right)
     if op in NUMERIC:
         compare = NUMERIC[op]
         return _pair(op, left, right, lambda sh, a, b: compare(_operand(sh, a), _operand(sh, b)))
@@ -403,7 +403,7 @@ _BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
 
 
 def _pattern_test(node: CondBinary, wanted: bool) -> Test:
-    left, right = texts.text(node.left), texts.pattern(node.right)
+    left, right = texts.operand(node.left), texts.pattern(node.right)
     traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
         fixed = right.const

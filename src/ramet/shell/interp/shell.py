@@ -255,7 +255,7 @@ class Shell:
                     parsed = await aside(sh, parser.next) if large else parser.next()
                 except SyntaxFailure as failure:
                     result = self._syntax_error(
-                        sh, failure, where or ("-c: " if top and sh.origin == "environment" else "")
+                        sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
                     if failure.fatal:
                         return result if not top else self._leave(sh, result)
@@ -328,16 +328,16 @@ class Shell:
         sh.flow_status = sh.status = status
         return EXIT
 
-    def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str) -> int:
+    def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
         for message in failure.lines(f"{sh.error_name}: {where}"):
             sh.err(message + "\n")
-        if failure.status is not None:
-            sh.status = failure.status
+        if failure.status is not None or not top:
+            sh.status = failure.status or 2
         return sh.status
 
     def text_runner(self, text: str) -> Run:
         """A text as something to run (backticks, `bash -c`)."""
-        return lambda sh: drive(self.run_text(sh, text))
+        return lambda sh: drive(self.run_text(sh, text, where="command substitution: "))
 
     def compiled(self, script: Script) -> Run:
         return compiled(script)

@@ -30,7 +30,8 @@ async def run_trap(sh: Session, name: str) -> int:
     sh.trap_line = (line, len(sh.frames))
     sh.in_trap += 1
     try:
-        result = await sh.shell.run_text(sh, action, keep_line=True)
+        where = "debug trap: " if name == "DEBUG" else "return trap: " if name == "RETURN" else "trap: "
+        result = await sh.shell.run_text(sh, action, keep_line=True, where=where)
     finally:
         sh.in_trap -= 1
         sh.trap_line, sh.ran = outer, ran
@@ -204,7 +205,7 @@ async def _run_action(sh: Session, action: str) -> int:
         sh.command_text_now = ran
     sh.in_trap += 1
     try:
-        return await sh.shell.run_text(sh, action, keep_line=True)
+        return await sh.shell.run_text(sh, action, keep_line=True, where="error trap: ")
     finally:
         sh.in_trap -= 1
         sh.line, sh.trap_line, sh.ran = line, outer, ran
@@ -219,7 +220,7 @@ async def exit_trap(sh: Session) -> None:
     sh.command_text_now = sh.ran
     sh.in_trap += 1
     try:
-        result = await sh.shell.run_text(sh, action, keep_line=True)
+        result = await sh.shell.run_text(sh, action, keep_line=True, where="exit trap: ")
     finally:
         sh.in_trap -= 1
         sh.exiting = None

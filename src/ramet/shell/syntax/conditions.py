@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import (
     CondAnd,
@@ -20,22 +22,42 @@ from ramet.shell.syntax.words import WordReader
 UNARY = frozenset(f"-{c}" for c in "abcdefghknoprstuvwxzGLNORS")
 BINARY = frozenset(["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"])
 
+_UNARY_ARGUMENT = "unexpected argument to conditional unary operator"
+_BINARY_ARGUMENT = "unexpected argument to conditional binary operator"
+
 
 class ConditionReader(WordReader):
     """Reads conditional expressions."""
 
     def condition(self) -> CondExpr:
         """The expression after ``[[`` and its ``]]``."""
+        begin = self.start
         expr = self._cond_or()
         if self.kind != WORD or self.raw != "]]":
             if self.kind == EOF:
-                raise self._cond_failure("unexpected EOF while looking for `]]'")
-            raise self._cond_failure(f"syntax error in conditional expression: unexpected token `{self.token_text()}'")
+                raise self._cond_failure("unexpected EOF while looking for `]]'", begin)
+            token = "" if self.kind in (WORD, COMPLEX) else f": unexpected token `{self.token_text()}'"
+            raise self._cond_failure(f"syntax error in conditional expression{token}", begin)
         self.skip()
         return expr
 
-    def _cond_failure(self, message: str) -> SyntaxFailure:
-        return SyntaxFailure(message, self.line_at(self.start), status=None)
+    def _cond_failure(self, message: str, place: int | None = None) -> SyntaxFailure:
+        line = self.line_at(self.start if place is None else place)
+        return SyntaxFailure(message, line, status=2 if self._at_end() else None)
+
+    def _at_end(self) -> bool:
+        """Whether the text is over: that is an ordinary syntax error."""
+        return self.kind == EOF or (self.kind == NEWLINE and not self.text[self.start :].strip("\n"))
+
+    def _cond_operand(self, read: Callable[[], Word], complaint: str) -> Word:
+        """A word of the expression; when the text ends inside of it, the condition complains as well."""
+        try:
+            word = read()
+        except SyntaxFailure as failure:
+            failure.more.append((self.last_line(), complaint))
+            raise
+        self.peek()
+        return word
 
     def _cond_newlines(self) -> None:
         while self.kind == NEWLINE:
@@ -73,8 +95,13 @@ class ConditionReader(WordReader):
     def _cond_primary(self) -> CondExpr:
         if self.kind == OPERATOR and self.raw == "(":
             self.deeper()
+            opened = self.line_at(self.start)
             self.skip()
-            expr = self._cond_or()
+            try:
+                expr = self._cond_or()
+            except SyntaxFailure as failure:
+                failure.more.append((opened, "expected `)'"))
+                raise
             self.depth -= 1
             if self.kind != OPERATOR or self.raw != ")":
                 raise self._cond_failure(f"unexpected token `{self.token_text()}', expected `)'")
@@ -84,11 +111,10 @@ class ConditionReader(WordReader):
             if self.kind == OPERATOR:
                 raise self._cond_failure(f"unexpected token `{self.raw}' in conditional command")
             # bash says nothing about a missing operand and stops.
-            raise self._cond_failure("" if self.kind != EOF else "unexpected EOF while looking for `]]'")
+            raise self._cond_failure("" if self.kind != EOF else "unexpected token `EOF' in conditional command")
         if self.kind == WORD and self.raw in UNARY:
             return self._cond_unary()
-        left = self.read_word()
-        self.peek()
+        left = self._cond_operand(self.read_word, "unexpected token `\udcff' in conditional command")
         if self.kind == WORD and self.raw in BINARY:
             return self._cond_binary(left, self.raw)
         if self.kind == OPERATOR and self.raw in "<>":
@@ -97,11 +123,7 @@ class ConditionReader(WordReader):
             return CondWord(left)
         if self.kind in (WORD, COMPLEX):
             raise self._cond_failure("conditional binary operator expected")
-        failure = self._cond_failure(f"unexpected token `{self.token_text()}', conditional binary operator expected")
-        if not self.text[self.start :].strip("\n"):
-            # The text ends here as well, and that is an ordinary syntax error.
-            failure.status = 2
-        raise failure
+        raise self._cond_failure(f"unexpected token `{self.token_text()}', conditional binary operator expected")
 
     def _cond_unary(self) -> CondExpr:
         op = self.raw
@@ -120,22 +142,21 @@ class ConditionReader(WordReader):
                     return self._cond_binary(left, self.raw)
                 self.pos = after
                 self.peek()
-            word = self.read_word()
-            self.peek()
-            return CondUnary(op, word)
+            return CondUnary(op, self._cond_operand(self.read_word, _UNARY_ARGUMENT))
         raise self._cond_failure(f"unexpected argument `{self.token_text()}' to conditional unary operator")
 
     def _cond_binary(self, left: Word, op: str) -> CondExpr:
         self.skip()
+        if op == "=~" and self.kind == OPERATOR and self.raw == ")":
+            raise self._cond_failure("syntax error in conditional expression: unexpected token `)'")
         if self.kind not in (WORD, COMPLEX) and not (op == "=~" and self.kind == OPERATOR and self.raw == "("):
             raise self._cond_failure(f"unexpected argument `{self.token_text()}' to conditional binary operator")
         if self.kind == WORD and self.raw == "]]":
             raise self._cond_failure("unexpected argument `]]' to conditional binary operator")
         if op == "=~":
-            right = self.read_regex()
+            read = self.read_regex
         elif op in ("=", "==", "!="):
-            right = self.read_pattern()
+            read = self.read_pattern
         else:
-            right = self.read_word()
-        self.peek()
-        return CondBinary(op, left, right)
+            read = self.read_word
+        return CondBinary(op, left, self._cond_operand(read, _BINARY_ARGUMENT))

@@ -23,13 +23,16 @@ class SyntaxFailure(Exception):
         self.second = second
         self.status = status
         self.fatal = fatal
+        self.more: list[tuple[int, str]] = []
+        """What the constructs around this one say to it, with their lines."""
 
     def lines(self, prefix: str) -> list[str]:
         """The messages to print, each with ``prefix`` (such as ``bash: ``) and the line number."""
         if not self.message:
             return []
         head = f"{prefix}line {self.line}: "
-        return [head + self.message, *([] if self.second is None else [head + self.second])]
+        lines = [head + self.message, *([] if self.second is None else [head + self.second])]
+        return lines + [f"{prefix}line {line}: {message}" for line, message in self.more]
 
 
 class TooDeep(SyntaxFailure):

@@ -356,7 +356,7 @@ class WordReader(Scanner):
                 plain = ""
             parts.append(found)
         if depth and mode.parens and pos >= n:
-            raise self.missing(")", None)
+            raise self.missing(")", self.start if mode is _REGEX else None)
         if plain:
             parts.append(Literal(plain))
         self.pos = pos

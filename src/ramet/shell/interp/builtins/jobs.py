@@ -149,6 +149,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
             chosen.append(job)
     if not chosen:
         return 127
+    chosen.sort(key=lambda job: job.id)  # of those that ended, the first that began comes first
     while True:
         done = next((job for job in chosen if not job.running), None)
         if done is not None:
