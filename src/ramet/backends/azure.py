@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ramet.backends.objects import ObjectResource, StoreConfig
+from ramet.backends.object_config import StoreConfig
+from ramet.backends.objects import ObjectResource
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -18,14 +18,13 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
-from datetime import timedelta
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+from ramet.backends.object_config import StoreConfig
 from ramet.backends.object_listing import MARKER, Entries, escaped, files_of, is_plain, level_of, stat_of, unescaped
 from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import REDACTED, Cap, Data, Description, How, Whole
+from ramet.core.resource import Cap, Data, Description, How, Whole
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 
@@ -34,11 +33,15 @@ FIRST: Final = 256 * 1024
 """Bytes that a read asks for first: a small file needs no second request, a reader that stops early wastes little."""
 LARGEST: Final = 8 << 20
 """Bytes of one range, and of one part of an upload."""
+SWIFT: Final = 32 << 20
+"""Bytes of one range where they come so quickly that the requests for them would be most of the work."""
+WHILE: Final = 0.1
+"""Seconds that a range should take: where it takes less, the next is longer; what takes more is better read at once."""
 CHUNK: Final = 1 << 20
 """Bytes that are waited for before they are passed on, in pieces that readers take as they are."""
 PIECE: Final = 256 * 1024
 AT_ONCE: Final = 6
-"""Ranges of one read in flight."""
+"""Ranges of one read in flight; half as many of the long ones."""
 PAGE: Final = 1000
 """Objects that a listing brings at a time."""
 BEGUN: Final = 8
@@ -47,37 +50,6 @@ MOMENT: Final = 2.0
 KNOWN: Final = 10_000
 """Directories and files whose kind is remembered for a moment."""
 ATTEMPTS: Final = 3
-
-
-class StoreConfig:
-    """What the configurations of all object stores share: dataclasses whose `secrets` are never shown."""
-
-    kind: ClassVar[str]
-    secrets: ClassVar[tuple[str, ...]]
-    bucket: str
-    prefix: str
-    ttl: float
-    endpoint_url: str | None
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.redacted().items() if value is not None)
-        return f"{type(self).__name__}({shown})"
-
-    def redacted(self) -> dict[str, object]:
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: REDACTED if name in self.secrets and value else value for name, value in plain.items()}
-
-    def describe(self) -> Description:
-        hidden = tuple(name for name in self.secrets if getattr(self, name) is not None)
-        return Description(self.kind, self.redacted(), hidden, needs_override=True)
-
-    def connection(self) -> dict[str, Any]:
-        """How obstore is to connect: plain HTTP only where the endpoint says so, and no endless patience of its own."""
-        plain = (self.endpoint_url or "").startswith("http://")
-        return {
-            "client_options": {"allow_http": plain, "timeout": "60s", "connect_timeout": "5s"},
-            "retry_config": {"max_retries": 2, "backoff": {"init_backoff": timedelta(milliseconds=50)}},
-        }
 
 
 class _Begun(NamedTuple):
@@ -288,15 +260,18 @@ class ObjectResource(Whole):
         try:
             while at < end or pending:
                 # The pieces and the number of them in flight grow while the reader goes on.
-                while at < end and len(pending) < min(AT_ONCE, 1 + size // LARGEST * AT_ONCE):
+                while at < end and len(pending) < _in_flight(size):
                     piece = min(size, end - at)
                     pending.append((at, piece, asyncio.ensure_future(self._opened(path, at, piece, etag))))
                     at += piece
-                    size = min(size * 2, LARGEST)
+                    size = max(size, min(size * 2, LARGEST))
                 begin, piece, opened = pending.popleft()
+                started = time.monotonic()
                 async with closing(self._piece(path, begin, piece, etag, opened)) as blocks:
                     async for block in blocks:
                         yield block
+                if LARGEST <= size < SWIFT and piece >= LARGEST and time.monotonic() - started < WHILE:
+                    size *= 2
         except Unavailable as error:
             error.version = (etag or "").strip('"') or None
             raise
@@ -561,6 +536,10 @@ class ObjectResource(Whole):
         if isinstance(error, raised.NotSupportedError):
             return fail(errno.ENOTSUP, path)
         return unavailable(path, f"{where} could not be reached: {_brief(error)}")
+
+
+def _in_flight(size: int) -> int:
+    return 1 if size < LARGEST else AT_ONCE if size < SWIFT else AT_ONCE // 2
 
 
 async def _next(pages: Any) -> list[Any]:

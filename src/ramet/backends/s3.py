@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
-from ramet.backends.objects import ObjectResource, StoreConfig
+from ramet.backends.object_config import StoreConfig
+from ramet.backends.objects import ObjectResource
 from ramet.core.errors import RametError
 
 
