@@ -1,0 +1,40 @@
+"""`StoreConfig`: what the configurations of all object stores share; secrets are in none of their shapes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from ramet.core.resource import REDACTED, Description
+
+
+class StoreConfig:
+    """What the configurations of all object stores share: dataclasses whose `secrets` are never shown."""
+
+    kind: ClassVar[str]
+    secrets: ClassVar[tuple[str, ...]]
+    bucket: str
+    prefix: str
+    ttl: float
+    endpoint_url: str | None
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.redacted().items() if value is not None)
+        return f"{type(self).__name__}({shown})"
+
+    def redacted(self) -> dict[str, object]:
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: REDACTED if name in self.secrets and value else value for name, value in plain.items()}
+
+    def describe(self) -> Description:
+        hidden = tuple(name for name in self.secrets if getattr(self, name) is not None)
+        return Description(self.kind, self.redacted(), hidden, needs_override=True)
+
+    def connection(self) -> dict[str, Any]:
+        """How obstore is to connect: plain HTTP only where the endpoint says so, and no endless patience of its own."""
+        plain = (self.endpoint_url or "").startswith("http://")
+        return {
+            "client_options": {"allow_http": plain, "timeout": "60s", "connect_timeout": "5s"},
+            "retry_config": {"max_retries": 2, "backoff": {"init_backoff": timedelta(milliseconds=50)}},
+        }
