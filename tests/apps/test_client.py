@@ -26,7 +26,7 @@ def test_the_local_api_over_http(tmp_path: Path) -> None:
             assert (await ws.execute("sleep 9", timeout=0.05)).timed_out
             await ws.write("/d/\udcff", b"raw", parents=True)
             assert await ws.read("/d/\udcff") == b"raw"
-            assert [entry["path"] for entry in await ws.scan("/d")] == ["/d/\udcff"]
+            assert [name for name, _ in await ws.scan("/d")] == ["\udcff"]
             with pytest.raises(FileNotFoundError):
                 await ws.read("/none")
             with pytest.raises(RametError, match="no session"):
@@ -67,7 +67,7 @@ def test_jobs_snapshots_events_keys_and_revisions(tmp_path: Path) -> None:
             again = await ws.execute("echo x >> /n; wc -l < /n", idempotency_key="k1")
             assert once.text == again.text == "1\n"
             await ws.write("/f", b"one", idempotency_key="k2")
-            past = (await ws.commit("with one"))["seq"]
+            past = (await ws.commit("with one")).seq
             await ws.write("/f", b" two", append=True)
             await ws.copy("/f", "/g")
             await ws.symlink("/l", "g")
@@ -75,17 +75,17 @@ def test_jobs_snapshots_events_keys_and_revisions(tmp_path: Path) -> None:
             assert await ws.size("/g") == 7 and await ws.exists("/l") and not await ws.exists("/none")
             assert b"".join([block async for block in ws.stream("/l")]) == b"one two"
             job = await ws.detach("sleep 0.05; echo later")
-            assert (await ws.wait(job["id"]))["result"]["stdout"] == "later\n"
+            assert (await ws.wait(job.id)).result.stdout == "later\n"  # type: ignore[union-attr]
             long = await ws.detach("sleep 100")
-            assert (await ws.kill(long["id"]))["state"] == "killed" and len(await ws.jobs()) == 2
-            assert (await ws.job(job["id"]))["state"] == "completed"
-            assert [session["id"] for session in await ws.list_sessions()] == ["default"]
+            assert (await ws.kill(long.id)).state == "killed" and len(await ws.jobs()) == 2
+            assert (await ws.job(job.id)).state == "completed"
+            assert [session.session_id for session in await ws.list_sessions()] == ["default"]
         async with store.open(f"p@{past}") as ws:
             assert await ws.read("/f") == b"one" and await ws.size("/f") == 3 and await ws.exists("/f")
             assert (await ws.execute("cat /f; rm /f; echo gone > /new; ls -d /f /new")).text == "one/new\n"
             assert (await ws.execute("cat /f; ls /new", timeout=10)).text == "one", "each has a past of its own"
-            assert {entry["path"] for entry in await ws.scan("/")} == {"/f", "/home", "/n", "/tmp"}
-            assert (await ws.stat("/f"))["size"] == 3 and not await ws.exists("/g")
+            assert {name for name, _ in await ws.scan("/")} == {"f", "home", "n", "tmp"}
+            assert (await ws.stat("/f")).size == 3 and not await ws.exists("/g")
             for changing in (ws.write("/f", b""), ws.detach("true"), ws.mkdir("/d"), ws.commit()):
                 with pytest.raises(RametError, match="cannot be changed"):
                     await changing
@@ -94,7 +94,7 @@ def test_jobs_snapshots_events_keys_and_revisions(tmp_path: Path) -> None:
         with pytest.raises(RametError, match="no revision"):
             async with store.open("p@none"):
                 pass
-        kinds = [event["event"] async for event in store.events(follow=False)]
+        kinds = [event["event"] async for event in store.server_events(follow=False)]
         assert kinds[0] == "created" and "exec" in kinds and "job" in kinds
         return int(past)
 
@@ -104,7 +104,7 @@ def test_jobs_snapshots_events_keys_and_revisions(tmp_path: Path) -> None:
             asked = asyncio.run(work(store))
             store["p"].export(tmp_path / "p.tar")
             made = store.import_archive("q", tmp_path / "p.tar", message="from a tar")
-            assert made["revision"]["name"] == "q-1" and store["q"].find()["message"] == "from a tar"
+            assert made.revision.name == "q-1" and store["q"].find().message == "from a tar"
             with open(tmp_path / "plain.tar", "wb") as file:
                 store["p"].export(file, str(asked), kind="tar")
             store.import_archive("r", str(tmp_path / "plain.tar"))

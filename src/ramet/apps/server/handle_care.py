@@ -235,6 +235,8 @@ async def push_again(api: Api, call: Call) -> Reply:
     def act() -> care.PushedList:
         ref, done, failed = handle(), list[Pushed](), list[str]()
         for one in ref.pushes():
+            if asked.revision not in (None, one.revision) or asked.branch not in (None, one.branch):
+                continue
             try:
                 _allowed(api, one.remote)
                 done.append(ref.push_again(one, asked.secrets))

@@ -217,6 +217,10 @@ class PushTo(Body):
 
 
 class PushAgain(Body):
+    revision: str | None = None
+    """Only those of the revision with this id."""
+    branch: str | None = None
+    """Only those to this branch."""
     secrets: dict[str, dict[str, str]] = field(default_factory=dict)
     """By name and key, for what is waiting; kept nowhere."""
 

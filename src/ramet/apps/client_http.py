@@ -1,0 +1,194 @@
+"""How a client reaches a server: addresses, refusals as the errors that the local call would raise, streamed lines."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any, Final
+from urllib.parse import quote_from_bytes
+
+from ramet.core.errors import CODES, RametError, fail, missing_extra
+from ramet.core.paths import encode
+from ramet.core.progress import Progress
+from ramet.workspace.result import IOResult
+
+try:
+    import httpx2
+except ModuleNotFoundError as error:
+    raise missing_extra("client", "talking to a server") from error
+
+ERRNO: Final = {404: errno.ENOENT, 409: errno.EEXIST, 403: errno.EACCES, 412: errno.ESTALE, 400: errno.EINVAL}
+BLOCK: Final = 1 << 18
+FILES: Final = ("/file", "/dir", "/stat", "/move", "/copy", "/link")
+SCHEMES: Final = ("http://", "https://", "unix:")
+
+
+class Address:
+    """How to reach a server, for both kinds of clients."""
+
+    def __init__(self, url: str, token: str | None, timeout: float | None) -> None:
+        if not url.startswith(SCHEMES):
+            raise RametError("invalid_argument", f"{url!r} is no server", "write http(s)://HOST:PORT or unix:/PATH")
+        self.url = url
+        self._socket = url.removeprefix("unix:") if url.startswith("unix:") else None
+        self._options: dict[str, Any] = {
+            "base_url": "http://localhost" if self._socket else url.rstrip("/"), "timeout": timeout,
+            "headers": {"authorization": f"Bearer {token}"} if token else {},
+        }  # fmt: skip
+
+    def client(self) -> httpx2.Client:
+        transport = httpx2.HTTPTransport(uds=self._socket) if self._socket else None
+        return httpx2.Client(transport=transport, **self._options)
+
+    def async_client(self) -> httpx2.AsyncClient:
+        transport = httpx2.AsyncHTTPTransport(uds=self._socket) if self._socket else None
+        return httpx2.AsyncClient(transport=transport, **self._options)
+
+
+def where(path: str) -> str:
+    return "path=" + quoted(path)
+
+
+def quoted(text: str) -> str:
+    return quote_from_bytes(encode(text), safe="")
+
+
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said, without what was not."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def refusal(status: int, body: bytes, url: str) -> Exception:
+    """What a problem says, as the exception that the local call would have raised."""
+    try:
+        problem = json.loads(body)
+        code, cause, remedy = problem["code"], problem["cause"], problem["remediation"]
+    except (ValueError, KeyError, TypeError):
+        return RametError("unavailable", f"the server answered {status}", "look at the server")
+    of_file = code in ("not_found", "already_exists", "permission_denied", "precondition_failed", "invalid_argument")
+    if of_file and any(url.endswith(end) for end in FILES):
+        path, _, why = cause.rpartition(": ")
+        return fail(ERRNO.get(status, errno.EIO), path or None, why or None)
+    return RametError(code if code in CODES else "unavailable", cause, remedy, problem.get("context", {}))
+
+
+def checked(response: httpx2.Response, *fine: int) -> Any:
+    if response.status_code >= 400 and response.status_code not in fine:
+        raise refusal(response.status_code, response.content, response.url.path)
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        raise RametError("unavailable", "the answer is not JSON", "see whether this is a Ramet server") from None
+
+
+class Http:
+    """Requests and their answers, without `await`."""
+
+    def __init__(self, address: Address) -> None:
+        self.raw = address.client()
+        self._address = address
+
+    def close(self) -> None:
+        self.raw.close()
+
+    def ask(
+        self, method: str, url: str, body: Any = None, *fine: int, query: Mapping[str, Any] | None = None,
+        content: Any = None, key: str | None = None,
+    ) -> Any:  # fmt: skip
+        options: dict[str, Any] = {} if body is None else {"json": body}
+        if query is not None:
+            options["params"] = given(query)
+        if content is not None:
+            options["content"] = content
+        if key is not None:
+            options["headers"] = {"idempotency-key": key}
+        try:
+            return checked(self.raw.request(method, url, **options), *fine)
+        except httpx2.TransportError as error:
+            raise self.unreachable(error) from None
+
+    def get(self, url: str, **query: Any) -> Any:
+        return self.ask("GET", url, query=query)
+
+    def blocks(
+        self, method: str, url: str, body: Any = None, query: Mapping[str, Any] | None = None
+    ) -> Iterator[bytes]:
+        """The bytes of an answer as they come."""
+        options: dict[str, Any] = {} if body is None else {"json": body}
+        try:
+            with self.raw.stream(method, url, params=given(query) if query else None, **options) as response:
+                if response.status_code >= 400:
+                    raise refusal(response.status_code, response.read(), response.url.path)
+                yield from response.iter_bytes()
+        except httpx2.TransportError as error:
+            raise self.unreachable(error) from None
+
+    def lines(self, method: str, url: str, body: Any = None) -> Iterator[Any]:
+        """The lines of a streamed answer, each as what it says."""
+        rest = b""
+        for block in self.blocks(method, url, body):
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                yield json.loads(line)
+
+    def long(self, url: str, body: Mapping[str, Any], progress: Progress) -> Any:
+        """Long work: how far it is goes to `progress`, the report is given back."""
+        last: dict[str, Any] | None = None
+        for row in self.lines("POST", url, {**given(body), "stream": True}):
+            if "stage" in row:
+                progress(row["stage"], row["done"], row["total"])
+            else:
+                last = row
+        return report_of(last, url)
+
+    def unreachable(self, error: httpx2.TransportError) -> RametError:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        return RametError("unavailable", f"{self._address.url} cannot be reached: {why}", "see whether it is running")
+
+
+def report_of(last: Mapping[str, Any] | None, url: str) -> Any:
+    """What the last line of a streamed answer says."""
+    if last is None:
+        raise RametError("unavailable", "the server ended in the middle of its work", "look at its log and repeat")
+    if "problem" in last:
+        raise refusal(last["problem"]["status"], json.dumps(last["problem"]).encode(), url)
+    return last.get("report", last)
+
+
+def result_of(done: Mapping[str, Any], stdout: bytes, stderr: bytes) -> IOResult:
+    return IOResult(
+        stdout=stdout, stderr=stderr, exit_code=done["exit_code"], timed_out=done["timed_out"],
+        truncated=done["truncated"], bytes_read=done["bytes_read"], bytes_written=done["bytes_written"],
+        cache_hits=done["cache_hits"], duration=done["duration_ms"] / 1000,
+    )  # fmt: skip
+
+
+@contextmanager
+def appearing(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write that appears under its name only when it is whole."""
+    part = f"{os.fspath(target)}.part"
+    try:
+        with open(part, "wb") as file:
+            yield file
+        os.replace(part, target)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+
+
+def blocks_of(file: IO[bytes]) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        yield block
+
+
+async def async_lines(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Whole lines of a streamed answer."""
+    rest = b""
+    async for block in response.aiter_bytes():
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            yield line
