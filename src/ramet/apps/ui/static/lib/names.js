@@ -99,6 +99,16 @@ export const parentOf = (path) => path.slice(0, Math.max(path.lastIndexOf("/"), 
 export const baseOf = (path) => path.slice(path.lastIndexOf("/") + 1) || "/";
 export const join = (folder, name) => (folder === "/" ? `/${name}` : `${folder}/${name}`);
 
+/** Where a link in a folder leads, by its text alone. */
+export function resolved(folder, target) {
+  const out = [];
+  for (const part of (target.startsWith("/") ? target : `${folder}/${target}`).split("/")) {
+    if (part === "..") out.pop();
+    else if (part && part !== ".") out.push(part);
+  }
+  return `/${out.join("/")}`;
+}
+
 /** The folders from the root to a path, each with its own path. */
 export function crumbs(path) {
   const parts = path.split("/").filter(Boolean);

@@ -3,7 +3,7 @@
 import { get, workspacePath } from "../lib/api.js";
 import { h, icon, link, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox, when } from "../lib/frame.js";
-import { baseOf, crumbs, join, parentOf, place } from "../lib/names.js";
+import { baseOf, crumbs, join, parentOf, place, resolved } from "../lib/names.js";
 import { mode, oneLine, plural, size } from "../lib/text.js";
 import { fileView } from "./file.js";
 import { forkButton, heading, loaded, revertButton, tarButton } from "./shared.js";
@@ -43,10 +43,17 @@ const listing = async ({ name, rev }, path, signal) => {
 
 async function shown(context, state, path, revision) {
   const { signal } = context;
-  const stat = path === "/" ? { kind: "dir" } : await get(workspacePath(state.name, "/stat"), { path, revision: state.rev }, signal);
+  const stat = path === "/" ? { kind: "dir" } : await get(workspacePath(state.name, "/stat"), { path, revision: state.rev, follow: false }, signal);
+  if (stat.kind === "link") return { kind: "link", view: linked(state, path, stat.target ?? "") };
   if (stat.kind === "dir") return { kind: "dir", view: directory(state, path, await listing(state, path, signal)) };
   if (stat.kind !== "file") return { kind: stat.kind, view: h("p", { class: "faint" }, `A ${stat.kind}; it has no content to show.`) };
   return { kind: "file", view: await fileView(context, state, path, stat, revision, (query) => at(state, path, query)) };
+}
+
+/** A link shows where it leads; following is up to who looks. */
+function linked(state, path, target) {
+  const to = resolved(parentOf(path), target);
+  return h("p", {}, icon("link"), " A link to ", h("a", { href: at(state, to) }, safe(target)), to !== target && h("span", { class: "faint" }, " (", safe(to), ")"));
 }
 
 function directory(state, path, entries) {

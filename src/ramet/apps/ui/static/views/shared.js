@@ -18,6 +18,7 @@ export async function loaded({ name, rev }, signal) {
 const TABS = [
   ["history", "History", (name) => place("ws", { name })],
   ["files", "Files", (name, rev) => place("ws", { name, rev, path: "/" })],
+  ["commands", "Commands", (name, rev) => place("cmds", { name, rev })],
   ["compare", "Compare", (name, rev) => place("diff", { name, rev })],
   ["terminal", "Terminal", (name, rev) => place("term", { name, rev })],
 ];

@@ -4,7 +4,7 @@ import { get, run, workspacePath } from "../lib/api.js";
 import { Painter } from "../lib/ansi.js";
 import { button, h, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox } from "../lib/frame.js";
-import { oneLine, plural, visible } from "../lib/text.js";
+import { duration, oneLine, plural, visible } from "../lib/text.js";
 import { heading, loaded } from "./shared.js";
 
 const KEPT = 200_000;
@@ -124,7 +124,7 @@ async function execute(block, name, command, signal, screen) {
 }
 
 function ended(block, { exit_code: code, timed_out: late, truncated, duration_ms: took }) {
-  const time = took >= 1000 ? `${(took / 1000).toFixed(1)} s` : `${Math.round(took)} ms`;
+  const time = duration(took);
   if (truncated) block.append(notice("The output was longer than the server allows, and is cut."));
   block.append(h("p", { class: ["ended", code && "bad"] }, late ? `timed out after ${time}` : code ? `exit ${code} · ${time}` : time));
 }

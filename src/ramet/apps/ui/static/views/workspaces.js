@@ -2,16 +2,18 @@
 
 import { change, get } from "../lib/api.js";
 import { button, h, refill } from "../lib/dom.js";
-import { ask, name as safe, poll, when } from "../lib/frame.js";
+import { ask, name as safe, poll, toast, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
-import { oneLine, plural } from "../lib/text.js";
+import { oneLine, plural, size } from "../lib/text.js";
 import { counts } from "./shared.js";
 
 const SHOWN = 500;
+const FEW = 50;
 const remembered = { filter: "", order: "changed" };
 
 export async function workspaces({ signal, live }) {
   let { workspaces: all } = await get("/workspaces", {}, signal);
+  let costs = new Map();
   const list = h("div", { class: "cards" });
   const total = h("span", { class: "faint" });
   const filter = h("input", {
@@ -32,20 +34,36 @@ export async function workspaces({ signal, live }) {
     const found = all.filter((info) => words.every((word) => text(info).includes(word)));
     found.sort(remembered.order === "name" ? (a, b) => a.name.localeCompare(b.name) : (a, b) => (b.head?.time ?? 0) - (a.head?.time ?? 0) || a.name.localeCompare(b.name));
     total.textContent = found.length === all.length ? plural(all.length, "workspace") : `${found.length} of ${plural(all.length, "workspace")}`;
-    refill(list, found.slice(0, SHOWN).map(card), found.length > SHOWN && h("p", { class: "notice" }, `${plural(found.length - SHOWN, "more workspace")} not shown: filter for them.`),
+    refill(list, found.slice(0, SHOWN).map((info) => card(info, costs.get(info.name))), found.length > SHOWN && h("p", { class: "notice" }, `${plural(found.length - SHOWN, "more workspace")} not shown: filter for them.`),
       !found.length && (all.length ? h("p", { class: "faint" }, "No workspace has these words.") : empty()));
   }
 
+  let asked = false;
   fill();
   const fresh = (found) => {
     all = found.workspaces;
     fill();
   };
+  const sizes = async () => {
+    try {
+      const told = await get("/store/cost", {}, signal);
+      costs = new Map(told.workspaces.map((one) => [one.workspace, one]));
+      fill();
+    } catch (error) {
+      if (asked) toast(`The sizes cannot be had: ${error.message}`, "bad");
+    }
+  };
   const again = poll("/workspaces", signal, fresh, 5);
   live((event) => event.kind !== "exec" && again());
   signal.addEventListener("abort", slash(filter));
+  const few = all.length <= FEW; // what things cost takes reading all histories: for many workspaces only when asked for
+  if (few) sizes();
   return h("div", { class: "page" },
-    h("div", { class: "bar" }, h("h1", {}, "Workspaces"), total, h("span", { class: "actions" }, filter, order, button("New", create, { class: "primary" }))),
+    h("div", { class: "bar" }, h("h1", {}, "Workspaces"), total, h("span", { class: "actions" }, filter, order,
+      !few && button("Sizes", () => {
+        asked = true;
+        return sizes();
+      }), button("New", create, { class: "primary" }))),
     list);
 }
 
@@ -60,7 +78,7 @@ function slash(filter) {
   return () => document.removeEventListener("keydown", pressed);
 }
 
-function card(info) {
+function card(info, cost) {
   const { head } = info;
   return h("a", { class: "card", href: place("ws", { name: info.name, path: info.kind === "stored" ? "" : "/" }) },
     h("span", { class: "what" },
@@ -72,6 +90,7 @@ function card(info) {
     h("span", { class: "who" }, head ? oneLine(head.author || head.agent) : ""),
     h("span", { class: "changes" }, head ? counts(head.diff) : null),
     h("span", { class: "number" }, head ? plural(head.seq, "revision") : ""),
+    h("span", { class: "size", title: cost ? `${size(cost.unique)} that only it has, ${size(cost.shared)} that others have too` : null }, cost ? size(cost.unique + cost.shared) : ""),
     h("span", { class: "date" }, head ? when(head.time) : ""));
 }
 
