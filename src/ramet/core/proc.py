@@ -88,6 +88,8 @@ class Proc:
 
     def descriptor(self, word: str) -> Reader | Writer | None:
         """The stream behind `/dev/stdin`, `/dev/fd/N` and their like; None for an ordinary word."""
+        if word.startswith("/proc/self/fd/"):
+            word = "/dev/fd/" + word[14:]
         if not word.startswith("/dev/"):
             return None
         if word in ("/dev/stdin", "/dev/fd/0"):

@@ -17,6 +17,7 @@ from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Run, drive
+from ramet.shell.interp.own_fds import WithDescriptors
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.variables import is_name, split_subscript
 from ramet.shell.syntax.nodes import (
@@ -88,6 +89,11 @@ async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
     """What is behind a word; None when nothing is."""
     if not word:
         return None
+    if word.startswith(("/dev/fd", "/proc/")):
+        try:
+            return await WithDescriptors(sh.shell.fs, sh.fds).stat(paths.parse(word, sh.cwd), follow)
+        except OSError:
+            return None
     if word.startswith("/dev/"):
         found = await _device(sh, word)
         if found is not None:

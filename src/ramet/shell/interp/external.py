@@ -16,7 +16,7 @@ from ramet.core.streams import PipeWriter, Reader, Writer
 from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
-from ramet.shell.interp.own_fds import NAMES, WithDescriptors
+from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
 
@@ -169,7 +169,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         services = {**services, "signal": group.signal}
     proc = Proc(
         argv=[str(word) for word in argv],
-        fs=shell.fs if NAMES.isdisjoint(argv) else WithDescriptors(shell.fs, sh.fds),
+        fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
         env=sh.environment() if sh.by_program else _environment(sh, str(argv[0])),
         stdin=sh.reader(0),

@@ -21,6 +21,7 @@ from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
+from ramet.shell.interp.own_fds import as_device
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
 from ramet.shell.interp.variables import split_subscript
@@ -194,6 +195,8 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
     """The description behind a file name."""
     if word == "/dev/null":
         return Description(Null(), path=word)
+    if word.startswith("/proc/"):
+        word = as_device(word, sh.top_pid)
     if word.startswith("/dev/"):
         number = _device_number(word)
         if number is not None:

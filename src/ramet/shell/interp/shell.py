@@ -34,6 +34,7 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Process, Starts
+from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.simple import invoke, trace
 from ramet.shell.interp.specials import adopt_environment
@@ -355,7 +356,8 @@ class Shell:
 
     async def globbed(self, sh: Session, fields: list[str]) -> list[str]:
         sh.globbing = False
-        return await globbing.expand(self.fs, sh.cwd, fields, sh.shopts, sh.store.get("GLOBIGNORE"), sh.budget)
+        fs = wrapped(self.fs, sh.fds, fields)
+        return await globbing.expand(fs, sh.cwd, fields, sh.shopts, sh.store.get("GLOBIGNORE"), sh.budget)
 
     async def return_trap(self, sh: Session) -> None:
         if sh.returning or not active(sh, "RETURN", sh.functrace):
