@@ -389,7 +389,7 @@ class Search:
             self._offset -= kept
             self._number -= self._before.count(delim)
             block = self._before + block
-        edge = self._trailing(block, kept, check) if self._pending else 0
+        edge = 0
         if not self._stopping:
             for start, stop in self._hits(block, kept):
                 edge = self._trailing(block, edge, check, start)

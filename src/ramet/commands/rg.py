@@ -187,10 +187,10 @@ class _Run:
         self.types_not = [_type_globs(name) for name in o.types_not]
 
     def compiled(self, wanted: list[bytes]) -> Matcher:
-        dialect = patterns.FIXED if self.o.fixed else patterns.PERL
+        dialect = patterns.FIXED if self.o.fixed else patterns.RUST
         whole = "line" if self.o.whole_line else "word" if self.o.words else ""
         if self.o.fixed and whole:
-            wanted, dialect = [_escaped(pattern) for pattern in wanted], patterns.PERL
+            wanted, dialect = [_escaped(pattern) for pattern in wanted], patterns.RUST
         seconds = self.proc.budget.limits.regex_seconds
         return patterns.compile_any(wanted, dialect, icase=self.icase, lines=Lines.BLOCK, seconds=seconds, whole=whole)
 

@@ -6,7 +6,7 @@ a limit was reached.
 
 from ramet.patterns.emit import Lines
 from ramet.patterns.errors import MatchTimeout, PatternError
-from ramet.patterns.matcher import FIXED, PERL, Matcher, after_char, compile, compile_any
+from ramet.patterns.matcher import FIXED, PERL, RUST, Matcher, after_char, compile, compile_any
 from ramet.patterns.parse import (
     AWK,
     EXPR,
@@ -28,6 +28,7 @@ __all__ = [
     "PERL",
     "POSIX_BASIC",
     "POSIX_EXTENDED",
+    "RUST",
     "SED_BASIC",
     "SED_EXTENDED",
     "Dialect",

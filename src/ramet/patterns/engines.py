@@ -10,6 +10,7 @@ from ramet.patterns.errors import MatchTimeout, PatternError
 
 Span = tuple[int, int]
 NO_SPAN = (-1, -1)
+_TOO_DEEP = "exceeded PCRE's backtracking limit"
 
 
 class MatchEngine(Protocol):
@@ -126,6 +127,8 @@ class RegexEngine:
             return self._search(data, pos, timeout=self.seconds)
         except TimeoutError:
             raise MatchTimeout(f"the match took longer than {self.seconds:g} seconds") from None
+        except (MemoryError, RecursionError):
+            raise MatchTimeout(_TOO_DEEP) from None
 
     def search(self, data: bytes, pos: int) -> Span | None:
         found = self._find(data, pos)
@@ -161,6 +164,8 @@ class RegexTextEngine:
             found = self._search(text, start, timeout=self.seconds)
         except TimeoutError:
             raise MatchTimeout(f"the match took longer than {self.seconds:g} seconds") from None
+        except (MemoryError, RecursionError):
+            raise MatchTimeout(_TOO_DEEP) from None
         return None if found is None else (found, text)
 
     def search(self, data: bytes, pos: int) -> Span | None:

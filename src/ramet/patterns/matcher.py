@@ -26,6 +26,7 @@ from ramet.patterns.engines import (
 from ramet.patterns.errors import TOO_BIG, PatternError
 from ramet.patterns.many import PLAIN, TextsEngine, UnionEngine, groups
 from ramet.patterns.parse import Dialect, Parsed
+from ramet.patterns.perl_reader import Style
 from ramet.patterns.simple import is_simple
 from ramet.patterns.tree import Node
 
@@ -327,28 +328,31 @@ def _widen(node: Node, bodies: dict[int, Node]) -> Node:
 
 
 class _PerlMatcher(Matcher):
-    __slots__ = ("_icase", "_multiline", "_pattern", "_seconds", "_utf8")
+    __slots__ = ("_icase", "_lines", "_pattern", "_seconds", "_unicode", "_utf8")
 
-    def __init__(self, pattern: str, lines: Lines, icase: bool, utf8: bool, seconds: float) -> None:
+    def __init__(self, pattern: str, lines: Lines, icase: bool, utf8: bool, seconds: float, unicode: bool) -> None:
         super().__init__(0, None, (), not utf8)
         self._pattern, self._icase, self._utf8, self._seconds = pattern, icase, utf8, seconds
-        self._multiline = lines is not Lines.TEXT
+        self._lines, self._unicode = lines is not Lines.TEXT, unicode
         if "(?<" in pattern:
             perl.check_lookbehind(pattern)
         self.engine(b"")
 
     def _make(self, ascii_only: bool) -> MatchEngine:
-        prefix = "(?m)" if self._multiline else ""
-        if ascii_only or not self._utf8:
-            source = perl.for_re2(self._pattern)
+        prefix = "(?m)" if self._lines else ""
+        style = Style(self._unicode and self._utf8, self._lines, icase=self._icase)
+        narrow = not self._utf8 or ascii_only
+        if narrow:
+            source = perl.for_re2(self._pattern, style)
             if source is not None:
                 try:
                     return Re2Engine(prefix + source, self._icase, utf8=False, longest=False)
                 except PatternError:
                     pass
-        source = prefix + perl.rewrite(self._pattern)
-        if (ascii_only or not self._utf8) and source.isascii():
-            return RegexEngine(source, self._icase, False, self._seconds)
+            source = prefix + perl.rewrite(self._pattern, style)
+            if not self._utf8 or source.isascii():
+                return RegexEngine(source, self._icase, False, self._seconds)
+        source = prefix + perl.rewrite(self._pattern, style._replace(text=True))
         return RegexTextEngine(source, self._icase, False, self._seconds)
 
 
@@ -439,6 +443,8 @@ def _compile_many(again: _Again) -> Matcher:
 
 FIXED = "fixed"
 PERL = "perl"
+RUST = "rust"
+"""As `PERL`, but what is a letter, a digit or a blank is not a matter of ASCII."""
 _MANY = 16 * 1024
 """Bytes of patterns from which on they are searched for in parts."""
 
@@ -468,7 +474,7 @@ def compile_any(
 ) -> Matcher:
     """The matcher of several patterns; `whole` asks that a match be a `line` or a `word` (for selection only)."""
     wanted = tuple(patterns)
-    if len(wanted) > 1 and dialect != PERL and sum(map(len, wanted)) > _MANY:
+    if len(wanted) > 1 and dialect not in (PERL, RUST) and sum(map(len, wanted)) > _MANY:
         if utf8 and not all(map(_is_utf8, wanted)):
             utf8 = False
         return _compile_many(_Again(wanted, dialect, icase, lines, utf8, seconds, whole))
@@ -490,11 +496,12 @@ def _compile(
         # A byte that is no UTF-8 can only be found byte by byte.
         utf8 = False
         texts = [pattern.decode("latin-1") for pattern in patterns]
-    if dialect == PERL:
+    if dialect in (PERL, RUST):
         pattern = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
         if whole:
+            perl.rewrite(pattern, Style(unicode=dialect == RUST))
             pattern = f"^(?:{pattern})$" if whole == "line" else f"(?<!\\w)(?:{pattern})(?!\\w)"
-        return _PerlMatcher(pattern, lines, icase, utf8, seconds)
+        return _PerlMatcher(pattern, lines, icase, utf8, seconds, dialect == RUST)
     if isinstance(dialect, Dialect):
         parsed = dialects.choice([dialects.parse(text, dialect) for text in texts])
     else:

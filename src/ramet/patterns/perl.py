@@ -1,131 +1,419 @@
-"""Perl-style patterns (`grep -P`, `rg`, jq): rewritten to the spelling of `regex`, or of RE2 if it means the same."""
+"""Perl-style patterns (`grep -P`, `rg`, jq): rewritten to the spelling of `regex`, or of RE2 if it means the same.
+
+Every construct is read here; what an engine would take for something else never reaches it as it was written.
+"""
 
 from __future__ import annotations
 
 import re
 
 from ramet.patterns.errors import PatternError
+from ramet.patterns.perl_reader import NO_NAME_END, UNSUPPORTED, NotForRe2, Reader, Scope, Style
+from ramet.patterns.perl_sets import ESCAPES, Members, point, spelled
 
-_META = set("\\^$.|?*+()[]{}#&~- \t\n\r\v\f")
-_RE2_ONLY_DIFFERENT = ("\\h", "\\H", "\\R", "\\K", "\\Z", "\\G", "\\X", "\\N")
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})([?+]?)")
+_FLAGS = re.compile(r"\(\?(\^?)([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
+_NAMED = re.compile(r"\(\?(?:P?<([^>]*)>|'([^']*)')")
+_CALL = re.compile(r"\(\?(?:R|([+-]?)(\d+)|(?:&|P>)(\w+))\)")
+_CONDITION = re.compile(r"\(\?\((?:<(\w+)>|'(\w+)'|([+-]?)(\d+)|(\w+))\)")
+_CALLOUT = re.compile(r"\(\?C(?:\d*|\"[^\"]*\")\)")
+_START = re.compile(r"\(\*(?:UTF8?|UCP|CR|LF|CRLF|ANY|ANYCRLF|NUL|BSR_\w+|NO_\w+|NOTEMPTY\w*|LIMIT_\w+=\d+)\)")
+_VERB = re.compile(r"\(\*(\w*)(:[^)]*)?\)")
+_WORDY = re.compile(r"\(\*(\w+):")
+_ASSERTIONS = {
+    "pla": "(?=",
+    "positive_lookahead": "(?=",
+    "nla": "(?!",
+    "negative_lookahead": "(?!",
+    "plb": "(?<=",
+    "positive_lookbehind": "(?<=",
+    "nlb": "(?<!",
+    "negative_lookbehind": "(?<!",
+    "atomic": "(?>",
+    "sr": "(?:",
+    "script_run": "(?:",
+    "asr": "(?>",
+    "atomic_script_run": "(?>",
+}
+_NO_REPEAT = "quantifier does not follow a repeatable item"
+_NO_GROUP = "reference to non-existent subpattern"
+_WORD = "[0-9A-Za-z_]"
+_BOUNDARY = f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
+_INSIDE = f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 
 
-def rewrite(pattern: str) -> str:
-    """The same pattern in the spelling of the `regex` module."""
-    out: list[str] = []
-    pos, end = 0, len(pattern)
-    in_set = False
-    while pos < end:
-        char = pattern[pos]
+class _Rewriter(Reader):
+    # ------------------------------------------------------------------ the walk
+
+    def run(self) -> str:
+        pattern = self.pattern
+        while found := _START.match(pattern, self.pos):
+            if "UCP" in found[0]:
+                self.style = self.style._replace(unicode=True)
+            self.pos = found.end()
+        while self.pos < len(pattern):
+            self.step(pattern[self.pos])
+        if len(self.scopes) > 1:
+            raise PatternError("missing closing parenthesis")
+        self.close_flags()
+        return "".join(self.out)
+
+    def step(self, char: str) -> None:
+        scope = self.scopes[-1]
         if char == "\\":
-            text, pos = _escape(pattern, pos, in_set)
-            out.append(text)
-            continue
-        if in_set:
-            if char == "]":
-                in_set = False
-            elif pattern.startswith("[:", pos):
-                close = pattern.find(":]", pos)
-                if close > 0:
-                    out.append(pattern[pos : close + 2])
-                    pos = close + 2
-                    continue
-            elif char == "[":
-                char = "\\["
+            self.escape()
         elif char == "[":
-            in_set = True
-            out.append("[")
-            pos += 1
-            if pattern.startswith("^", pos):
-                out.append("^")
-                pos += 1
-            if pattern.startswith("]", pos):
-                out.append("\\]")
-                pos += 1
-            continue
-        elif pattern.startswith("(*", pos):
-            raise PatternError("verbs such as (*SKIP) are not supported")
-        out.append(char)
-        pos += 1
-    if in_set:
-        raise PatternError("missing terminating ] for character class")
-    return "".join(out)
+            self.set()
+        elif char == "(":
+            self.group()
+        elif char == ")":
+            self.pos += 1
+            if len(self.scopes) == 1:
+                raise PatternError("unmatched closing parenthesis")
+            self.close_flags()
+            self.scopes.pop()
+            self.emit(")")
+        elif char == "|":
+            self.pos += 1
+            self.close_flags()
+            self.emit("|" + "".join(scope.opened), repeatable=False)
+        elif char in "*+?{":
+            self.quantifier()
+        elif char in "^$":
+            self.pos += 1
+            self.emit(char, repeatable=self.style.unicode)
+        elif char == ".":
+            self.pos += 1
+            self.emit(self.dot(scope.dotall))
+        elif scope.extended and char in " \t\n\r\f\v":
+            self.pos += 1
+        elif scope.extended and char == "#":
+            stop = self.pattern.find("\n", self.pos)
+            self.pos = len(self.pattern) if stop < 0 else stop + 1
+        else:
+            self.pos += 1
+            self.emit(self.literal(char))
+
+    def close_flags(self) -> None:
+        self.out.append(")" * len(self.scopes[-1].opened))
+
+    # ------------------------------------------------------------------ quantifiers
+
+    def quantifier(self) -> None:
+        found = _QUANTIFIER.match(self.pattern, self.pos)
+        if found is None:
+            self.pos += 1
+            self.emit("\\{")
+            return
+        self.pos = found.end()
+        if not self.repeatable:
+            raise PatternError(_NO_REPEAT)
+        low, comma, high, suffix = found.groups()
+        for bound in (low, high):
+            if bound and int(bound) > 65535:
+                raise PatternError("number too big in {} quantifier")
+        if low and comma and high and int(low) > int(high):
+            raise PatternError("numbers out of order in {} quantifier")
+        if suffix == "+":
+            self.only_regex()
+        elif self.scopes[-1].ungreedy:
+            suffix = "" if suffix else "?"
+        self.emit(found[0][: len(found[0]) - len(found[4])] + suffix, repeatable=False)
+
+    # ------------------------------------------------------------------ groups
+
+    def group(self) -> None:
+        pattern, pos = self.pattern, self.pos
+        if pattern.startswith("(*", pos):
+            self.verb()
+            return
+        if not pattern.startswith("(?", pos):
+            self.groups += 1
+            self.open("(", 1)
+            return
+        if pattern.startswith("(?#", pos):
+            stop = pattern.find(")", pos)
+            if stop < 0:
+                raise PatternError("missing ) after (?# comment")
+            self.pos = stop + 1
+            return
+        for start in ("(?:", "(?=", "(?!", "(?>", "(?|", "(?<=", "(?<!"):
+            if pattern.startswith(start, pos):
+                if start != "(?:":
+                    self.only_regex()
+                self.open(start, len(start))
+                return
+        self.special_group()
+
+    def open(self, start: str, size: int) -> None:
+        self.pos += size
+        above = self.scopes[-1]
+        self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy))
+        self.emit(start, repeatable=False)
+
+    def special_group(self) -> None:
+        pattern, pos = self.pattern, self.pos
+        if found := _NAMED.match(pattern, pos):
+            name = found[1] if found[1] is not None else found[2]
+            self.name(name)
+            self.groups += 1
+            self.open(f"(?P<{name}>", len(found[0]))
+        elif found := re.compile(r"\(\?P=(\w+)\)").match(pattern, pos):
+            self.only_regex()
+            self.pos = found.end()
+            self.emit(f"(?P={found[1]})")
+        elif found := _CALL.match(pattern, pos):
+            self.pos = found.end()
+            self.call(found[3] or str(self.number(found[1] or "", int(found[2] or 0))))
+        elif found := _CONDITION.match(pattern, pos):
+            self.only_regex()
+            what = found[1] or found[2] or found[5] or str(self.number(found[3], int(found[4])))
+            self.open(f"(?({what})", len(found[0]))
+        elif pattern.startswith("(?(?", pos):
+            self.only_regex()
+            self.emit("(?", repeatable=False)
+            self.pos += 2
+            above = self.scopes[-1]
+            self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy))
+            self.group()
+        elif found := _CALLOUT.match(pattern, pos):
+            self.pos = found.end()
+        elif found := _FLAGS.match(pattern, pos):
+            self.flags(found)
+        else:
+            self.bad_group()
+
+    def bad_group(self) -> None:
+        rest = self.pattern[self.pos + 2 :]
+        if (re.fullmatch(r"[\^a-zA-Z-]*", rest) and rest != "R") or re.fullmatch(r"[+-]?\d+", rest):
+            raise PatternError("missing closing parenthesis")
+        if rest.startswith(("<", "'", "P<")):
+            named = rest.lstrip("P")[1:]
+            raise PatternError(NO_NAME_END if named[:1].isalnum() else "subpattern name expected")
+        if rest.startswith("R"):
+            raise PatternError("(?R (recursive pattern call) must be followed by a closing parenthesis")
+        if rest.startswith("P"):
+            raise PatternError("unrecognized character after (?P")
+        raise PatternError("unrecognized character after (? or (?-")
+
+    def name(self, name: str) -> None:
+        if not name:
+            raise PatternError("subpattern name expected")
+        if name[0].isdigit():
+            raise PatternError("subpattern name must start with a non-digit")
+        if not name.isidentifier():
+            raise PatternError(NO_NAME_END)
+
+    def number(self, sign: str, number: int) -> int:
+        if sign == "-":
+            number = self.groups + 1 - number
+            if number < 1:
+                raise PatternError(_NO_GROUP)
+        elif sign == "+":
+            number += self.groups
+        if number > self.total:
+            raise PatternError(_NO_GROUP)
+        return number
+
+    def call(self, what: str) -> None:
+        self.only_regex()
+        self.emit(f"(?&{what})" if not what.isdigit() else "(?R)" if what == "0" else f"(?{what})")
+
+    def flags(self, found: re.Match[str]) -> None:
+        reset, on, off = found[1], found[2], found[3] or ""
+        known = set("imsxnJU")
+        if not (set(on) | set(off)) <= known:
+            raise PatternError("unrecognized character after (? or (?-")
+        scoped = found[4] == ":"
+        if scoped:
+            self.open("", len(found[0]))
+        else:
+            self.pos = found.end()
+            self.repeatable = False
+        scope = self.scopes[-1]
+        if reset:
+            off += "imsx"
+        for flag, value in ((flag, flag in on) for flag in on + off):
+            if flag == "x":
+                scope.extended = value
+                scope.spaced_sets = value and "xx" in on
+            elif flag == "s":
+                scope.dotall = value
+            elif flag == "U":
+                scope.ungreedy = value
+        wanted = "i" if self.style.lines else "im"
+        turned_on = "".join(flag for flag in wanted if flag in on)
+        turned_off = "".join(flag for flag in wanted if flag in off and flag not in on)
+        start = f"(?{turned_on}{'-' + turned_off if turned_off else ''}:"
+        if scoped:
+            self.out.append(start)
+        elif turned_on or turned_off:
+            self.out.append(start)
+            scope.opened.append(start)
+
+    def verb(self) -> None:
+        found = _VERB.match(self.pattern, self.pos)
+        if found is None:
+            wordy = _WORDY.match(self.pattern, self.pos)
+            start = _ASSERTIONS.get(wordy[1]) if wordy else None
+            if wordy is None or start is None:
+                if self.pos + 2 >= len(self.pattern):
+                    raise PatternError(_NO_REPEAT)
+                raise PatternError("(*VERB) not recognized or malformed")
+            self.only_regex()
+            self.open(start, len(wordy[0]))
+            return
+        name = found[1]
+        if name in _ASSERTIONS and found[2]:
+            self.only_regex()
+            self.open(_ASSERTIONS[name], len(name) + 3)
+            return
+        self.pos = found.end()
+        if name in ("", "MARK"):
+            return
+        self.only_regex()
+        if name in ("F", "FAIL"):
+            self.emit("(?!)", repeatable=False)
+        elif name in ("SKIP", "PRUNE"):
+            self.emit(f"(*{name})", repeatable=False)
+        elif name == "COMMIT" and not "".join(self.out):
+            return
+        elif name in ("COMMIT", "ACCEPT", "THEN"):
+            raise PatternError(f"(*{name}) is not supported")
+        else:
+            raise PatternError("(*VERB) not recognized or malformed")
+
+    # ------------------------------------------------------------------ escapes
+
+    def escape(self) -> None:
+        pattern, pos = self.pattern, self.pos
+        if pos + 1 >= len(pattern):
+            raise PatternError("\\ at end of pattern")
+        char = pattern[pos + 1]
+        after = pos + 2
+        if char == "Q":
+            stop = pattern.find("\\E", after)
+            for quoted in pattern[after : stop if stop >= 0 else len(pattern)]:
+                self.emit(self.literal(quoted))
+            self.pos = stop + 2 if stop >= 0 else len(pattern)
+            return
+        if char == "E":
+            self.pos = after
+            return
+        code = self.code()
+        if code is not None:
+            self.emit(self.literal(chr(code)) if code < 128 else point(code))
+            return
+        self.pos = after
+        lower = char.lower()
+        if char in "123456789":
+            self.pos = pos + 1
+            self.backreference()
+        elif lower in ESCAPES:
+            self.emit(self.class_escape(char))
+        elif char in "bBAzZGK":
+            self.assertion(char)
+        elif lower == "p":
+            self.emit(self.property(char == "P"))
+        elif char == "N":
+            self.emit(self.dot(False))
+        elif char == "R":
+            self.only_regex()
+            lone = spelled(Members(list(ESCAPES["v"]), []), False, self.never, self.last)
+            self.emit(lone if self.style.lines else f"(?>\\r\\n|{lone})")
+        elif char == "X":
+            self.only_regex()
+            # A carriage return and the newline behind it are one, unless the newline ends the line.
+            self.emit("(?:\\r|(?!\\n)\\X)" if self.style.lines else "\\X")
+        elif char == "C":
+            self.emit(self.dot(True))
+        elif char == "g":
+            self.group_reference()
+        elif char == "k":
+            self.named_reference()
+        elif char in "FLlUu":
+            raise PatternError(UNSUPPORTED)
+        elif char.isalnum():
+            raise PatternError("unrecognized character follows \\")
+        else:
+            self.emit(self.literal(char))
+
+    def assertion(self, char: str) -> None:
+        lines, wide = self.style.lines, self.style.text and not self.style.unicode
+        text = "\\" + char
+        if char in "bB" and wide:
+            text = _BOUNDARY if char == "b" else _INSIDE
+        elif char == "A" and lines:
+            text = "^"
+        elif char in "zZ":
+            text = "$" if lines else "\\z" if self.style.re2 else "\\Z"
+            if char == "Z" and not lines:
+                self.only_regex()
+                text = "(?=\\n?\\Z)"
+        elif char in "GK":
+            self.only_regex()
+            if char == "G" and lines:
+                text = "(?:^|\\G)"
+        self.emit(text, repeatable=self.style.unicode)
+
+    # ------------------------------------------------------------------ references
+
+    def backreference(self) -> None:
+        found = re.compile(r"\d+").match(self.pattern, self.pos)
+        assert found is not None
+        self.pos = found.end()
+        self.reference(int(found[0]))
+
+    def reference(self, number: int) -> None:
+        self.only_regex()
+        if not 1 <= number <= self.total:
+            raise PatternError(_NO_GROUP)
+        self.emit(f"(?:\\{number})")
+
+    def group_reference(self) -> None:
+        within = self.delimited()
+        if within is None:
+            found = re.compile(r"([+-]?)(\d+)").match(self.pattern, self.pos)
+            if found is None:
+                raise PatternError(
+                    "a numbered reference must not be zero"
+                    if self.pos < len(self.pattern) and self.pattern[self.pos] == "0"
+                    else "\\g is not followed by a braced, angle-bracketed, or quoted name/number or by a plain number"
+                )
+            self.pos = found.end()
+            self.reference(self.number(found[1], int(found[2])))
+            return
+        opening, text = within
+        number = re.fullmatch(r"([+-]?)(\d+)", text)
+        if opening != "{":
+            self.call(str(self.number(number[1], int(number[2]))) if number else text)
+        elif number:
+            self.reference(self.number(number[1], int(number[2])))
+        else:
+            self.only_regex()
+            self.emit(f"(?P={text})")
+
+    def named_reference(self) -> None:
+        within = self.delimited()
+        if within is None:
+            raise PatternError("\\k is not followed by a braced, angle-bracketed, or quoted name")
+        self.only_regex()
+        self.emit(f"(?P={within[1]})")
 
 
-def _escape(pattern: str, pos: int, in_set: bool) -> tuple[str, int]:
-    """One backslash escape at `pos`, rewritten, and where it ends."""
-    if pos + 1 >= len(pattern):
-        raise PatternError("\\ at end of pattern")
-    char = pattern[pos + 1]
-    after = pos + 2
-    if char == "Q":
-        stop = pattern.find("\\E", after)
-        text = pattern[after : stop if stop >= 0 else len(pattern)]
-        return "".join("\\" + c if c in _META else c for c in text), (stop + 2 if stop >= 0 else len(pattern))
-    if char == "E":
-        return "", after
-    if char == "x" and pattern.startswith("{", after):
-        stop = pattern.find("}", after)
-        return _point(int(pattern[after + 1 : stop], 16)), stop + 1
-    if char == "o" and pattern.startswith("{", after):
-        stop = pattern.find("}", after)
-        return _point(int(pattern[after + 1 : stop], 8)), stop + 1
-    if char == "x":
-        stop = after
-        while stop < len(pattern) and stop - after < 2 and pattern[stop] in "0123456789abcdefABCDEF":
-            stop += 1
-        return _point(int(pattern[after:stop] or "0", 16)), stop
-    if char == "e":
-        return "\\x1b", after
-    if char == "s":
-        return ("\\t-\\r " if in_set else "[\\t-\\r ]"), after
-    if char == "S" and not in_set:
-        return "[^\\t-\\r ]", after
-    if char == "h":
-        return ("\\t \\xa0" if in_set else "[\\t \\xa0]"), after
-    if char == "H" and not in_set:
-        return "[^\\t \\xa0]", after
-    if char == "N" and not in_set:
-        return "[^\\n]", after
-    if char == "z":
-        return "\\Z", after
-    if char == "Z":
-        return "(?=\\n?\\Z)", after
-    if char == "g" and not in_set:
-        return _group_reference(pattern, after)
-    if char == "k" and after < len(pattern) and pattern[after] in "{'":
-        stop = pattern.find("}" if pattern[after] == "{" else "'", after + 1)
-        return f"(?P={pattern[after + 1 : stop]})", stop + 1
-    if char == "k" and pattern.startswith("<", after):
-        stop = pattern.find(">", after)
-        return f"(?P={pattern[after + 1 : stop]})", stop + 1
-    return pattern[pos:after], after
+def rewrite(pattern: str, style: Style) -> str:
+    """The same pattern in the spelling of the `regex` module, or of RE2; PatternError when it is not valid."""
+    return _Rewriter(pattern, style).run()
 
 
-def _group_reference(pattern: str, after: int) -> tuple[str, int]:
-    if pattern.startswith("{", after):
-        stop = pattern.find("}", after)
-        name = pattern[after + 1 : stop]
-        return (f"(?:\\{name})" if name.isdigit() else f"(?P={name})"), stop + 1
-    stop = after
-    while stop < len(pattern) and pattern[stop].isdigit():
-        stop += 1
-    return f"(?:\\{pattern[after:stop]})", stop
-
-
-def _point(code: int) -> str:
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
-
-
-def for_re2(pattern: str) -> str | None:
+def for_re2(pattern: str, style: Style) -> str | None:
     """The pattern in RE2's spelling when both engines mean the same by it; None when only `regex` will do."""
-    if not pattern.isascii() or any(escape in pattern for escape in _RE2_ONLY_DIFFERENT):
+    if not pattern.isascii():
         return None
-    if "(?" in pattern.replace("(?:", "") or "\\g" in pattern or "\\k" in pattern or "\\C" in pattern:
+    try:
+        return rewrite(pattern, style._replace(re2=True))
+    except NotForRe2:
         return None
-    return rewrite(pattern).replace("\\Z", "\\z")
 
 
 _LOOKBEHIND = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|(\(\?<[=!])|(\()|(\))|(\|)", re.DOTALL)

@@ -12,6 +12,7 @@ from ramet.commands.jq.scopes import Env, Run, Scope
 from ramet.commands.jq.values import Json, described, fail
 from ramet.patterns import PatternError, perl
 from ramet.patterns.engines import compile_regex
+from ramet.patterns.perl_reader import Style
 
 
 @functools.lru_cache(maxsize=256)
@@ -20,16 +21,15 @@ def _compiled(source: str, flags: str) -> Any:
 
     bits = regex.MULTILINE
     for flag in flags:
-        if flag == "x":
-            bits |= regex.VERBOSE
-        elif flag == "s":
+        if flag == "s":
             bits &= ~regex.MULTILINE
         elif flag == "p":
             bits = (bits & ~regex.MULTILINE) | regex.DOTALL
-        elif flag not in "gnil":
+        elif flag not in "gnilx":
             raise fail(f"{flags} is not a valid modifier string")
     try:
-        return compile_regex(perl.rewrite(source), "i" in flags, "l" in flags, bits)
+        rewritten = perl.rewrite(source, Style(unicode=True, extended="x" in flags))
+        return compile_regex(rewritten, "i" in flags, "l" in flags, bits)
     except PatternError as error:
         raise fail(f"{source} (at offset 0) is not a valid regex: {error}") from None
 
