@@ -257,6 +257,113 @@ def test_a_reader_who_goes_through_a_directory_finds_the_next_files_under_way() 
     assert most <= 2 and reads == 80, "no order, no guess"
 
 
+class Crowded(Forward):
+    """Answers when it is told to, and counts who waits at once."""
+
+    transparent = False
+
+    def __init__(self, inner: RAMResource) -> None:
+        super().__init__(inner)
+        self.gate = asyncio.Event()
+        self.waiting: list[Path] = []
+        self.scanned: list[Path] = []
+
+    async def stat(self, path: Path) -> Stat:
+        return (await self.inner.stat(path))._replace(ttl=60.0)
+
+    async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
+        self.scanned.append(path)
+        async for name, stat in self.inner.scan(path):
+            yield name, stat._replace(ttl=60.0)
+
+    async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        self.waiting.append(path)
+        await self.gate.wait()
+        async for block in self.inner.read(path, start, stop):
+            yield block
+
+
+async def turns(count: int = 20) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def test_small_files_of_a_directory_come_side_by_side_and_the_next_ones_behind_them() -> None:
+    async def check() -> None:
+        ram = RAMResource()
+        names = [f"f{number:03}" for number in range(100)]
+        for name in names:
+            await ram.write(P(f"/{name}"), name.encode())
+        await ram.write(P("/large"), bytes(3 << 20))
+        backend = Crowded(ram)
+        fs = Cache(backend)
+        assert await fs.small_files(ROOT, names[:4]) == [None] * 4, "nobody has listed it: nothing is known of them"
+        await fs.entries(ROOT)
+        asked = asyncio.ensure_future(fs.small_files(ROOT, [*names[:64], "large", "missing"]))
+        await turns()
+        assert [path.name for path in backend.waiting[:64]] == names[:64]
+        backend.gate.set()
+        assert await asked == [*(name.encode() for name in names[:64]), None, None]
+
+        backend.gate.clear()
+        backend.waiting.clear()
+        assert await fs.small_files(ROOT, names[:32]) == [name.encode() for name in names[:32]], "from the cache"
+        following = asyncio.ensure_future(fs.small_files(ROOT, names[40:70]))
+        await turns()
+        assert [path.name for path in backend.waiting] == names[64:88], "six that are asked for, the others soon"
+        await fs.write(P("/f080"), b"new")
+        backend.gate.set()
+        assert (await following)[-1] == b"f069"
+        assert [data async for data in fs.read(P("/f080"))] == [b"new"]
+        assert await ops.read_bytes(fs, P("/f080")) == b"new"
+        await fs.close()
+
+    asyncio.run(check())
+
+
+def test_what_was_asked_for_before_a_change_is_no_answer_after_it() -> None:
+    async def check() -> None:
+        ram = RAMResource()
+        for number in range(8):
+            await ram.write(P(f"/f{number}"), b"old")
+        backend = Crowded(ram)
+        fs = Cache(backend)
+        await fs.entries(ROOT)
+        first = asyncio.ensure_future(fs.small_files(ROOT, ["f0"]))
+        await turns()
+        assert len(backend.waiting) > 1, "others are under way"
+        await fs.write(P("/f3"), b"new")
+        await fs.entries(ROOT)
+        asked = asyncio.ensure_future(fs.small_files(ROOT, ["f3"]))
+        await turns()
+        backend.gate.set()
+        assert await asked in ([None], [b"new"])
+        await first
+        await fs.close()
+
+    asyncio.run(check())
+
+
+def test_who_looks_into_one_directory_after_the_other_finds_the_next_listed() -> None:
+    async def check() -> None:
+        ram = RAMResource()
+        for number in range(10):
+            await ram.mkdir(P(f"/d{number}"))
+            await ram.write(P(f"/d{number}/f"), b"")
+        backend = Crowded(ram)
+        fs = Cache(backend)
+        await fs.entries(ROOT)
+        for number in range(10):
+            assert [name for name, _ in await fs.entries(P(f"/d{number}"))] == ["f"]
+            await turns()
+            if number == 1:
+                assert P("/d2") in backend.scanned and P("/d6") not in backend.scanned
+        assert len(backend.scanned) == 11, "each once"
+        await fs.close()
+
+    asyncio.run(check())
+
+
 def test_what_is_read_ahead_is_not_served_after_a_change() -> None:
     async def check() -> None:
         ram = RAMResource()

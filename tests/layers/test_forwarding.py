@@ -77,6 +77,23 @@ async def call_scan(fs: Resource) -> None:
     assert [name async for name, _ in fs.scan(parse("/d"))] == ["a"]
 
 
+async def call_entries(fs: Resource) -> None:
+    assert await ops.entries(fs, parse("/d")) == [("a", FILE)]
+
+
+async def call_kinds(fs: Resource) -> None:
+    assert await ops.kinds(fs, parse("/d")) == [("a", FILE)]
+
+
+async def call_read_bytes(fs: Resource) -> None:
+    assert await ops.read_bytes(fs, A) == b"data"
+
+
+async def call_small_files(fs: Resource) -> None:
+    assert await ops.small_files(fs, parse("/"), ["a"]) in ([None], [b"data"])
+    await fs.stat(A)
+
+
 async def call_stat(fs: Resource) -> None:
     assert await fs.stat(A) == FILE
 
@@ -88,6 +105,10 @@ async def call_write(fs: Resource) -> None:
 VERBS: dict[str, tuple[Callable[[Resource], object], tuple[object, ...]]] = {
     "stat": (call_stat, ("stat", A)),
     "scan": (call_scan, ("scan", parse("/d"))),
+    "entries": (call_entries, ("scan", parse("/d"))),
+    "kinds": (call_kinds, ("scan", parse("/d"))),
+    "read_bytes": (call_read_bytes, ("read", A, 0, None)),
+    "small_files": (call_small_files, ("stat", A)),
     "read": (call_read, ("read", A, 1, 3)),
     "write": (call_write, ("write", A, b"x", How.PATCH, 3, "v1")),
     "mkdir": (lambda fs: fs.mkdir(A), ("mkdir", A)),

@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ramet.core import ops
 from ramet.core.errors import fail
@@ -24,7 +24,7 @@ from ramet.core.resource import Cap, Data, How, Resource
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import closing
 from ramet.core.usage import served_from_cache
-from ramet.layers.ahead import FILES, TOTAL, Ahead
+from ramet.layers.ahead import FILES, LISTINGS, TOTAL, Ahead, is_directory, worth_it
 from ramet.layers.forward import Forward
 
 MIB = 1024 * 1024
@@ -151,11 +151,13 @@ class Cache(Forward):
         self._clock = clock
         self._index: OrderedDict[Path, tuple[Stat | None, float]] = OrderedDict()
         self._listings: OrderedDict[Path, Listing] = OrderedDict()
-        self._drains: set[asyncio.Task[None]] = set()
+        self._drains: set[asyncio.Task[Any]] = set()
         self._shares: set[asyncio.Task[None]] = set()
-        self._ahead = Ahead()
-        self._coming: dict[Path, tuple[asyncio.Task[None], int]] = {}
-        """What is read ahead now, and how large it is."""
+        self._ahead = Ahead(worth_it)
+        self._ahead_below = Ahead(is_directory, sure=1, most=LISTINGS)
+        self._listing_now: dict[Path, asyncio.Task[None]] = {}
+        self._coming: dict[Path, tuple[asyncio.Task[bytes | None], int, int]] = {}
+        """What is read ahead now, how large it is, and in which epoch it was asked for."""
         self._epoch = 0  # moves with every change, so that an answer asked for before it is not remembered after it
 
     @property
@@ -221,16 +223,22 @@ class Cache(Forward):
         await self._listed(path, entries, epoch)
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
+        self._list_ahead(path)
+        if path in self._listing_now:
+            await asyncio.wait([self._listing_now[path]])
         known = self._listing(path)
         if known is not None:
             self.stats.hits += 1
             served_from_cache(0)
             return known.entries.copy()
+        return (await self._list(path)).copy()
+
+    async def _list(self, path: Path) -> list[tuple[str, Stat]]:
         self.stats.misses += 1
         epoch = self._epoch
         entries = await ops.entries(self.inner, path)
         await self._listed(path, entries, epoch)
-        return entries.copy()
+        return entries
 
     async def _listed(self, path: Path, entries: list[tuple[str, Stat]], epoch: int) -> None:
         """Remember what was asked for in `epoch`, if nothing has changed since."""
@@ -402,27 +410,90 @@ class Cache(Forward):
         if listing is None:
             return
         guesses = self._ahead.after(path, listing.entries)
-        if len(self._coming) > FILES // 2:
-            return  # enough is under way; looking again at each file would cost more than it brings
-        for following in guesses:
-            known = self._known(following)
-            size = known[0].size if known is not None and known[0] is not None else None
-            if following in self._coming or size is None or self.files.get(following.onto(self._prefix)) is not None:
-                continue
-            if len(self._coming) >= FILES or size + sum(under_way for _, under_way in self._coming.values()) > TOTAL:
-                return
-            task = asyncio.ensure_future(self._fetch(following))
-            self._coming[following] = task, size
-            self._drains.add(task)
-            task.add_done_callback(self._drains.discard)
+        if len(self._coming) <= FILES // 2:  # looking again at each file would cost more than it brings
+            self._expect(path.parent, (guess.name for guess in guesses), listing)
 
-    async def _fetch(self, path: Path) -> None:
+    def _list_ahead(self, path: Path) -> None:
+        """Who looks into one directory after the other finds the next listed already."""
+        listing = self._listing(path.parent) if len(path) > 1 else None
+        if listing is None:
+            return
+        for following in self._ahead_below.after(path, listing.entries):
+            if len(self._listing_now) >= LISTINGS:
+                return
+            if following not in self._listing_now and self._listing(following) is None:
+                task = asyncio.ensure_future(self._list_quietly(following))
+                self._listing_now[following] = task
+                self._drains.add(task)
+                task.add_done_callback(self._drains.discard)
+
+    async def _list_quietly(self, path: Path) -> None:
         try:
-            await self._whole(path)
+            await self._list(path)
         except OSError:
-            return  # nobody has asked for it yet; who does will meet the error
+            return  # who asks for it will meet the error
+        finally:
+            del self._listing_now[path]
+
+    def _expect(self, directory: Path, names: Iterable[str], listing: Listing) -> None:
+        """These files are likely to be read soon: as many as may be are under way from now on."""
+        total = sum(size for _, size, _ in self._coming.values())
+        for name in names:
+            path, stat = directory / name, listing.get(name)
+            if stat is None or path in self._coming or self.files.get(path.onto(self._prefix)) is not None:
+                continue
+            size = stat.size or 0
+            if len(self._coming) >= FILES or total + size > TOTAL:
+                return
+            total += size
+            self._start(path, size)
+
+    def _start(self, path: Path, size: int) -> asyncio.Task[bytes | None]:
+        task = asyncio.ensure_future(self._fetch(path))
+        self._coming[path] = task, size, self._epoch
+        self._drains.add(task)
+        task.add_done_callback(self._drains.discard)
+        return task
+
+    async def _fetch(self, path: Path) -> bytes | None:
+        try:
+            return await self._whole(path)
+        except OSError:
+            return None  # nobody has asked for it yet; who does will meet the error
         finally:
             del self._coming[path]
+
+    async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
+        """They come side by side, and those that are likely to be asked for next after them."""
+        listing = self._listing(directory)
+        found: list[bytes | None] = [None] * len(names)
+        if listing is None:
+            return found
+        tasks: list[tuple[int, asyncio.Task[bytes | None]]] = []
+        total, now = 0, self._clock()
+        for number, name in enumerate(names):
+            path, stat = directory / name, listing.get(name)
+            entry = self.files.get(path.onto(self._prefix))
+            if entry is not None and entry.fresh(now):
+                found[number] = entry.data
+                self.stats.hits += 1
+                self.stats.bytes_from_cache += len(entry.data)
+                served_from_cache(len(entry.data))
+            elif stat is not None and worth_it(stat) and total + (stat.size or 0) <= TOTAL:
+                total += stat.size or 0
+                self.stats.misses += 1
+                coming = self._coming.get(path)
+                if coming is None:
+                    tasks.append((number, self._start(path, stat.size or 0)))
+                elif coming[2] == self._epoch:
+                    tasks.append((number, coming[0]))
+        self._expect(directory, self._ahead.behind(directory, names, listing.entries), listing)
+        if tasks:
+            await asyncio.wait([task for _, task in tasks])
+        for number, task in tasks:
+            if not task.cancelled():
+                found[number] = task.result()
+        return found
 
     # ---------------------------------------------------------------------------------------------- writing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from ramet.core import ops
 from ramet.core.paths import Path
@@ -47,6 +47,11 @@ class Forward(Whole):
         if type(self).read is not Forward.read:
             return b"".join([block async for block in self.read(path)])
         return await ops.read_bytes(self.inner, path)
+
+    async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
+        if type(self).read is not Forward.read:
+            return [None] * len(names)
+        return await ops.small_files(self.inner, directory, names)
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None

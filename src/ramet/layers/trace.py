@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from ramet.core import ops
@@ -90,6 +90,15 @@ class Trace(Forward):
             raise
         finally:
             self._record(Operation("read", path, total, 0, self._clock() - began, number))
+
+    async def small_files(self, directory: Path, names: Sequence[str]) -> list[bytes | None]:
+        began = self._clock()
+        found = await ops.small_files(self.inner, directory, names)
+        read = [(directory / name, len(data)) for name, data in zip(names, found, strict=True) if data is not None]
+        seconds = (self._clock() - began) / max(1, len(read))
+        for path, size in read:
+            self._record(Operation("read", path, size, 0, seconds))
+        return found
 
     async def write(
         self, path: Path, data: Data, how: How = How.REPLACE, *, at: int = 0, if_version: str | None = None

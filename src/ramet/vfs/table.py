@@ -284,6 +284,13 @@ class VFS(Whole, Lending):
                     return quick.small_now(inner, names, need)
                 except OSError:
                     pass  # reading each of them says what is wrong, and follows a link that the directory may be
+            elif quick is None and isinstance(resource, Whole):
+                found = await resource.small_files(inner, names)
+                if need and any(data is not None for data in found):
+                    modes = {name: stat.mode for name, stat in await resource.entries(inner)}
+                    lacking = {name for name in names if (mode := modes.get(name)) is not None and mode & need != need}
+                    return [None if name in lacking else data for name, data in zip(names, found, strict=True)]
+                return found
         return [None] * len(names)
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
