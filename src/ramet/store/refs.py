@@ -125,6 +125,11 @@ class Refs:
             raise not_found(name)
         return entry
 
+    def held(self, name: str) -> bool:
+        """Whether somebody writes to it, by what was last seen of it: nothing is asked for."""
+        entry = self._last.get(name)
+        return entry is not None and entry.holder != "" and not self._is_dead(entry)
+
     def all_names(self) -> list[str]:
         """Also workspaces that were removed."""
         return self._log.names()

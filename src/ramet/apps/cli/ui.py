@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib import error as url_error
 from urllib import request as url_request
+from urllib.parse import quote, quote_from_bytes
 
 import typer
 
-from ramet.apps.cli.shared import HOME, ConfigFile, Where, chosen, configured, known_names, opened, reported
+from ramet.apps.cli.shared import HOME, ConfigFile, Where, address, chosen, configured, known_names, opened, reported
 from ramet.core.errors import RametError
+from ramet.core.paths import encode
 
 PATIENCE: Final = 30.0
 
@@ -25,7 +27,11 @@ PATIENCE: Final = 30.0
 def ui(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Workspace to begin with.", autocompletion=known_names),
+        typer.Argument(
+            metavar="[NAME]",
+            help="What to begin with: NAME, NAME@REVISION, NAME@REVISION:/path.",
+            autocompletion=known_names,
+        ),
     ] = None,
     store: Where = HOME,
     url: Annotated[
@@ -43,14 +49,23 @@ def ui(
     The link that is printed lets one browser in, once, within ten minutes. Nothing listens but 127.0.0.1.
     """
     with reported():
-        place = "" if name is None else f"ws/{name}"
+        place = place_of(name)
         if url is None and store.startswith(("http://", "https://")):
             url = store
         if url is not None:
             file = token_file or str(Path(HOME if "://" in store else store).expanduser() / "server-token")
-            _shown(_asked(url.rstrip("/"), file, place), browser)
+            shown(asked(url.rstrip("/"), file, place), browser)
             return
         _serve(store, place, name, port, browser, config)
+
+
+def place_of(name: str | None) -> str:
+    """Where the page shows NAME, NAME@REVISION or NAME@REVISION:/path."""
+    if name is None:
+        return ""
+    found = address(name)
+    state = found.name if found.revision is None else f"{found.name}@{quote(found.revision, safe='~^@')}"
+    return f"ws/{state}" + ("" if found.path is None else quote_from_bytes(encode(found.path), safe="/"))
 
 
 def _serve(store: str, place: str, name: str | None, port: int, browser: bool, config: str | None) -> None:
@@ -60,8 +75,9 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
 
     described = configured(config)
     served = opened(store if described is None else chosen(store, described))
-    if name is not None and name not in served and (described is None or described.name != name):
-        raise RametError("workspace_not_found", f"no workspace {name!r}", "see `ramet ls`, or create it")
+    wanted = None if name is None else address(name).name
+    if wanted is not None and wanted not in served and (described is None or described.name != wanted):
+        raise RametError("workspace_not_found", f"no workspace {wanted!r}", "see `ramet ls`, or create it")
     token = secrets.token_urlsafe(32)  # of this run alone: when it ends, whatever has it can do nothing
     pages = Pages(token)
     listening = socket.create_server(("127.0.0.1", port), backlog=2048)
@@ -70,7 +86,7 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
     def link() -> str:
         return pages.link(origin, place)
 
-    _shown(link(), browser)
+    shown(link(), browser)
     told = "Ctrl-C ends it."
     if sys.stdin.isatty():
         threading.Thread(target=_more_links, args=(link,), daemon=True).start()
@@ -85,7 +101,7 @@ def _more_links(link: Callable[[], str]) -> None:
         print(link(), flush=True)
 
 
-def _asked(url: str, token_file: str, place: str) -> str:
+def asked(url: str, token_file: str, place: str) -> str:
     """A link from a server that runs."""
     from ramet.apps.server.settings import read_token
 
@@ -93,8 +109,8 @@ def _asked(url: str, token_file: str, place: str) -> str:
         raise RametError("invalid_argument", f"no token in {token_file}", "name the file of the server: --token-file")
     headers = {"Authorization": f"Bearer {read_token(token_file)}"}
     try:
-        asked = url_request.Request(f"{url}/ui/link", data=b"", headers=headers, method="POST")
-        with url_request.urlopen(asked, timeout=PATIENCE) as answer:
+        request = url_request.Request(f"{url}/ui/link", data=b"", headers=headers, method="POST")
+        with url_request.urlopen(request, timeout=PATIENCE) as answer:
             code = json.load(answer)["link"]
     except url_error.HTTPError as refused:
         refused.close()
@@ -109,7 +125,7 @@ def _asked(url: str, token_file: str, place: str) -> str:
     return f"{url}/ui/#/{place}?link={code}"
 
 
-def _shown(link: str, browser: bool) -> None:
+def shown(link: str, browser: bool) -> None:
     print(link, flush=True)
     if browser and _has_display():
         import webbrowser

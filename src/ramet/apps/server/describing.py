@@ -41,7 +41,7 @@ def mount_info(mount: MountState) -> models.MountInfo:
     )  # fmt: skip
 
 
-def workspace_info(name: str, hosted: Hosted | None, head: Revision | None) -> models.WorkspaceInfo:
+def workspace_info(name: str, hosted: Hosted | None, head: Revision | None, held: bool = False) -> models.WorkspaceInfo:
     mounts = []
     if hosted is not None:
         mounts = [
@@ -50,7 +50,7 @@ def workspace_info(name: str, hosted: Hosted | None, head: Revision | None) -> m
         ]  # fmt: skip
     return models.WorkspaceInfo(
         name, "stored" if hosted is None else hosted.kind, hosted is not None,
-        None if head is None else revision_info(head), mounts,
+        None if head is None else revision_info(head), mounts, held and hosted is None,
     )  # fmt: skip
 
 

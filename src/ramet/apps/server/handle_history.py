@@ -35,15 +35,15 @@ async def health(api: Api, call: Call) -> Reply:
 async def workspaces(api: Api, call: Call) -> Reply:
     hosting = api.hosting
 
-    def stored() -> list[tuple[str, Revision | None]]:
-        store = hosting.store
-        return (
-            []
-            if store is None
-            else [(name, store.repository.head(name)) for name in store.ls() if api.door.sees(call, name)]
-        )
+    def stored() -> list[tuple[str, Revision | None, bool]]:
+        if hosting.store is None:
+            return []
+        repository = hosting.store.repository
+        names = [name for name in hosting.store.ls() if api.door.sees(call, name)]
+        return [(name, repository.head(name), repository.refs.held(name)) for name in names]
 
-    found = [workspace_info(name, hosting.find(name), head) for name, head in await hosting.blocking(stored)]
+    told = await hosting.blocking(stored)
+    found = [workspace_info(name, hosting.find(name), head, held) for name, head, held in told]
     found += [workspace_info(hosted.name, hosted, None) for hosted in hosting.memory()]
     return answer(models.WorkspaceNames(sorted(found, key=lambda info: info.name)))
 
@@ -66,12 +66,13 @@ async def create(api: Api, call: Call) -> Reply:
 async def show(api: Api, call: Call) -> Reply:
     name, hosting = call.parts[0], api.hosting
     hosted = hosting.find(name)
-    head = None
+    head, held = None, False
     if hosted is None or hosted.kind == "stored":
         if hosting.store is None:
             raise RametError("workspace_not_found", f"no workspace {name!r}", "create it, or list the names")
         head = await hosting.blocking(hosting.store.repository.head, name)
-    return answer(workspace_info(name, hosted, head))
+        held = hosting.store.repository.refs.held(name)
+    return answer(workspace_info(name, hosted, head, held))
 
 
 async def remove(api: Api, call: Call) -> Reply:

@@ -89,12 +89,12 @@ class Keys:
         self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
     ) -> Reply:
         hosted = None
-        if call.parts and self._hosting.store is not None:
+        if call.parts and self._hosting.store is not None and _inside(call):
             try:
                 hosted = await self._hosting.enter(call.parts[0])
             except RametError:
                 hosted = None  # the handler says what is wrong
-        if hosted is None or hosted.committer is None or not _inside(call):
+        if hosted is None or hosted.committer is None:
             if hosted is not None:
                 hosted.leave()
             return await handler(api, call)

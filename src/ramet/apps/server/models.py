@@ -128,6 +128,8 @@ class WorkspaceInfo(Answer):
     """Whether this server holds it open, and with it the lease."""
     head: RevisionInfo | None = None
     mounts: list[Mounted] = field(default_factory=list)
+    busy: bool = False
+    """Whether somebody else writes to it."""
 
 
 class WorkspaceNames(Answer):

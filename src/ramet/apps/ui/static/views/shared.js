@@ -30,11 +30,15 @@ export function heading(info, current, rev = "", actions = []) {
     h("div", { class: "title" },
       h("h1", {}, safe(info.name)),
       info.kind !== "stored" && h("span", { class: "badge" }, info.kind),
-      info.open && h("span", { class: "badge on", title: "This server holds it open, and with it the right to write." }, "open here"),
+      writing(info),
       h("span", { class: "actions" }, actions)),
     h("nav", { class: "tabs", "aria-label": "Views of the workspace" },
       tabs.map(([key, label, where]) => h("a", { href: where(info.name, rev), "aria-current": key === current && "page" }, label))));
 }
+
+/** Who writes to a workspace, if anybody does. */
+export const writing = (info) => (info.open ? h("span", { class: "badge on", title: "This server holds it open, and with it the right to write." }, "open here")
+  : info.busy ? h("span", { class: "badge busy", title: "Another program holds it open, and with it the right to write." }, "busy") : null);
 
 const KINDS = [["added", "+"], ["modified", "~"], ["removed", "−"], ["renamed", "→"]];
 

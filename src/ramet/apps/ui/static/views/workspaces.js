@@ -5,7 +5,7 @@ import { button, h, refill } from "../lib/dom.js";
 import { ask, name as safe, poll, toast, when } from "../lib/frame.js";
 import { place } from "../lib/names.js";
 import { oneLine, plural, size } from "../lib/text.js";
-import { counts } from "./shared.js";
+import { counts, writing } from "./shared.js";
 
 const SHOWN = 500;
 const FEW = 50;
@@ -84,8 +84,7 @@ function card(info, cost) {
     h("span", { class: "what" },
       h("span", { class: "name" }, safe(info.name)),
       info.kind !== "stored" && h("span", { class: "badge" }, info.kind),
-      info.open && h("span", { class: "badge on", title: "This server holds it open, and with it the right to write." }, "open here"),
-      info.busy && !info.open && h("span", { class: "badge busy", title: "Another program is writing to it." }, "busy")),
+      writing(info)),
     h("span", { class: "message" }, head ? oneLine(head.message) || h("span", { class: "faint" }, "no message") : h("span", { class: "faint" }, info.kind === "stored" ? "no revision yet" : "lives in memory")),
     h("span", { class: "who" }, head ? oneLine(head.author || head.agent) : ""),
     h("span", { class: "changes" }, head ? counts(head.diff) : null),

@@ -1,0 +1,182 @@
+// The parts of the page that compute: names, text, differences, lanes, colours. Run by test_ui.py.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Painter } from "./lib/ansi.js";
+import { lanes } from "./lib/graph.js";
+import { changed, differing, hunks } from "./lib/linediff.js";
+import { crumbs, decodeBytes, decodeText, encodeText, parsePlace, place, resolved } from "./lib/names.js";
+import { ago, duration, hexDump, imageType, lineage, linesOf, looksLikeText, mode, oneLine, size, visible } from "./lib/text.js";
+
+const bytes = (text) => new TextEncoder().encode(text);
+
+// A generator of its own, so that a failure can be repeated.
+function random(seed) {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return (state >> 8) % below;
+  };
+}
+
+test("names travel in URLs and come back, also those that are no UTF-8", () => {
+  for (const name of ["a b", "é😀", "%41#?&=+", "x\udcffy", "\udce9t\udce9", "a\nb", "..", "\u202e"]) {
+    const sent = encodeText(name);
+    assert.match(sent, /^[\x21-\x7e]*$/);
+    assert.doesNotMatch(sent, /[#?&/]/);
+    assert.equal(decodeText(sent), name);
+  }
+  assert.equal(encodeText("\udcff"), "%FF");
+  assert.equal(decodeText("%"), "%");
+  assert.equal(decodeText("%zz"), "%zz");
+});
+
+test("bytes become text as the server does it", () => {
+  for (const [given, wanted] of [
+    [[0x61, 0xff, 0x62], "a\udcffb"], [[0xc0, 0x80], "\udcc0\udc80"], [[0xed, 0xa0, 0x80], "\udced\udca0\udc80"],
+    [[0xf4, 0x90, 0x80, 0x80], "\udcf4\udc90\udc80\udc80"], [[0xe2, 0x82], "\udce2\udc82"], [[0xef, 0xbb, 0xbf, 0x61], "\ufeffa"],
+    [[0xff, 0xf0, 0x9f, 0x98, 0x80], "\udcff😀"],
+  ]) assert.equal(decodeBytes(Uint8Array.from(given)), wanted);
+});
+
+test("a place says what is looked at, and is read back", () => {
+  for (const [view, parts] of [
+    ["ws", { name: "proj", rev: "", path: "", query: {} }],
+    ["ws", { name: "proj", rev: "proj-3", path: "/", query: {} }],
+    ["ws", { name: "proj", rev: "head~2", path: "/a b/c?d#e", query: { blame: true } }],
+    ["diff", { name: "proj", rev: "OTHER@v1", path: "", query: { against: "a&b=c" } }],
+  ]) assert.deepEqual(parsePlace(place(view, parts)), { view, ...parts });
+  assert.equal(place("ws", { name: "p", rev: "3", path: "/x" }), "#/ws/p@3/x");
+  assert.deepEqual(parsePlace("#/?link=abc"), { view: "", name: "", rev: "", path: "", query: { link: "abc" } });
+  assert.equal(parsePlace("").view, "");
+  assert.deepEqual(crumbs("/a/b"), [{ name: "a", path: "/a" }, { name: "b", path: "/a/b" }]);
+  assert.equal(resolved("/a/b", "../c/./d"), "/a/c/d");
+  assert.equal(resolved("/a", "/x/../../y"), "/y");
+});
+
+test("what cannot be seen is shown", () => {
+  assert.equal(visible("a\u202eb\u0000\u001b\udcff😀\tz"), "a⟨U+202E⟩b␀␛\\xff😀\tz");
+  assert.equal(visible("\u200b\u2066\u061c"), "⟨U+200B⟩⟨U+2066⟩⟨U+061C⟩");
+  assert.equal(visible("\ud83d"), "⟨U+D83D⟩");
+  assert.equal(visible("plain\nlines é"), "plain\nlines é");
+  assert.equal(oneLine("a\r\nb\tc"), "a⏎b␉c");
+});
+
+test("what a file is, is told by its bytes and never by its name", () => {
+  assert.equal(imageType(Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10])), "image/png");
+  assert.equal(imageType(bytes("<svg xmlns='http://www.w3.org/2000/svg'/>")), null);
+  assert.equal(imageType(bytes("<html>")), null);
+  assert.equal(imageType(new Uint8Array(0)), null);
+  assert.ok(looksLikeText(bytes("hello\nworld é")));
+  assert.ok(looksLikeText(new Uint8Array(0)));
+  assert.ok(looksLikeText(bytes("\x1b[31mred\x1b[0m")));
+  assert.ok(!looksLikeText(Uint8Array.from([1, 2, 0, 3])));
+  assert.ok(!looksLikeText(Uint8Array.from({ length: 300 }, (_, at) => 128 + (at % 100))));
+});
+
+test("numbers as people say them", () => {
+  for (const [given, wanted] of [[null, "–"], [0, "0 B"], [999, "999 B"], [1500, "1.5 KB"], [999_999, "1.0 MB"], [2_500_000_000, "2.5 GB"]]) assert.equal(size(given), wanted);
+  for (const [given, wanted] of [[2, "just now"], [59, "59 seconds ago"], [60, "1 minute ago"], [7200, "2 hours ago"], [86_400 * 3, "3 days ago"], [86_400 * 800, "2 years ago"]]) assert.equal(ago(0, given), wanted);
+  for (const [given, wanted] of [[0.2, "1 ms"], [999, "999 ms"], [1500, "1.5 s"], [61_000, "1 min 1 s"]]) assert.equal(duration(given), wanted);
+  assert.equal(mode(0o755, "dir"), "drwxr-xr-x");
+  assert.equal(mode(0o640, "file"), "-rw-r-----");
+  assert.equal(mode(null, "file"), "");
+  assert.equal(hexDump(bytes("Hello, world!!\n\x00x")), "00000000  48 65 6c 6c 6f 2c 20 77  6f 72 6c 64 21 21 0a 00  |Hello, world!!..|\n00000010  78                                                |x|");
+  assert.deepEqual([linesOf(""), linesOf("a"), linesOf("a\n"), linesOf("a\n\n")], [[], ["a"], ["a"], ["a", ""]]);
+  assert.equal(lineage("fromWorkspaceRevision:p-3"), "forked from p-3");
+  assert.equal(lineage("something:else"), "something:else");
+});
+
+function applied(before, after, parts) {
+  const out = [];
+  let at = 0;
+  for (const [a, b, c, d] of parts) {
+    out.push(...before.slice(at, a), ...after.slice(c, d));
+    at = b;
+  }
+  return [...out, ...before.slice(at)];
+}
+
+/** The length of the longest common subsequence, the slow and certain way. */
+function common(a, b) {
+  let row = new Array(b.length + 1).fill(0);
+  for (const one of a) {
+    const next = [0];
+    b.forEach((other, at) => next.push(one === other ? row[at] + 1 : Math.max(row[at + 1], next[at])));
+    row = next;
+  }
+  return row[b.length];
+}
+
+test("a difference turns one text into the other, and is the shortest", () => {
+  const pick = random(7);
+  for (let round = 0; round < 2000; round++) {
+    const make = () => Array.from({ length: pick(25) }, () => `l${pick(6)}`);
+    const [a, b] = [make(), make()];
+    const parts = changed(a, b);
+    assert.deepEqual(applied(a, b, parts), b);
+    const edits = parts.reduce((sum, [p, q, r, s]) => sum + q - p + s - r, 0);
+    assert.equal(edits, a.length + b.length - 2 * common(a, b));
+    for (const hunk of hunks(a, b, 1 + pick(4))) {
+      for (const row of hunk.rows) {
+        if (row.old !== null) assert.equal(a[row.old - 1], row.text);
+        if (row.new !== null) assert.equal(b[row.new - 1], row.text);
+      }
+    }
+  }
+});
+
+test("texts that have little in common are compared in time, and rightly", () => {
+  const pick = random(3);
+  const a = Array.from({ length: 20_000 }, (_, at) => `x${at}`);
+  const b = a.filter((_, at) => at % 3).map((line, at) => (at % 5 ? line : `y${at}`));
+  assert.deepEqual(applied(a, b, changed(a, b)), b);
+  const [c, d] = [0, 1].map(() => Array.from({ length: 20_000 }, () => `p${pick(50)}`));
+  assert.deepEqual(applied(c, d, changed(c, d)), d);
+});
+
+test("hunks are a unified diff with what lies around", () => {
+  const before = Array.from({ length: 30 }, (_, at) => `line ${at + 1}`);
+  const after = before.toSpliced(4, 1).toSpliced(20, 0, "new");
+  const shown = hunks(before, after).map((hunk) => [hunk.oldStart, hunk.newStart, hunk.rows.map((row) => row.sign).join("")]);
+  assert.deepEqual(shown, [[2, 2, "   -   "], [19, 18, "   +   "]]);
+  assert.deepEqual(hunks(["a"], ["a"]), []);
+  assert.deepEqual(hunks([], ["a"])[0].rows, [{ sign: "+", old: null, new: 1, text: "a" }]);
+  assert.deepEqual(differing("total = sum(x)", "total = round(x)"), [[8, 11], [8, 13]]);
+  assert.equal(differing("abc", "xyz"), null);
+});
+
+test("lanes lead every revision to its parents", () => {
+  const pick = random(11);
+  for (let round = 0; round < 200; round++) {
+    const total = 1 + pick(30);
+    const revisions = Array.from({ length: total }, (_, at) => ({
+      id: String(at), parents: [...new Set(Array.from({ length: pick(3) }, () => at + 1 + pick(6)))].filter((to) => to < total + 2).map(String),
+    }));
+    const rows = lanes(revisions);
+    // Follow each line down from the revision that it leaves until it comes to one: that one must be a parent.
+    rows.forEach((row, at) => {
+      const known = revisions[at].parents.filter((parent) => Number(parent) < total);
+      const reached = row.bottom.map(([, to]) => {
+        let column = to;
+        for (let below = at + 1; below < total; below++) {
+          const found = rows[below].top.find(([from]) => from === column);
+          if (found) return revisions[below].id;
+          assert.ok(rows[below].through.some(([from]) => from === column), "a line ends in nothing");
+        }
+        return null;
+      });
+      assert.deepEqual(reached.toSorted(), known.toSorted());
+      assert.ok(row.column < row.width);
+    });
+  }
+});
+
+test("colours of programs are kept, every other escape goes", () => {
+  const painter = new Painter();
+  const runs = [...painter.feed("a\x1b[31mred\x1b[0"), ...painter.feed("mplain\x1b]0;title\x07z\x1b[1;92mx\x1b[38;5;196my\x1b[2J\r\n")];
+  assert.deepEqual(runs.map(({ text, classes }) => [text, classes]), [
+    ["a", ""], ["red", "fg1"], ["plain", ""], ["z", ""], ["x", "fg10 bold"], ["y", "fg9 bold"], ["\n", "fg9 bold"],
+  ]);
+  assert.deepEqual(new Painter().feed("\x1b[", true).map(({ text }) => text), ["\x1b["]);
+});
