@@ -189,8 +189,8 @@ def test_a_damaged_chunk_is_told_and_never_taken_for_good(tmp_path: Path) -> Non
     tree = commit(objects, tmp_path / "in")
 
     class Damaged(PackReader):
-        def fetch(self, place: Any) -> bytes:
-            return super().fetch(place).replace(b"content", b"CONTENT")
+        def fetch(self, place: Any, most: int | None = None) -> bytes:
+            return super().fetch(place, most).replace(b"content", b"CONTENT")
 
     broken = Damaged(objects)
     broken.refresh()

@@ -3,6 +3,7 @@
 Rules that this file keeps:
 - Files are written in the order in which the packs hold them, a bounded number at a time, so that a block is fetched
   and decompressed once; of large files and remote stores the next blocks are made ready beside the writing.
+  Of a block that holds one file that is wanted nothing after that file is unpacked.
 - Every chunk is compared with its digest before it is called written. A file that is there is left alone when its size
   and time say that it is the one; with `verify=True` its content is read as well.
 - The time of a file is set last. What a killed checkout leaves half written has a wrong time, and no later checkout
@@ -21,7 +22,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
@@ -29,7 +31,8 @@ from ramet.store import trees
 from ramet.store.chunking import chunks
 from ramet.store.filecache import FileCache, umask
 from ramet.store.ids import SIZE, TreeId, chunk_id
-from ramet.store.packs import PackReader, Place
+from ramet.store.indexes import Place
+from ramet.store.packs import PackReader
 from ramet.store.trees import DIR, FILE, Node
 
 Want = TypeVar("Want")
@@ -39,6 +42,25 @@ BATCH: Final = 50_000
 """Files that are known before they are written, so that they can be written in the packs' order."""
 AHEAD: Final = 8
 """Blocks that are made ready while others are written."""
+ENOUGH: Final = 96 * 1024
+"""Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
+_REGULAR: Final = modes.S_IFREG
+_facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_nlink")
+
+
+class Found(NamedTuple):
+    """What is at a path now."""
+
+    mode: int
+    size: int
+    mtime_ns: int
+    names: int
+
+    @property
+    def is_dir(self) -> bool:
+        return modes.S_ISDIR(self.mode)
+
+
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -106,6 +128,8 @@ class _Checkout:
     pool: ThreadPoolExecutor = field(init=False)
     jobs: list[tuple[bytes, Node]] = field(default_factory=list)
     """Files of one chunk that have to be written."""
+    changed: bool = False
+    """Whether the directory that is looked at gets or loses entries."""
     first: dict[int, bytes] = field(default_factory=dict)
     again: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Further names of files: made when all files are."""
@@ -120,14 +144,15 @@ class _Checkout:
 
     def run(self, tree: TreeId, top: bytes) -> None:
         """Directories first get their entries, files their content in batches, and last the times of directories."""
-        stack: list[tuple[TreeId, bytes]] = [(tree, top)]
+        stack: list[tuple[bytes, Node | None, Found | None]] = [(top, None, None)]
         done: list[tuple[bytes, int, int, dict[str, bytes]]] = []
         while stack:
-            identity, folder = stack.pop()
-            for node in self.directory(identity, folder):
-                path = folder + b"/" + node.name
-                stack.append((node.tree, path))
-                done.append((path, node.mode, node.mtime_ns, node.xattrs))
+            folder, node, found = stack.pop()
+            self.changed = False
+            below = self.directory(tree if node is None else node.tree, folder)
+            if node is not None and (self.changed or found is None or node.xattrs or not _is_folder(node, found)):
+                done.append((folder, node.mode, node.mtime_ns, node.xattrs))
+            stack += below
             if len(self.jobs) >= BATCH:
                 self.flush()
         self.flush()
@@ -141,35 +166,32 @@ class _Checkout:
 
     # ----------------------------------------------------------------------------------------------- planning
 
-    def directory(self, tree: TreeId, folder: bytes) -> Iterator[Node]:
-        """Take a directory to what the tree says except for the content of its files; gives its subdirectories."""
+    def directory(self, tree: TreeId, folder: bytes) -> list[tuple[bytes, Node | None, Found | None]]:
+        """Take a directory to what the tree says except for the content of its files.
+
+        Gives its subdirectories: path, what they are to be, and what they are now. Files that are as they must be cost
+        one comparison each.
+        """
         nodes, cache = trees.decode(self.packs.read(tree)), self.cache
-        present: dict[bytes, os.stat_result] = {}
-        with os.scandir(folder) as entries:
-            there = list(entries)
-        if there:
-            wanted = {node.name for node in nodes}
-            for entry in there:
-                if entry.name in wanted:
-                    present[entry.name] = entry.stat(follow_symlinks=False)
-                else:
-                    self.remove(entry.path, entry.is_dir(follow_symlinks=False))
-        for node in nodes:
-            found = present.get(node.name) if present else None
+        present = _listed(folder)
+        names = _names(nodes) if present else []
+        todo = nodes
+        if present:
+            for name in present.keys() - set(names):
+                self.remove(folder + b"/" + os.fsencode(name), modes.S_ISDIR(present.pop(name)[0]))
+        if present and not self.verify:
+            todo = [
+                node
+                for name, node in zip(names, nodes, strict=True)
+                if present.get(name) != (_REGULAR | node[2], node[4], node[3], 1) or node[1] or node[6] or node[7]
+            ]
+            self.receipt.kept += len(nodes) - len(todo)
+        below: list[tuple[bytes, Node | None, Found | None]] = []
+        for node in todo:
+            there = present.get(os.fsdecode(node.name)) if present else None
+            found = None if there is None else Found(*there)
+            path = folder + b"/" + node.name
             if node.kind == FILE:
-                if (
-                    found is not None
-                    and found.st_mtime_ns == node.mtime_ns
-                    and found.st_size == node.size
-                    and found.st_mode == modes.S_IFREG | node.mode
-                    and not node.group
-                    and not node.xattrs
-                    and (found.st_nlink == 1 or self.cache is not None)
-                    and not self.verify
-                ):
-                    self.receipt.kept += 1
-                    continue
-                path = folder + b"/" + node.name
                 if (
                     found is None
                     and cache is not None
@@ -177,77 +199,83 @@ class _Checkout:
                     and not node.xattrs
                     and cache.give(node, path)
                 ):
+                    self.changed = True
                     self.receipt.written += 1
                     self.receipt.linked += 1
                     continue
                 self.file(node, path, found)
             elif node.kind == DIR:
-                path = folder + b"/" + node.name
-                if found is not None and not modes.S_ISDIR(found.st_mode):
+                if found is not None and not found.is_dir:
                     self.remove(path, False)
                     found = None
                 if found is None:
+                    self.changed = True
                     os.mkdir(path, 0o700)
-                elif found.st_mode & 0o700 != 0o700:
+                elif found.mode & 0o700 != 0o700:
                     os.chmod(path, 0o700)
-                yield node
+                    found = None  # its mode is no longer what it was
+                below.append((path, node, found))
             else:
-                self.link(node, folder + b"/" + node.name, found)
+                self.link(node, path, found)
+        return below
 
-    def link(self, node: Node, path: bytes, found: os.stat_result | None) -> None:
+    def link(self, node: Node, path: bytes, found: Found | None) -> None:
         if found is not None:
-            if modes.S_ISLNK(found.st_mode) and os.readlink(path) == node.payload:
-                if found.st_mtime_ns != node.mtime_ns:
+            if modes.S_ISLNK(found.mode) and os.readlink(path) == node.payload:
+                if found.mtime_ns != node.mtime_ns:
                     os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
                 self.receipt.kept += 1
                 return
-            self.remove(path, modes.S_ISDIR(found.st_mode))
+            self.remove(path, found.is_dir)
+        self.changed = True
         os.symlink(node.payload, path)
         os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
         self.receipt.written += 1
 
-    def file(self, node: Node, path: bytes, found: os.stat_result | None) -> None:
+    def file(self, node: Node, path: bytes, found: Found | None) -> None:
         group = trees.split_group(node.group)[0]
         if group:
             other = self.first.setdefault(group, path)
             if other is not path:
-                if found is not None and self.same_file(other, found):
+                if found is not None and self.same_file(other, path):
                     self.receipt.kept += 1
                     return
                 if found is not None:
-                    self.remove(path, modes.S_ISDIR(found.st_mode))
+                    self.remove(path, found.is_dir)
+                self.changed = True
                 self.again.append((other, path))
                 return
         if found is not None:
             if self.is_there(node, path, found):
-                if found.st_mode & 0o7777 != node.mode:
+                if found.mode & 0o7777 != node.mode:
                     os.chmod(path, node.mode)
                 self.receipt.kept += 1
                 return
-            self.remove(path, modes.S_ISDIR(found.st_mode))
+            self.remove(path, found.is_dir)
+        self.changed = True
         if self.cache is not None and not group and not node.xattrs and self.cache.give(node, path):
             self.receipt.written += 1
             self.receipt.linked += 1
             return
-        if len(node.payload) == SIZE:
-            self.jobs.append((path, node))
-        else:
+        if len(node.payload) != SIZE:
             self.stream(node, path)
+        else:
+            self.jobs.append((path, node))
 
-    def same_file(self, other: bytes, found: os.stat_result) -> bool:
+    def same_file(self, other: bytes, path: bytes) -> bool:
         """Whether a name already is another name of a file that is there and stays."""
         try:
-            return os.path.samestat(os.lstat(other), found)
+            return os.path.samestat(os.lstat(other), os.lstat(path))
         except FileNotFoundError:
             return False
 
-    def is_there(self, node: Node, path: bytes, found: os.stat_result) -> bool:
+    def is_there(self, node: Node, path: bytes, found: Found) -> bool:
         """Whether a file that is there is the one, mode apart."""
-        if not modes.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (node.size, node.mtime_ns):
+        if not modes.S_ISREG(found.mode) or (found.size, found.mtime_ns) != (node.size, node.mtime_ns):
             return False
-        if found.st_nlink != max(1, trees.split_group(node.group)[1]) and self.cache is None:
+        if found.names != max(1, trees.split_group(node.group)[1]) and self.cache is None:
             return False
-        if self.cache is not None and found.st_nlink > 1 and found.st_mode & 0o7777 != node.mode:
+        if self.cache is not None and found.names > 1 and found.mode & 0o7777 != node.mode:
             return False  # a change of mode would reach every other checkout
         if node.xattrs and _xattrs(path) != node.xattrs:
             return False
@@ -260,30 +288,40 @@ class _Checkout:
         jobs, self.jobs = self.jobs, []
         places = self.packs.places({node.payload for _, node in jobs})
         order = sorted([(*places[node.payload], number) for number, (_, node) in enumerate(jobs)])
-        blocks = [Place(*place) for place in dict.fromkeys((row[0], row[1], row[2], 0, 0) for row in order)]
+        ends: dict[tuple[str, int, int], int] = {}
+        for pack, start, length, offset, size, _ in order:
+            ends[pack, start, length] = offset + size
+        blocks = [Place(*block, 0, end) for block, end in ends.items()]
         # A thread beside small files costs more than it saves: every system call hands the interpreter over.
-        frames = self.ready(self.packs.fetch, blocks) if self.packs.remote else map(self.packs.fetch, blocks)
-        last, frame, mask = ("", -1), b"", self.umask | 0o7000
+        frames = self.ready(self.block, blocks) if self.packs.remote else map(self.block, blocks)
+        last, frame = ("", -1), b""
         for pack, start, _, offset, size, number in order:
             if (pack, start) != last:
                 last, frame = (pack, start), next(frames)
             path, node = jobs[number]
-            data = frame[offset : offset + size]
-            whole = chunk_id(data) == node.payload
-            mode = node.mode
-            plain = not mode & mask and not node.xattrs
-            fd = os.open(path, _CREATE, mode if plain else 0o600)
-            try:
-                if os.write(fd, data) != size:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fsdecode(path))
-                if not plain:
-                    _set_xattrs(fd, node.xattrs)
-                    os.fchmod(fd, mode)
-                if whole:
-                    os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
-            finally:
-                os.close(fd)
-            self.done(node, path, whole)
+            self.put(node, path, frame[offset : offset + size])
+
+    def put(self, node: Node, path: bytes, data: bytes) -> None:
+        """Write a file of one chunk."""
+        whole = chunk_id(data) == node.payload
+        mode = node.mode
+        plain = not mode & (self.umask | 0o7000) and not node.xattrs
+        fd = os.open(path, _CREATE, mode if plain else 0o600)
+        try:
+            if os.write(fd, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fsdecode(path))
+            if not plain:
+                _set_xattrs(fd, node.xattrs)
+                os.fchmod(fd, mode)
+            if whole:
+                os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
+        finally:
+            os.close(fd)
+        self.done(node, path, whole)
+
+    def block(self, place: Place) -> bytes:
+        """A block as far as it is wanted."""
+        return self.packs.fetch(place, place.size if place.size < ENOUGH else None)
 
     def ready(self, make: Callable[[Want], Got], wanted: list[Want]) -> Iterator[Got]:
         """What `make` gives for each, in order, the next ones being made meanwhile."""
@@ -372,11 +410,31 @@ class _Checkout:
             self.progress("checkout", self.receipt.written + self.receipt.kept, None)
 
     def remove(self, path: bytes, directory: bool) -> None:
+        self.changed = True
         if directory:
             _remove_tree(path)
         else:
             os.unlink(path)
         self.receipt.removed += 1
+
+
+def _listed(folder: bytes) -> dict[str, tuple[int, int, int, int]]:
+    """What is in a directory, asked for through its descriptor: the system then looks up one name, not a path."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with os.scandir(fd) as entries:
+            return {entry.name: _facts(entry.stat(follow_symlinks=False)) for entry in entries}
+    finally:
+        os.close(fd)
+
+
+def _names(nodes: list[Node]) -> list[str]:
+    """The names of entries as the system lists them, decoded at once: no name holds a NUL."""
+    return os.fsdecode(b"\0".join([node[0] for node in nodes])).split("\0") if nodes else []
+
+
+def _is_folder(node: Node, found: Found) -> bool:
+    return (found.mode, found.mtime_ns) == (modes.S_IFDIR | node.mode, node.mtime_ns)
 
 
 def _content_is(node: Node, path: bytes) -> bool:

@@ -35,9 +35,10 @@ def compressed(block: bytes | memoryview) -> bytes:
     return bytes(zstd.compress(block, LEVEL))
 
 
-def decompressed(frame: bytes) -> bytes:
+def decompressed(frame: bytes, most: int | None = None) -> bytes:
+    """A block, or its first bytes if no more are of use."""
     try:
-        return bytes(zstd.decompress(frame))
+        return bytes(zstd.decompress(frame) if most is None else zstd.ZstdDecompressor().decompress(frame, most))
     except zstd.ZstdError:
         raise Damaged("not a frame") from None
 
@@ -49,8 +50,8 @@ class Frames(Protocol):
         """A compressed block as it lies in a pack."""
         ...
 
-    def unpack(self, frame: bytes) -> bytes:
-        """The block of a frame; `Damaged` when it is none."""
+    def unpack(self, frame: bytes, most: int | None = None) -> bytes:
+        """The block of a frame, or its first bytes; `Damaged` when it is none."""
         ...
 
     def trailer(self, size: int, last: bytes) -> bytes:
@@ -72,8 +73,8 @@ class PlainFrames:
     def frame(self, packed: bytes) -> bytes:
         return packed
 
-    def unpack(self, frame: bytes) -> bytes:
-        return decompressed(frame)
+    def unpack(self, frame: bytes, most: int | None = None) -> bytes:
+        return decompressed(frame, most)
 
     def trailer(self, size: int, last: bytes) -> bytes:
         return b""

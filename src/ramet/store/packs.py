@@ -1,42 +1,48 @@
 """Packs: many chunks and trees in one object, joined into blocks that are compressed together, with an index beside it.
 
-    packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 256 KiB ("RAMETPS1" and sealed ones where the
-                      store is encrypted)
+    packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 128 KiB, of trees 256 KiB
+                      ("RAMETPS1" and sealed ones where the store is encrypted)
     packs/<id>.idx    "RAMETIX1", count (4), then sorted records:
                       id (32), start of the frame (8), size of the frame (4), offset in the block (4), size (4)
 
 The id of a pack is the BLAKE3 of its bytes. A pack begins with an object of a few random bytes, so that no two have
-the same name: one that was condemned and is removed cannot be one that a writer has just made. The index is sorted and
-of fixed width: a look-up is a binary search in the bytes as they are, and nothing has to be parsed to open a store.
+the same name: one that was condemned and is removed cannot be one that a writer has just made. Blocks of files are
+small enough that one file alone is had soon, and large enough to compress; whoever reads trees reads many of them.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, NamedTuple
+from typing import Final
 
 from blake3 import blake3
 
 from ramet.core.errors import RametError
 from ramet.store.deferred import Deferred
 from ramet.store.frames import Damaged, compressed, frames_of, sealed_of
-from ramet.store.ids import SIZE, chunk_id, tree_id
+from ramet.store.ids import chunk_id, tree_id
+from ramet.store.indexes import RECORD as RECORD
+from ramet.store.indexes import Index as Index
+from ramet.store.indexes import Merged, encode_index
+from ramet.store.indexes import Place as Place
 from ramet.store.objects import Objects
 from ramet.store.shelf import Catalog, Shelf
 
-INDEX_MAGIC: Final = b"RAMETIX1"
-BLOCK: Final = 256 * 1024
+BLOCK: Final = 128 * 1024
+TREES: Final = 256 * 1024
 PACK: Final = 64 * 1024 * 1024
-RECORD: Final = struct.Struct(">32sQIII")
+OBJECTS: Final = 128 * 1024
+"""Objects after which a pack is written however small it is: what a writer holds of it must stay bounded."""
 MANY: Final = 2000
-"""Questions after which a writer would rather know all ids than search for each."""
+"""Questions after which a writer would rather ask all indexes at once than one after the other."""
 OTHERS: Final = 64
+FRESH: Final = 8
+"""Packs of one commit that are asked one after the other."""
 SMALL: Final = 1024
 """Objects up to which a pack is small."""
 CATALOG: Final = 32
@@ -48,73 +54,6 @@ LEAN: Final = 16
 """By how much a process that has little memory to give divides the size of packs and of what waits for them."""
 SALT: Final = 16
 """Random bytes at the beginning of a pack."""
-
-
-class Place(NamedTuple):
-    """Where an object lies: in which pack, in which compressed frame, and where inside it."""
-
-    pack: str
-    start: int
-    length: int
-    offset: int
-    size: int
-
-
-class Index:
-    """The index of one pack, searched in its bytes."""
-
-    __slots__ = ("count", "data", "pack")
-
-    def __init__(self, pack: str, data: bytes) -> None:
-        if data[:8] != INDEX_MAGIC or (len(data) - 12) % RECORD.size:
-            raise RametError("store_corrupt", f"the index of pack {pack} is damaged", "run verify, then repair")
-        self.pack = pack
-        self.data = data
-        self.count = (len(data) - 12) // RECORD.size
-
-    def find(self, key: bytes) -> Place | None:
-        """Ids are digests, so they lie evenly: where one would be is known to within a few records."""
-        low, high, data, width = 0, self.count, self.data, RECORD.size
-        number = int.from_bytes(key[:8], "big")
-        bottom, top = 0, 1 << 64
-        for _ in range(4):
-            if high - low < 8:
-                break
-            middle = low + (high - low) * (number - bottom) // (top - bottom)
-            middle = min(max(middle, low), high - 1)
-            at = 12 + middle * width
-            found = data[at : at + SIZE]
-            if found == key:
-                low, high = middle, middle + 1
-                break
-            value = int.from_bytes(found[:8], "big")
-            if found < key:
-                low, bottom = middle + 1, value
-            else:
-                high, top = middle, value + 1
-            if bottom >= top:
-                break
-        while low < high:
-            middle = (low + high) // 2
-            at = 12 + middle * width
-            found = data[at : at + SIZE]
-            if found < key:
-                low = middle + 1
-            elif found > key:
-                high = middle
-            else:
-                _, start, length, offset, size = RECORD.unpack_from(data, at)
-                return Place(self.pack, start, length, offset, size)
-        return None
-
-    def table(self) -> dict[bytes, tuple[int, int, int, int]]:
-        """Everything at once, for whoever asks for much of it: start, length, offset and size by id."""
-        records = RECORD.iter_unpack(memoryview(self.data)[12:])
-        return {key: (start, length, offset, size) for key, start, length, offset, size in records}
-
-    def ids(self) -> Iterator[bytes]:
-        for at in range(12, len(self.data), RECORD.size):
-            yield self.data[at : at + SIZE]
 
 
 class PackReader:
@@ -315,43 +254,18 @@ class PackReader:
         return found
 
     def places(self, keys: set[bytes]) -> dict[bytes, Place]:
-        """Where many objects are; asking for many at once costs a fraction of asking for each."""
-        found = {key: place for key in keys if (place := self._small.get(key)) is not None}
-        left = keys - found.keys()
-        for index in self._newest_first:
-            if not left:
-                break
-            if len(left) * 16 > index.count:
-                table = index.table()
-                mine = left & table.keys()
-                found.update((key, Place(index.pack, *table[key])) for key in mine)
-            else:
-                places = ((key, index.find(key)) for key in left)
-                here = {key: place for key, place in places if place is not None}
-                found.update(here)
-                mine = set(here)
-            left = left - mine
-        for key in left:
-            found[key] = self.place(key)
+        """Where many objects are."""
+        found: dict[bytes, Place] = {}
+        for key in keys:
+            place = self.find(key)
+            found[key] = self.place(key) if place is None else place
         return found
 
-    def known(self, keys: frozenset[bytes] | None = None) -> set[bytes]:
-        """Every id of the store in packs that stay (and have one of these keys), for a commit that asks often."""
+    def known(self, keys: frozenset[bytes] | None = None) -> Merged:
+        """All packs that stay (and have one of these keys) at once, for a commit that asks often."""
         if self._later:
             self._wake(keys)
-        if keys is not None:
-            mine = [index for name, index in self._indexes.items() if self._usable(name, keys)]
-            return {key for index in mine for key in index.ids()}
-        condemned = self.condemned
-        found = (
-            {key for key, place in self._small.items() if place.pack not in condemned}
-            if condemned
-            else set(self._small)
-        )
-        for index in self._newest_first:
-            if index.pack not in condemned:
-                found.update(index.ids())
-        return found
+        return Merged([index for name, index in self._indexes.items() if self._usable(name, keys)])
 
     def read(self, key: bytes) -> bytes:
         place = self.place(key)
@@ -426,8 +340,8 @@ class PackReader:
         coming.set_result(frame)
         return frame
 
-    def fetch(self, place: Place) -> bytes:
-        """The block that an object is in, without keeping it: for those who read everything once."""
+    def fetch(self, place: Place, most: int | None = None) -> bytes:
+        """The block that an object is in, or its beginning, without keeping it: for those who read everything once."""
         shelf = self._shelf
         name = f"{place.pack}-{place.start}.frame"
         raw = shelf.get(name) if shelf is not None else None
@@ -436,7 +350,7 @@ class PackReader:
                 raw = self._objects.get_range(f"packs/{place.pack}.pack", place.start, place.length)
                 if shelf is not None:
                     shelf.put(name, raw)
-            return self._codec.unpack(raw)
+            return self._codec.unpack(raw, most)
         except KeyError as error:
             moved = self._moved(place)
             if moved is None:
@@ -488,12 +402,15 @@ class PackWriter:
         self._keys: frozenset[bytes] | None = sealed.visible if sealed is not None else None
         """In an encrypted store, the keys of the workspace that writes: what has other keys is not there for it."""
         self._mine: set[bytes] = set()
-        self._known: set[bytes] | None = None
+        """What was added and is in no pack yet."""
+        self._known: Merged | None = None
+        self._fresh: list[Index] = []
+        """Packs that were written since that was made."""
         self._asked = 0
         self._chunks, self._trees = _Block(), _Block()
         self._pending: list[tuple[Future[bytes], list[tuple[bytes, int, int]]]] = []
         self._frames: list[bytes] = []
-        self._records: list[tuple[bytes, int, int, int, int]] = []
+        self._records: list[bytes] = []
         self._size = len(self._codec.magic)
         self._full, self._queue = (PACK // LEAN, PENDING // LEAN) if reader.lean else (PACK, PENDING)
         self._pool: ThreadPoolExecutor | None = None
@@ -519,16 +436,16 @@ class PackWriter:
         if not self.has(key):
             if self.look is not None:
                 self.look(data)
-            self._add(self._chunks, key, data)
+            self._add(self._chunks, key, data, BLOCK)
 
     def add_tree(self, key: bytes, data: bytes) -> None:
         """Keep a tree unless the store has it. Trees have blocks of their own: whoever walks reads little else."""
         if not self.has(key):
-            self._add(self._trees, key, data)
+            self._add(self._trees, key, data, TREES)
 
-    def _add(self, block: _Block, key: bytes, data: bytes | memoryview) -> None:
+    def _add(self, block: _Block, key: bytes, data: bytes | memoryview, full: int) -> None:
         self._mine.add(key)
-        if block.size and block.size + len(data) > BLOCK:
+        if block.size and block.size + len(data) > full:
             self._close(block)
         block.ids.append((key, block.size, len(data)))
         block.parts.append(data)
@@ -539,7 +456,7 @@ class PackWriter:
         if key in self._mine:
             return True
         if self._known is not None:
-            return key in self._known
+            return any(index.find(key) for index in self._fresh) or self._known.find(key) is not None
         self._asked += 1
         if self._asked > MANY:
             self._known = self._reader.known(self._keys)
@@ -573,18 +490,17 @@ class PackWriter:
             frame = self._codec.frame(future.result())
             if not self._frames:
                 self._salt()
-            for key, offset, size in ids:
-                self._records.append((key, self._size, len(frame), offset, size))
+            self._records += [RECORD.pack(key, self._size, len(frame), offset, size) for key, offset, size in ids]
             self._frames.append(frame)
             self._size += len(frame)
-            if self._size >= self._full:
+            if self._size >= self._full or len(self._records) >= OBJECTS:
                 self._write_pack()
 
     def _salt(self) -> None:
         """Begin a pack with what no other pack has."""
         salt = os.urandom(SALT)
         frame = self._codec.frame(compressed(salt))
-        self._records.append((chunk_id(salt), self._size, len(frame), 0, SALT))
+        self._records.append(RECORD.pack(chunk_id(salt), self._size, len(frame), 0, SALT))
         self._frames.append(frame)
         self._size += len(frame)
 
@@ -593,15 +509,19 @@ class PackWriter:
             return
         data = b"".join((self._codec.magic, *self._frames, self._codec.trailer(self._size, self._frames[-1])))
         name = blake3(data).hexdigest()
-        self._records.sort()
-        index = INDEX_MAGIC + len(self._records).to_bytes(4, "big") + b"".join(RECORD.pack(*r) for r in self._records)
+        self._frames = []
+        index = encode_index(self._records)
         # The index names what the pack holds, so it must not be there before the pack is.
         self._objects.put(f"packs/{name}.pack", data)
         self._objects.put(f"packs/{name}.idx", index)
         sealed = sealed_of(self._objects)
         self._reader.add(name, index, sealed.key_for(f"packs/{name}.idx").id if sealed is not None else b"")
         self.bytes_written += len(data) + len(index)
-        self._frames, self._records, self._size = [], [], len(self._codec.magic)
+        self._fresh.append(self._reader.index(name))
+        self._mine.difference_update(self._fresh[-1].ids())
+        if len(self._fresh) > FRESH:
+            self._known, self._fresh = self._reader.known(self._keys), []
+        self._records, self._size = [], len(self._codec.magic)
 
     def finish(self) -> None:
         self._close(self._chunks, last=True)

@@ -196,14 +196,14 @@ class SealedFrames:
     def frame(self, packed: bytes) -> bytes:
         return self._sealer.seal(self._objects.key_for("packs/"), _FRAME, packed)
 
-    def unpack(self, frame: bytes) -> bytes:
+    def unpack(self, frame: bytes, most: int | None = None) -> bytes:
         try:
             opened = self._sealer.open(_FRAME, frame)
         except RametError as error:
             if error.code == "store_corrupt":
                 raise Damaged(error.cause) from None
             raise
-        return decompressed(opened)
+        return decompressed(opened, most)
 
     def trailer(self, size: int, last: bytes) -> bytes:
         """Padding that says nothing but that frames end before it: its length is 0, which no frame has."""
