@@ -174,3 +174,23 @@ def test_indexes_of_many_packs_are_read_from_one_file(tmp_path: Path) -> None:
     again = PackReader(objects)
     again.refresh()
     assert objects.gets == 100 and again.packs() == reader.packs(), "it can be made again at any time"
+
+
+def test_files_with_several_names_stay_what_they_are_in_directories_nobody_looked_into() -> None:
+    """A new pair of names does not get the number of one that was not met, and a change reaches all names."""
+    store = Store("memory:")
+    store.create("w")
+
+    async def act() -> None:
+        async with store.open("w") as ws:
+            await ws.execute("mkdir d e; echo a > d/f; ln d/f t; echo q > e/q; ln e/q e/r")
+        async with store.open("w") as ws:
+            await ws.execute("echo b > b; ln b c")
+        async with store.open("w") as ws:
+            assert (await ws.execute("cat b c d/f t e/q e/r")).text == "b\nb\na\na\nq\nq\n"
+        async with store.open("w") as ws:
+            await ws.execute("echo z >> t; rm e/r")
+        async with store.open("w") as ws:
+            assert (await ws.execute("cat d/f t e/q; stat -c %h d/f e/q")).text == "a\nz\na\nz\nq\n2\n1\n"
+
+    asyncio.run(act())

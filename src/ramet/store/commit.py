@@ -69,6 +69,8 @@ def commit_ram(
     known_to = store if trust else None
     top = ram.node(ROOT)
     assert isinstance(top, Dir)
+    if ram.links:
+        _unknow(top)
     done = Committed(TreeId(b""))
     trees: dict[Dir, bytes] = {}
     fleeting: set[Dir] = set()
@@ -142,6 +144,22 @@ def commit_ram(
     done.tree = TreeId(trees[top])
     progress("commit", done.files, done.files)
     return done
+
+
+def _unknow(top: Dir) -> None:
+    """Take no directory for known that has a file with several names anywhere below it.
+
+    The number of such a file is one in the whole tree, and a change under one name must reach the others: also those in
+    directories of the store that nobody has looked into yet.
+    """
+    linked: set[Dir] = set()
+    order = [top]
+    for node in order:  # grows while it is walked: parents come before their children
+        order.extend(entry for entry in node.entries.values() if isinstance(entry, Dir))
+    for node in reversed(order):
+        if any(isinstance(entry, int) or entry in linked for entry in node.entries.values()):
+            linked.add(node)
+            node.memo = None
 
 
 def _numbered(ram: RAMResource, top: Dir, store: object) -> dict[int, int]:

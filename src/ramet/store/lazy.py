@@ -180,6 +180,9 @@ class LinkTable(dict[int, File]):
         super().__init__(own or {})
         self._met = met
 
+    def __bool__(self) -> bool:
+        return bool(len(self) or self._met)
+
     def __missing__(self, number: int) -> File:
         return self._met[number]
 
@@ -312,10 +315,11 @@ class LazyTree:
             remote.packs = self._packs
         else:
             ram = RAMResource()
-        ram.adopt(self._directory(tree, 0o755, 0), LinkTable(self._met))
+        ram.adopt(self.directory(tree, 0o755, 0), LinkTable(self._met))
         return ram
 
-    def _directory(self, tree: TreeId, mode: int, mtime_ns: int) -> Dir:
+    def directory(self, tree: TreeId, mode: int, mtime_ns: int) -> Dir:
+        """A directory of the store, listed when it is first looked into."""
         directory = LazyDir(self._token, mode, mtime_ns, tree, self._nodes, self._entries)
         directory.memo = Memo(self._store, tree)
         return directory
@@ -328,7 +332,7 @@ class LazyTree:
         for node in nodes:
             name = decode_name(node.name)
             if node.kind == trees.DIR:
-                found[name] = self._directory(node.tree, node.mode, node.mtime_ns)
+                found[name] = self.directory(node.tree, node.mode, node.mtime_ns)
             elif node.kind == trees.LINK:
                 found[name] = Link(decode_name(node.payload), node.mtime_ns)
             elif node.group:
