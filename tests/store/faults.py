@@ -52,9 +52,9 @@ class MortalDirectory(DirectoryObjects):
         super().__init__(root, sync=False)
         self._countdown = countdown
 
-    def _written(self, key: str, data: bytes) -> str:
+    def _written(self, key: str, data: bytes, sync: bool = True) -> str:
         self._countdown.step()
-        temporary = super()._written(key, data)
+        temporary = super()._written(key, data, sync)
         self._countdown.step()
         return temporary
 
@@ -262,13 +262,21 @@ KINDS: dict[str, Callable[[dict[str, Any], int, int | None], Worker | Racer | Ne
 }  # fmt: skip
 
 
+def _kind(name: str) -> Callable[[dict[str, Any], int, int | None], Any]:
+    if name == "drafter":
+        from tests.store.drafters import Worker as Drafter
+
+        return Drafter
+    return KINDS[name]
+
+
 LATE = ("ramet.store.feed", "ramet.store.gc", "ramet.store.costs", "ramet.store.sealed", "ramet.workspace.exporting")
 """What is imported when it is needed: workers are forked from a process that has it all."""
 
 
 def nursery() -> None:
     """Fork a worker for each order; an order may name several that work at the same time."""
-    for name in LATE:
+    for name in (*LATE, "tests.store.drafters"):
         import_module(name)
     for line in sys.stdin:
         order = json.loads(line)
@@ -278,7 +286,7 @@ def nursery() -> None:
             if not pid:
                 status = 1
                 try:
-                    KINDS[order["kind"]](order["place"], worker["seed"], worker.get("left")).run()
+                    _kind(order["kind"])(order["place"], worker["seed"], worker.get("left")).run()
                     status = 0
                 except BaseException:
                     import traceback

@@ -225,14 +225,14 @@ def test_what_was_relied_on_and_is_condemned_before_the_head_moves_is_written_an
         async with writer.open("new", commit="never") as ws:
             await ws.execute(big("/a", 1))
             repository: Any = writer.repository
-            settle = repository._settle
+            settle = repository.secure
 
-            def late(*arguments: Any) -> None:
-                repository._settle = settle
+            def late(*arguments: Any) -> int:
+                repository.secure = settle
                 assert store.gc().condemned  # after the commit found the content there, before it looks again
-                settle(*arguments)
+                return int(settle(*arguments))
 
-            repository._settle = late
+            repository.secure = late
             await ws.commit("relies")
 
     asyncio.run(act())

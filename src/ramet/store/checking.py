@@ -16,6 +16,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.condemned import Decisions, State
+from ramet.store.drafts import Draft, read_drafts
 from ramet.store.frames import Damaged, Frames, frames_of
 from ramet.store.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
 from ramet.store.objects import Objects
@@ -25,7 +26,7 @@ from ramet.store.refs import decode as decode_entry
 from ramet.store.revisions import Revision, decode
 from ramet.store.tags import Tags
 
-What = Literal["object", "pack", "index", "revision", "head", "tag", "entry"]
+What = Literal["object", "pack", "index", "revision", "head", "tag", "entry", "draft"]
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,13 @@ class Reach:
         lost.update(chunk for chunk in revision.chunks if chunk not in self._good)
         return frozenset(lost)
 
+    def missing_for(self, draft: Draft) -> frozenset[bytes]:
+        """Ids of everything that a draft refers to and that cannot be read."""
+        lost = {chunk for chunk in draft.chunks if chunk not in self._good}
+        for tree in draft.trees:
+            lost |= self._below(tree)
+        return frozenset(lost)
+
     def _below(self, top: TreeId) -> frozenset[bytes]:
         stack: list[tuple[bytes, list[bytes] | None, set[bytes]]] = [(top, None, set())]
         while stack:
@@ -260,6 +268,7 @@ def read_revisions(objects: Objects, progress: Progress = silent) -> tuple[dict[
 
 
 def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progress: Progress = silent) -> Report:
+    drafts = read_drafts(objects)  # before packs are: what a draft names was there first
     scan = scan_packs(objects, progress)
     report = Report(objects=scan.objects, packs=len(scan.names))
     revisions, broken = read_revisions(objects, progress)
@@ -288,7 +297,7 @@ def verify(objects: Objects, refs: Refs, tags: Tags, decisions: Decisions, progr
     for identity, names in sorted(users.items()):
         kind: What = "object" if identity not in scan.bad and not _is_parent(identity, revisions) else "revision"
         report.damages.append(Damage(kind, identity.hex(), "missing", tuple(names)))
-    report.damages += [*_ends(refs, tags, revisions), *faults]
+    report.damages += [*_ends(refs, tags, revisions), *_of_drafts(drafts, reach), *faults]
     _forgive(report, state)
     return report
 
@@ -318,6 +327,16 @@ def _objects(scan: Scan, users: dict[bytes, list[str]], report: Report) -> None:
         report.damages.append(Damage("object", identity.hex(), why, names, elsewhere))
     report.damaged = sorted(identity.hex() for identity in scan.bad)
     report.damaged += [name for name in (*scan.packs, *scan.indexes) if not scan.bad]
+
+
+def _of_drafts(drafts: list[Draft], reach: Reach) -> Iterator[Damage]:
+    """Drafts that cannot be understood, or that need what is not there."""
+    for draft in drafts:
+        affected = (draft.workspace,)
+        yield from (Damage("draft", key, why, affected) for key, why in draft.broken.items())
+        yield from (Damage("draft", key, "a step before it is missing", affected) for key in draft.unreached)
+        if draft.opened is not None and (lost := reach.missing_for(draft)):
+            yield Damage("draft", draft.keys[0], f"{len(lost)} objects that it needs are missing", affected)
 
 
 def _ends(refs: Refs, tags: Tags, revisions: dict[RevisionId, Revision]) -> Iterator[Damage]:

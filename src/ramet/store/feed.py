@@ -106,7 +106,7 @@ def _of_collections(repository: Repository, after: int) -> Iterator[tuple[float,
 
 
 def _envelope(repository: Repository, name: str, entry: Entry, at: float) -> dict[str, Any]:
-    data: dict[str, Any] = {"workspace": name, "kind": entry.kind}
+    data: dict[str, Any] = {"workspace": name, "kind": entry.kind.partition(":")[0]}
     subject = name
     if entry.kind != "delete" and entry.head is not None:
         subject = f"{name}/{entry.head.hex()[:12]}"

@@ -19,6 +19,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.condemned import PACKS, REVISIONS, Sentence, State
+from ramet.store.drafts import read_drafts
 from ramet.store.frames import sealed_of
 from ramet.store.ids import SIZE, RevisionId, chunk_id, tree_id
 from ramet.store.packs import RECORD, Index, PackReader, PackWriter
@@ -83,7 +84,12 @@ class Marked:
     def of(self, revision: Revision) -> set[bytes]:
         """Ids that a revision needs and that were not asked for before."""
         found: set[bytes] = set(revision.chunks)
-        pending: list[bytes] = [tree for mount in revision.mounts for tree in mount.trees]
+        return found | self.below(tree for mount in revision.mounts for tree in mount.trees)
+
+    def below(self, tops: Iterable[bytes]) -> set[bytes]:
+        """Ids of trees and of what they need, as far as they were not asked for before."""
+        found: set[bytes] = set()
+        pending = list(tops)
         while pending:
             tree = pending.pop()
             if tree in self._seen:
@@ -109,6 +115,9 @@ def mark(repository: Repository, keep: Kept, progress: Progress = silent) -> set
             if error.code != "store_corrupt":
                 raise
             del keep.revisions[identity]
+    for draft in keep.drafts:
+        marked.live |= marked.below(draft.trees)
+        marked.live.update(draft.chunks)
     lost = [key for key in marked.live if repository.packs.find(key) is None]
     if lost:
         raise RametError(
@@ -216,7 +225,7 @@ class _Pass:
         keys = list(repository.objects.list(PACKS))  # before the heads are read: what is newer is not judged
         repository.packs.refresh()
         stored = list(repository.objects.list(REVISIONS))
-        notes = [*repository.objects.list("probes/"), *self._idle_notes()]
+        notes = [*repository.objects.list("probes/"), *self._idle_notes(), *self._idle_drafts()]
         keep = kept(repository, self.now)
         live = mark(repository, keep, self.progress)
         done.kept = len(keep.revisions)
@@ -279,6 +288,12 @@ class _Pass:
                 continue
             if not self.repository.committed(plain["workspace"], RevisionId(bytes.fromhex(plain["revision"]))):
                 yield key
+
+    def _idle_drafts(self) -> Iterator[str]:
+        """Drafts of workspaces that are no more, and what writers left that came too late."""
+        for draft in read_drafts(self.repository.objects):
+            if not self.repository.refs.exists(draft.workspace) or (draft.opened is None and not draft.broken):
+                yield from draft.keys
 
     def _reached(self, state: State, stored: list[str]) -> list[RevisionId]:
         """Revisions that could be reached until now, from workspaces that exist."""

@@ -26,6 +26,7 @@ from ramet.store.checking import (
     verify,
     whole_first,
 )
+from ramet.store.drafts import read_drafts
 from ramet.store.frames import Frames, frames_of, sealed_of
 from ramet.store.ids import RevisionId, chunk_id, tree_id
 from ramet.store.objects import Objects
@@ -70,9 +71,12 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
         _salvage(objects, scan, broken, wanted, done, progress)
         for name in broken:
             for key in (f"packs/{name}.idx", f"packs/{name}.pack"):
-                _set_aside(objects, key, drop, done)
+                set_aside(objects, key, drop, done)
     for name in read_revisions(objects)[1]:
-        _set_aside(objects, f"revisions/{name}", drop, done)
+        set_aside(objects, f"revisions/{name}", drop, done)
+    for draft in read_drafts(objects):
+        for key in (*draft.broken, *draft.unreached):
+            set_aside(objects, key, drop, done)
     repository.decisions.mend(repository.clock())
     if drop:
         _drop(repository, done, progress)
@@ -158,7 +162,8 @@ def _named(held: bytes, wanted: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
             yield identity, held
 
 
-def _set_aside(objects: Objects, key: str, drop: bool, done: Repaired) -> None:
+def set_aside(objects: Objects, key: str, drop: bool = False, done: Repaired | None = None) -> None:
+    """Move what is damaged to where nothing looks for it, or delete it if that was asked for."""
     sealed = sealed_of(objects)
     objects = objects if sealed is None else sealed.as_they_are  # what is damaged does not open
     try:
@@ -168,7 +173,8 @@ def _set_aside(objects: Objects, key: str, drop: bool, done: Repaired) -> None:
     if not drop:
         objects.put(f"damaged/{key}", data)
     objects.delete(key)
-    done.moved.append(key)
+    if done is not None:
+        done.moved.append(key)
 
 
 # --------------------------------------------------------------------------------------------- dropping what is lost
@@ -181,6 +187,10 @@ def _drop(repository: Repository, done: Repaired, progress: Progress) -> None:
     reach = Reach(scan, whole_first(objects, scan))
     revisions = read_revisions(objects)[0]
     sound = {identity for identity, revision in revisions.items() if not reach.missing(revision)}
+    for draft in read_drafts(objects):
+        if draft.opened is not None and reach.missing_for(draft):
+            for key in draft.keys:
+                set_aside(objects, key, False, done)
     for name in repository.refs.all_names():
         _mend_head(repository, name, revisions, sound, done)
         try:

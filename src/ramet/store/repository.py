@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store import trees
+from ramet.store import drafts, trees
 from ramet.store.address import parse_address
 from ramet.store.condemned import FRESH, Decisions, State
 from ramet.store.diff import Difference, compare
@@ -168,6 +168,7 @@ class Repository:
             raise not_found(name)
         for key in [*self.objects.list(f"tags/{name}/"), *self.objects.list(f"pushes/{name}/")]:
             self.objects.delete(key)
+        drafts.forget(self.objects, name)
         done = sealed.shred(name)
         self._revisions.clear()
         self._scopes.pop(name, None)
@@ -190,6 +191,7 @@ class Repository:
             self.policies.clear(name)
             for key in list(self.objects.list(f"bindings/{name}/")):
                 self.objects.delete(key)
+            drafts.forget(self.objects, name)
         return entry
 
     def allow(self, name: str, access: Access = "readonly") -> None:
@@ -213,6 +215,7 @@ class Repository:
         self.refs.delete(name)
         self.tags.clear(name)
         self.grants.clear(name)
+        drafts.forget(self.objects, name)
 
     def roots(self) -> Iterator[tuple[str, RevisionId]]:
         """Everything that must be kept: heads and tags of the workspaces that exist, by the name that keeps it."""
@@ -311,7 +314,7 @@ class Repository:
         encoded = revision.encode()
         identity = revision_id(encoded)
         while True:
-            self._settle(name, revision, seen.head)
+            self.secure(name, revision, seen.head)
             self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
             self._remembered(identity, revision)
             try:
@@ -324,14 +327,21 @@ class Repository:
                     raise
                 seen = now
 
-    def _settle(self, name: str, revision: Revision, head: RevisionId | None) -> None:
-        """See that what a revision relies on stays, given what collections have decided until now."""
+    def secure(self, name: str, revision: Revision, head: RevisionId | None) -> int:
+        """See that what a revision relies on stays, given what collections have decided until now: the last of it."""
         state = self.look()
         if state.is_doomed(revision.id):
             raise collected(revision)
-        if state.number != self._began or state.condemned_packs:
+        if not self.is_settled:
             before = None if head is None else self.read_revision(head, expired=True)
             settle(self.objects_of(name), self.packs, revision, before)
+        return state.number
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether, as of the last look, no collection has been at work since this process began to write."""
+        state = self.decisions.known
+        return state.number == self._began and not state.condemned_packs
 
     def look(self, older: float = 0.0) -> State:
         """What collections have decided, and what that means for what may be relied on."""

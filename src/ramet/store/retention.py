@@ -4,7 +4,7 @@
     pins/<token>                                     {"workspace", "target", "until", "why"}
 
 Rules that this file keeps:
-- Heads, tags, pins, pushes that are not done and events that a sink has not had keep their revisions.
+- Heads, tags, pins, drafts, pushes that are not done and events that a sink has not had keep their revisions.
 - Of a workspace that is held nothing expires, and it cannot be removed.
 - What expires is the end of a history: a revision that is kept may have parents that are not.
 """
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
+from ramet.store.drafts import Draft, named
 from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId
 from ramet.store.logs import Log
@@ -201,6 +202,8 @@ class Kept:
     """The workspaces that keep each."""
     strays: set[RevisionId] = field(default_factory=set)
     """Those that only their age keeps: a writer that came too late may have left one that is not whole."""
+    drafts: list[Draft] = field(default_factory=list)
+    """What open workspaces, and those whose process died, hold beyond their revisions."""
 
     def add(self, revision: Revision, owner: str) -> None:
         self.revisions[revision.id] = revision
@@ -225,7 +228,9 @@ def kept(repository: Repository, now: float) -> Kept:
         except RametError as error:
             if not error.context.get("shredded"):
                 raise  # what can be read by nobody, because that was wanted, keeps nothing
-    for workspace, identity in (*_pinned(repository), *_to_push(repository), *_to_tell(repository)):
+    found.drafts = [draft for draft in named(repository) if repository.refs.exists(draft.workspace)]
+    drafted = [(draft.workspace, draft.base) for draft in found.drafts if draft.base is not None]
+    for workspace, identity in (*drafted, *_pinned(repository), *_to_push(repository), *_to_tell(repository)):
         try:
             found.add(repository.read_revision(identity, expired=True), workspace)
         except RametError as error:

@@ -134,6 +134,7 @@ class AgentRun:
         git: GitSettings | None = None,
         git_secrets: Secrets | None = None,
         resume: bool = True,
+        drafts: str | float = "each",
     ) -> Sandbox:
         """A sandbox, bound to a workspace if one is named; else what it holds is gone when it ends.
 
@@ -141,9 +142,13 @@ class AgentRun:
         the newest one first. `lifetime` and `idle` are seconds after which it terminates by itself. `git` says which
         paths a `{git: ...}` output pushes and which of `git_secrets` (by name and key) opens the remote. A head that
         was checkpointed goes on where it was, for its own principal only; `resume=False` starts with its files.
+        `drafts` is that of `Store.open`: what a call changed which has returned survives also a kill of this process.
         """
         made = Sandbox(self, name or f"sandbox-{uuid.uuid4().hex[:8]}", workspace, image, lifetime, idle)
-        made._options = {"from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets, "resume": resume}
+        made._options = {
+            "from_revision": from_revision, "wait": wait, "env": env, "secrets": secrets, "resume": resume,
+            "drafts": drafts,
+        }  # fmt: skip
         made._git, made._git_secrets = git or GitSettings(), git_secrets or {}
         if ready:
             made.start()
@@ -228,7 +233,7 @@ class Sandbox:
             if options["from_revision"] is not None:
                 await asyncio.to_thread(ref.revert, options["from_revision"])
             opening = (opens or self._run.store.open)(
-                name, wait=options["wait"], commit="never", secrets=options["secrets"]
+                name, wait=options["wait"], commit="never", secrets=options["secrets"], drafts=options["drafts"]
             )
             ws = await opening.__aenter__()
             try:
@@ -270,6 +275,19 @@ class Sandbox:
 
         done: IOResult = self._do(act())
         return done
+
+    def _change(self, work: Any) -> None:
+        """Do something to the files, and return when it survives this process."""
+
+        async def act() -> None:
+            await work
+            if self._opening is not None:
+                await self._ws.acknowledge()
+
+        try:
+            self._do(act())
+        finally:
+            work.close()
 
     def _do(self, work: Any) -> Any:
         if self._thread is None or self.phase != "Ready":
@@ -401,7 +419,7 @@ class Files:
             await ops.make_dirs(fs, self._at(path).parent)
             await fs.write(self._at(path), data.encode() if isinstance(data, str) else data)
 
-        self._sandbox._do(act())
+        self._sandbox._change(act())
 
     def read(self, path: str) -> bytes:
         data: bytes = self._sandbox._do(ops.read_bytes(self._sandbox._ws.get_session().fs, self._at(path)))
@@ -418,10 +436,10 @@ class Files:
         return bool(self._sandbox._do(ops.exists(self._sandbox._ws.get_session().fs, self._at(path))))
 
     def mkdir(self, path: str) -> None:
-        self._sandbox._do(ops.make_dirs(self._sandbox._ws.get_session().fs, self._at(path)))
+        self._sandbox._change(ops.make_dirs(self._sandbox._ws.get_session().fs, self._at(path)))
 
     def remove(self, path: str) -> None:
-        self._sandbox._do(ops.remove_tree(self._sandbox._ws.get_session().fs, self._at(path)))
+        self._sandbox._change(ops.remove_tree(self._sandbox._ws.get_session().fs, self._at(path)))
 
 
 def _heed_sigterm() -> None:

@@ -6,7 +6,7 @@ import errno
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import fail
@@ -46,8 +46,9 @@ class ExecutionRecord:
         return self.ended_at - self.started_at
 
     def as_dict(self) -> dict[str, Any]:
-        plain = asdict(self)
+        plain: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
         plain["stdout"], plain["stderr"] = decode(self.stdout), decode(self.stderr)
+        plain["bytes_read"], plain["bytes_written"] = dict(self.bytes_read), dict(self.bytes_written)
         return plain
 
     @classmethod
@@ -117,6 +118,15 @@ class History:
 
     def of(self, session_id: str) -> list[ExecutionRecord]:
         return [record for record in self._records if record.session_id == session_id]
+
+    def after(self, number: int) -> list[ExecutionRecord]:
+        """The records with numbers above this one, in order; costs what there is to give."""
+        found: list[ExecutionRecord] = []
+        for record in reversed(self._records):
+            if record.number <= number:
+                break
+            found.append(record)
+        return found[::-1]
 
     def operations(self, session_id: str | None = None) -> list[OperationRecord]:
         return [op for op in self._operations if session_id is None or op.session_id == session_id]

@@ -1,12 +1,15 @@
-"""What a process that died left behind in directories: the next one that opens the workspace makes a revision of it.
+"""What a process that died left behind: the next one that opens the workspace makes a revision of it, exactly one.
 
     bindings/<workspace>/<fence>     {"host", "roots": {prefix: directory}, "withhold"}
+    drafts/<workspace>/<fence>/...   what memory held, see `ramet.store.drafts`
 
 Rules that this file keeps:
 - Whoever opens a workspace with directories says so in the store, and takes it back when it ends in order.
-- What is found is committed before the directories are used again, and never over what others committed meanwhile: then
+- What is found is committed before the workspace is used again, and never over what others committed meanwhile: then
   it becomes a workspace of its own, `NAME-recovered-<fence>`.
-- Memory that was not committed is gone with its process; nothing here pretends otherwise.
+- The entry of the log that moves the head to what was recovered says of which fence it is (`recover:<fence>`), so that
+  whoever comes after one who died here knows what is done.
+- Memory of which there is no draft is gone with its process; nothing here pretends otherwise.
 """
 
 from __future__ import annotations
@@ -16,17 +19,24 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from ramet.core.errors import RametError
+from ramet.store.commit import commit_ram
 from ramet.store.directory import commit_directory
+from ramet.store.drafts import Draft, read_drafts
 from ramet.store.hygiene import Withheld
 from ramet.store.ids import RevisionId, TreeId
+from ramet.store.packs import PackWriter
 from ramet.store.refs import Entry
+from ramet.store.repair import set_aside
 from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
 from ramet.store.statcache import StatCache
+from ramet.workspace.replaying import replay, with_trees, write
 
-SPACE = "bindings"
+SPACE: Final = "bindings"
+MESSAGE: Final = "recovered: its process died before it committed"
 
 
 @dataclass(frozen=True)
@@ -85,53 +95,141 @@ def left_behind(repository: Repository, name: str) -> list[Binding]:
 
 
 def recover(repository: Repository, name: str, lease: Entry) -> tuple[Entry, list[Recovered]]:
-    """Make revisions of what dead processes left in directories of this machine; gives the lease as it is then."""
+    """Make revisions of what dead processes left, in directories of this machine or in drafts; the lease as it is then.
+
+    Whoever is killed while doing this leaves everything as it was, or done.
+    """
+    here = socket.gethostname()
+    bound = {binding.fence: binding for binding in left_behind(repository, name)}
+    drafted = {draft.fence: draft for draft in read_drafts(repository.objects, name) if draft.fence < lease.fence}
     done: list[Recovered] = []
-    for binding in left_behind(repository, name):
-        roots = {prefix: root for prefix, root in binding.roots.items() if os.path.isdir(root)}
-        if binding.host != socket.gethostname():
-            continue  # only that machine can look; it will when the workspace is opened there
-        lease, found = _recovered(repository, binding, roots, lease)
-        if found is not None:
-            done.append(found)
+    for fence in sorted({*bound, *drafted}):
+        binding, draft = bound.get(fence), drafted.get(fence)
+        partly = binding is not None and binding.host != here
+        if partly:
+            binding = None  # only that machine can look; it will when the workspace is opened there
+        if binding is not None or (draft is not None and draft.steps and draft.opened is not None):
+            left = _Left(repository, name, fence, binding, draft, partly)
+            lease, found = left.recovered(lease)
+            if found is not None:
+                done.append(found)
+        if draft is not None:
+            _put_away(repository, draft)
         unbind(repository, binding)
     return lease, done
 
 
-def _recovered(
-    repository: Repository, binding: Binding, roots: Mapping[str, str], lease: Entry
-) -> tuple[Entry, Recovered | None]:
-    name, head = binding.workspace, lease.head
-    last = _last_head(repository, binding)
-    base = None if last is None else _still_there(repository, last)
-    states = {mount.prefix: mount for mount in base.mounts} if base is not None else {}
-    writer = repository.writer(name)
-    try:
-        for prefix, root in sorted(roots.items()):
-            tree: TreeId = commit_directory(root, writer, StatCache(), withheld=Withheld(binding.withhold))
-            states[prefix] = replace(states.get(prefix, MountState(prefix, "disk")), type="disk", tree=tree)
-        writer.finish()
-    except BaseException:
-        writer.abandon()
-        raise
-    mounts = tuple(states[prefix] for prefix in sorted(states))
-    if base is not None and {m.prefix: m.tree for m in base.mounts} == {m.prefix: m.tree for m in mounts}:
-        return lease, None
-    current = None if head is None else repository.read_revision(head, expired=True)
-    if current is not None and all(_tree(current, prefix) == states[prefix].tree for prefix in roots):
-        return lease, None  # it was committed after all: the process died between that and its end
-    made = Revision(
-        workspace=name, seq=1 if base is None else base.seq + 1, parents=() if base is None else (base.id,),
-        lineage=f"fromClaim:{binding.host}", mounts=mounts, kernel=None if base is None else base.kernel,
-        history=() if base is None else base.history, time=repository.clock(),
-        message="recovered: its process died before it committed",
-    )  # fmt: skip
-    if head == last:
-        return repository.commit(name, lease, made), Recovered(made, name)
-    aside = f"{name}-recovered-{binding.fence}"
-    made = replace(made, workspace=aside, seq=1)
-    repository.begin(aside, made)
-    return lease, Recovered(made, aside)
+def _put_away(repository: Repository, draft: Draft) -> None:
+    """Remove a draft, the opening first; what of it could not be used is set aside."""
+    for key in (*draft.broken, *draft.unreached):
+        set_aside(repository.objects, key)
+    for key in draft.keys:
+        repository.objects.delete(key)
+
+
+class _Left:
+    """What one holder of the lease left behind."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        name: str,
+        fence: int,
+        binding: Binding | None,
+        draft: Draft | None,
+        partly: bool,
+    ) -> None:
+        self._repository, self._name, self._binding = repository, name, binding
+        self._which = f"{fence}-memory" if partly else str(fence)
+        """What of it is recovered: all, or without directories that only another machine has."""
+        began = 0 if draft is None or draft.opened is None else draft.opened.lease - 1
+        log = [entry for entry in repository.refs.history(name, began) if entry.fence >= fence]
+        mine = [entry.head for entry in log if entry.fence == fence]
+        self._last = mine[-1] if mine else None
+        """Where the workspace was when its process died."""
+        kinds = {entry.kind for entry in log}
+        self._is_done = f"recover:{self._which}" in kinds
+        told = draft is not None and draft.opened is not None and draft.steps
+        # Else its writer made a revision of it after all, or another machine has.
+        current = told and draft is not None and draft.base == self._last and f"recover:{fence}-memory" not in kinds
+        self._draft = draft if current else None
+
+    def recovered(self, lease: Entry) -> tuple[Entry, Recovered | None]:
+        """The lease as it is then, and what was made, if anything had to be."""
+        repository, name = self._repository, self._name
+        aside = f"{name}-recovered-{self._which}"
+        if self._is_done or (self._draft is None and self._binding is None):
+            return lease, None
+        target = name if lease.head == self._last else aside
+        if target == aside and repository.refs.exists(aside):
+            return lease, None  # whoever made it died before it could say so
+        base = None if self._last is None else _still_there(repository, self._last)
+        before = {mount.prefix: mount for mount in base.mounts} if base is not None else {}
+        made = self._revision(target, base, before)
+        if base is not None and (base.mounts, base.kernel, base.history) == (made.mounts, made.kernel, made.history):
+            return lease, None
+        head = None if lease.head is None else repository.read_revision(lease.head, expired=True)
+        if self._draft is None and head is not None:
+            roots = self._roots
+            if all(_tree(head, mount.prefix) == mount.tree for mount in made.mounts if mount.prefix in roots):
+                return lease, None  # it was committed after all: the process died between that and its end
+        if target == name:
+            return repository.commit(name, lease, made, f"recover:{self._which}"), Recovered(made, name)
+        repository.begin(aside, made)
+        return lease, Recovered(made, aside)
+
+    @property
+    def _roots(self) -> dict[str, str]:
+        """The directories that are still there."""
+        roots = {} if self._binding is None else self._binding.roots
+        return {prefix: root for prefix, root in sorted(roots.items()) if os.path.isdir(root)}
+
+    def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
+        repository, own = self._repository, target == self._name
+        states = dict(before)
+        found = None if self._draft is None else replay(repository, self._draft)
+        host = "" if self._binding is None else self._binding.host
+        made = Revision(
+            workspace=target, seq=base.seq + 1 if base is not None and own else 1,
+            parents=() if base is None else (base.id,), lineage=f"fromClaim:{host}", mounts=(),
+            kernel=None if base is None else base.kernel, history=() if base is None else base.history,
+            time=repository.clock(), message=MESSAGE,
+        )  # fmt: skip
+        writer = repository.writer(target)
+        try:
+            if not own:
+                self._copy(writer, target, states)
+            if found is not None:
+                written = write(repository, writer, target, found, base, own)
+                states = with_trees(found, written.trees, states)
+                made = replace(
+                    made, lineage=found.lineage, kernel=written.kernel, history=written.history,
+                    withheld=found.withheld, suspected=written.suspected, agent=found.agent, ops=_ops(found.records),
+                )  # fmt: skip
+            for prefix, root in self._roots.items():
+                assert self._binding is not None
+                tree: TreeId = commit_directory(root, writer, StatCache(), withheld=Withheld(self._binding.withhold))
+                states[prefix] = replace(states.get(prefix, MountState(prefix, "disk")), type="disk", tree=tree)
+            writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+        return replace(made, mounts=tuple(states[prefix] for prefix in sorted(states)))
+
+    def _copy(self, writer: PackWriter, target: str, states: dict[str, MountState]) -> None:
+        """Let another workspace have what it begins with: in an encrypted store it needs copies under its own key."""
+        for prefix, mount in states.items():
+            if mount.tree is not None:
+                ram = self._repository.lazy(mount.tree, self._name)
+                scope = self._repository.scope(target)
+                states[prefix] = replace(mount, tree=commit_ram(ram, writer, scope).tree, pin=None)
+
+
+def _ops(records: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Which commands led here; who wrote which path is not known any more."""
+    if not records:
+        return None
+    return {"first": records[0]["number"], "last": records[-1]["number"], "writers": {}}
 
 
 def _still_there(repository: Repository, identity: RevisionId) -> Revision | None:
@@ -142,12 +240,6 @@ def _still_there(repository: Repository, identity: RevisionId) -> Revision | Non
         if error.code not in ("revision_not_found", "revision_expired"):
             raise
         return None
-
-
-def _last_head(repository: Repository, binding: Binding) -> RevisionId | None:
-    """Where the workspace was when its process died."""
-    found = [entry.head for entry in repository.refs.history(binding.workspace) if entry.fence == binding.fence]
-    return found[-1] if found else None
 
 
 def _tree(revision: Revision, prefix: str) -> TreeId | None:

@@ -29,6 +29,7 @@ from ramet.store.retention import STORE, Pin, Retention
 from ramet.store.revisions import Revision
 from ramet.store.scanning import check_scan
 from ramet.workspace.autocommit import commit_policy
+from ramet.workspace.drafting import draft_policy
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.pinning import check_policies
 from ramet.workspace.policy import Policy
@@ -188,6 +189,7 @@ class Store:
         env: Mapping[str, str] | None = None,
         policy: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
+        drafts: str | float = "off",
     ) -> Opening:
         """A live workspace on the head (or on a past revision or `NAME@REV`, read-only). Use it with `async with`.
 
@@ -201,6 +203,10 @@ class Store:
         live elsewhere: its `config`, or the `versions` of all its paths as well. `withhold` names more files that no
         revision may have than the places where credentials usually are (`.ssh`, `.netrc`, ...). `scan` looks for
         secrets in new content: to `report` them on the revision by path and kind, or to `refuse` the commit.
+
+        `drafts` says what survives when this process is killed before it commits: with `each`, everything that a call
+        of `execute` changed which has returned; with a number, everything that is older than so many seconds; with
+        `off`, directories alone. The next one that opens the workspace makes a revision of it.
         """
         if revision is None:
             found = parse_address(name)
@@ -210,7 +216,12 @@ class Store:
         options: dict[str, Any] = {"resources": resources or {}, "mounts": mounts or {}}
         options.update(secrets=secrets, settings=settings, policy=commit_policy(commit, every), pins=dict(pins or {}))
         options.update(
-            withheld=Withheld(withhold), scan=check_scan(scan), env=dict(env or {}), guard=policy, prepare=prepare
+            withheld=Withheld(withhold),
+            scan=check_scan(scan),
+            env=dict(env or {}),
+            guard=policy,
+            prepare=prepare,
+            drafts=draft_policy(drafts),
         )
         check_policies(options["pins"])
         return Opening(self.repository, name, revision, readonly or revision is not None, wait, options)

@@ -28,6 +28,7 @@ from ramet.store.scanning import Scan, Scanner
 from ramet.store.statcache import StatCache
 from ramet.store.watch import Watcher
 from ramet.workspace.autocommit import CommitPolicy
+from ramet.workspace.drafting import Drafter
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
@@ -74,6 +75,7 @@ class StoredWorkspace(Workspace):
         env: Mapping[str, str] | None = None,
         guard: Policy | Mapping[str, Any] | None = None,
         prepare: Callable[[StoredWorkspace], None] | None = None,
+        drafts: float | None = None,
     ) -> StoredWorkspace:
         forms: dict[str, MountForm] = dict(mounts)
         missing = []
@@ -106,8 +108,11 @@ class StoredWorkspace(Workspace):
             session.adopt(env or {})
         if prepare is not None:
             prepare(ws)
+        if drafts is not None and lease is not None:
+            ws._drafter = Drafter(ws, drafts)
         return ws
 
+    _drafter: Drafter | None = None
     binding: Binding | None = None
     """Which directories this process works in, as it told the store."""
     recovered: list[Recovered]
@@ -144,15 +149,41 @@ class StoredWorkspace(Workspace):
         self._raise_failure()
         execution = super().execute(command, *arguments, **options)
         estimated = options.get("provision") or (len(arguments) > 2 and arguments[2])
-        if self._commits.when != "command" or self.lease is None or estimated:
+        if self.lease is None or estimated:
             return execution
+        if self._commits.when != "command":
+            return execution if self._drafter is None or self._drafter.every else execution.followed_by(self._drafted)
 
         async def commit(_: IOResult) -> None:
             self._commands += 1
             if self._commands >= self._commits.every:
                 await self.commit(self.secrets.scrub_text(command.strip().partition("\n")[0][:72]))
+            else:
+                await self._drafted(_)
 
         return execution.followed_by(commit)
+
+    async def _drafted(self, _: IOResult) -> None:
+        await self.acknowledge()
+
+    async def acknowledge(self) -> None:
+        """Ends when what has changed until now survives this process, if it was opened so (`drafts="each"`)."""
+        if self._drafter is not None and not self._drafter.every:
+            await self.draft()
+
+    async def draft(self) -> None:
+        """Make what no revision has yet durable without making one: whoever opens the workspace after a crash does.
+
+        Nothing happens where nothing has changed, or where the workspace was opened without drafts.
+        """
+        drafter = self._drafter
+        if drafter is None or self.lease is None:
+            return
+        await self._vfs.flush()
+        if drafter.changed():
+            async with self._committing:
+                if self.lease is not None and drafter.changed():
+                    await drafter.draft()
 
     async def commit(
         self,
@@ -254,6 +285,8 @@ class StoredWorkspace(Workspace):
         for tree in settled if not outputs else ():
             tree.settle()
         self.base, self._position = made, position
+        if self._drafter is not None:
+            self._drafter.rebased(made, forks)
         try:
             await asyncio.to_thread(self.repository.gc_if_due, made)
         except RametError as error:
@@ -304,9 +337,10 @@ class StoredWorkspace(Workspace):
                     new[record.number // SEGMENT].append(record.as_dict())
         return new, oldest
 
-    def _kernel_state(self) -> bytes:
-        tail = self._segments.tail(self.history.next_number)
-        state = to_state_dict(self, content=False, history_from=tail)
+    def _kernel_state(self, history_from: int | None = None) -> bytes:
+        if history_from is None:
+            history_from = self._segments.tail(self.history.next_number)
+        state = to_state_dict(self, content=False, history_from=history_from)
         state["cache"]["manifest"] = [
             {"path": str(path), "fingerprint": entry.fingerprint, "bytes": len(entry.data)}
             for path, entry in sorted(self.cached_files.entries.items())
@@ -399,6 +433,8 @@ class StoredWorkspace(Workspace):
         """Renew the lease while the workspace is open, and commit on the timer if there is one."""
         if self.lease is not None:
             self._tasks.append(asyncio.create_task(self._watched(self._renewing)))
+            if self._drafter is not None and self._drafter.every:
+                self._tasks.append(asyncio.create_task(self._watched(self._drafting)))
             if self._commits.when == "timer":
                 self._tasks.append(asyncio.create_task(self._watched(self._ticking)))
 
@@ -420,6 +456,13 @@ class StoredWorkspace(Workspace):
             if self.lease is not None:
                 async with self._committing:  # a commit moves the lease, too
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
+                await self.draft()  # what jobs in the background have done meanwhile
+
+    async def _drafting(self, sleep: Callable[[float], Any]) -> None:
+        assert self._drafter is not None
+        while True:
+            await sleep(self._drafter.every)
+            await self.draft()
 
     async def _ticking(self, sleep: Callable[[float], Any]) -> None:
         while True:
@@ -454,6 +497,8 @@ class StoredWorkspace(Workspace):
                 await self.commit("on close")
             self._raise_failure()
             await asyncio.to_thread(unbind, self.repository, self.binding)
+            if self._drafter is not None:
+                await asyncio.to_thread(self._drafter.close)
         finally:
             for task in self._tasks:
                 task.cancel()

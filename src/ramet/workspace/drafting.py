@@ -1,0 +1,432 @@
+"""`Drafter`: what an acknowledged call changed is in the store before it is acknowledged, and no head has moved.
+
+Rules that this file keeps:
+- A step tells what is different from the one before, found by comparing nodes of two forks of a tree: what was not
+  touched is the same object and is not looked at. It costs what changed, and where nothing did, nothing.
+- Small changes go into the step itself, one object. Large ones take the path of a commit into packs, so that the commit
+  at the end has nothing left to do for them.
+- What never enters a revision never enters a draft.
+- Nothing is acknowledged by whoever may have lost the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import compress
+from operator import is_not
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.backends.disk import DiskResource
+from ramet.backends.ram import Dir, Fifo, File, Link, RAMResource
+from ramet.core.errors import RametError
+from ramet.core.paths import ROOT
+from ramet.core.paths import encode as encode_name
+from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
+from ramet.store.commit import Committed, Memo, commit_ram, unchanged
+from ramet.store.drafts import Change, Content, DraftWriter, Folder, Gone, Opened, Pointer, Step, plain_mounts
+from ramet.store.ids import SIZE, chunk_id
+from ramet.store.kernel import encoded
+from ramet.store.revisions import MountState, Revision
+from ramet.store.scanning import Scanner
+from ramet.workspace.saving import save_resource
+
+if TYPE_CHECKING:
+    from ramet.workspace.session import Session
+    from ramet.workspace.stored import StoredWorkspace
+
+INLINE: Final = 1024 * 1024
+"""Bytes of new content up to which a step holds them itself."""
+MANY: Final = 2000
+"""Paths up to which a step names them one by one."""
+STEPS: Final = 64
+"""Steps after which one is written that makes all before it needless."""
+WEIGHT: Final = 4 * 1024 * 1024
+"""Bytes of steps after which that happens, too."""
+KEEP: Final = 4096
+"""Bytes at the beginning of a file that are worth not being written again."""
+AGAIN: Final = 4
+"""How often a draft is tried again after collections took what it relied on."""
+
+
+def draft_policy(drafts: str | float) -> float | None:
+    """What `store.open(drafts=...)` asks for: seconds between drafts, 0 for one after each call, None for none."""
+    if drafts == "off":
+        return None
+    if drafts == "each":
+        return 0.0
+    if isinstance(drafts, bool) or not isinstance(drafts, int | float) or not drafts > 0:
+        raise RametError("invalid_argument", f"drafts={drafts!r} cannot be", "use each, off, or a number of seconds")
+    return float(drafts)
+
+
+class _Large(Exception):
+    """What changed is told better by trees."""
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What the changes of a mount are told against: a tree of the store (empty for none), and what that is here."""
+
+    tree: bytes = b""
+    ram: RAMResource = field(default_factory=RAMResource)
+
+
+class _Telling:
+    """Gathers the changes of a step."""
+
+    def __init__(self, ws: StoredWorkspace, laid: set[bytes]) -> None:
+        self._withheld, self._scope = ws._withheld, ws.repository.scope(ws.name)
+        self._look = Scanner("refuse").look if ws._scan == "refuse" else None
+        self._laid, self._count, self._size = laid, 0, 0
+        self.rows: list[Change] = []
+        self.chunks: dict[bytes, bytes] = {}
+        self.left_out: list[str] = []
+        self.relies = False
+        """Whether the step names something that only packs have."""
+
+    def compare(self, prefix: str, before: RAMResource, after: RAMResource) -> list[Change]:
+        self.rows = []
+        mine, theirs = after.links, before.links
+        if mine is not theirs and (len(mine) != len(theirs) or any(theirs.get(n) is not f for n, f in mine.items())):
+            raise _Large  # files with several names change without their directories
+        old, new = before.node(ROOT), after.node(ROOT)
+        assert isinstance(old, Dir) and isinstance(new, Dir)
+        stack: list[tuple[bytes, str, Dir | None, Dir]] = [] if old is new else [(b"", "", old, new)]
+        while stack:
+            path, own_name, was, node = stack.pop()
+            entries, had = node.entries, {} if was is None else was.entries
+            names, gone = _differing(had, entries)
+            drop = self._withheld.among(own_name, {*names, *gone})
+            for name in gone:
+                if name not in drop:
+                    self._add(Gone(path + b"/" + encode_name(name)))
+            for name in names:
+                entry, where = entries[name], path + b"/" + encode_name(name)
+                if name in drop:
+                    self.left_out.append(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"))
+                    continue
+                older = had.get(name)
+                if isinstance(entry, int) or isinstance(older, int):
+                    if entry == older:
+                        continue
+                    raise _Large
+                if older is not None and (type(older) is Link or isinstance(older, Dir) != isinstance(entry, Dir)):
+                    self._add(Gone(where))
+                    older = None
+                if isinstance(entry, Dir):
+                    known = self._known(entry)
+                    if known and older is None:
+                        self._add(Folder(where, entry.mode, entry.mtime_ns, known))
+                        self.relies = True
+                        continue
+                    self._add(Folder(where, entry.mode, entry.mtime_ns))
+                    stack.append((where, name, older if isinstance(older, Dir) else None, entry))
+                elif isinstance(entry, Link):
+                    self._add(Pointer(where, encode_name(entry.target), entry.mtime_ns))
+                elif isinstance(entry, Fifo):
+                    if older is not None:
+                        self._add(Gone(where))
+                else:
+                    self._file(prefix, where, older if isinstance(older, File) else None, entry)
+        return self.rows
+
+    def _add(self, row: Change) -> None:
+        self._count += 1
+        if self._count > MANY:
+            raise _Large
+        self.rows.append(row)
+
+    def _known(self, node: Dir | File) -> bytes:
+        """What a node is called in the store, if that has it."""
+        memo = node.memo
+        return memo.payload if isinstance(memo, Memo) and memo.store is self._scope else b""
+
+    def _file(self, prefix: str, where: bytes, older: File | None, node: File) -> None:
+        content = node.content
+        known = self._known(node) or content.payload(self._scope) or b""
+        if known:
+            self.relies = True
+            self._add(
+                Content(where, node.mode, node.mtime_ns, 0, [known[i : i + SIZE] for i in range(0, len(known), SIZE)])
+            )
+            return
+        keep = 0 if older is None or isinstance(older, Fifo) else older.content.common(content)
+        keep = keep if keep >= KEEP else 0
+        self._size += content.size - keep
+        if self._size > INLINE:
+            raise _Large
+        data = content.pread(keep, content.size - keep) if keep else content.join()
+        if self._look is not None and data:
+            self._look(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"), data)
+        identity = chunk_id(data)
+        if data and identity not in self._laid:
+            self.chunks[identity] = data
+        self._add(Content(where, node.mode, node.mtime_ns, keep, [identity] if data else []))
+
+
+def _differing(had: Mapping[str, object], entries: Mapping[str, object]) -> tuple[list[str], list[str]]:
+    """Names of a directory that are not what they were, and those that are gone."""
+    before, after = list(had), list(entries)
+    if after[: len(before)] == before:  # as it is mostly: some changed, some came; that is told without a loop
+        changed = compress(after, map(is_not, had.values(), entries.values()))
+        return [*changed, *after[len(before) :]], []
+    return (
+        [name for name, entry in entries.items() if had.get(name) is not entry],
+        [name for name in before if name not in entries],
+    )
+
+
+class Drafter:
+    """The draft of one open workspace. Whoever calls it holds the lock of its commits."""
+
+    def __init__(self, ws: StoredWorkspace, every: float) -> None:
+        assert ws.lease is not None
+        self.every = every
+        self._ws, self._repository = ws, ws.repository
+        self._writer = DraftWriter(ws.repository, ws.name, ws.lease)
+        base = b"" if ws.base is None else ws.base.id
+        self._writer.open(Opened(socket.gethostname(), ws.lease.number, base, ws._scan))
+        self._origins: dict[str, _Origin] = {}
+        self._last: dict[str, RAMResource] = {}
+        """The memory mounts as the last step left them."""
+        self._told: Any = None
+        """What of the sessions the last step has, cheap to compare."""
+        self._mounted: Any = None
+        self._position = ws.history.next_number
+        self._records: list[bytes] = []
+        """The commands since the revision that the draft stands on, as JSON."""
+        self._laid: set[bytes] = set()
+        self._left_out: dict[str, None] = {}
+        self._weight = self._least = 0
+        self._fresh = True
+        self.rebased(ws.base, {})
+
+    def rebased(self, base: Revision | None, forks: Mapping[str, RAMResource]) -> None:
+        """A revision has everything until now, with these trees; the next step stands on it."""
+        ws = self._ws
+        trees = {mount.prefix: mount.tree for mount in base.mounts} if base is not None else {}
+        scope = self._repository.scope(ws.name)
+        self._origins = {}
+        for mount in ws.mounts(scratch=True):
+            prefix, resource = str(mount.prefix), mount.resource
+            if not isinstance(resource, RAMResource):
+                continue
+            if prefix in forks:
+                self._origins[prefix] = _Origin(trees.get(prefix) or b"", forks[prefix])
+            elif (tree := unchanged(resource, scope)) is not None:
+                self._origins[prefix] = _Origin(tree, resource.fork())
+        self._last = {prefix: origin.ram for prefix, origin in self._origins.items()}
+        self._position, self._records = ws._position, []
+        self._told, self._fresh = _told(ws), True
+
+    # ------------------------------------------------------------------------------------------------ looking
+
+    def changed(self) -> bool:
+        """Whether there is anything that the last step does not have; asked after every call."""
+        last, ws = self._last, self._ws
+        for path, mount in ws._mounts.items():
+            resource = mount.resource
+            if isinstance(resource, RAMResource):
+                known = last.get(path)
+                if known is None:
+                    root = resource.node(ROOT)
+                    if isinstance(root, Dir) and root.entries:
+                        return True
+                elif known.node(ROOT) is not resource.node(ROOT) or known.links is not resource.links:
+                    return True
+        return bool(self._told != _told(ws))
+
+    # ------------------------------------------------------------------------------------------------ writing
+
+    async def draft(self) -> None:
+        """Make what is not in the store yet durable there."""
+        ws = self._ws
+        rams = {str(m.prefix): m.resource for m in ws.mounts(scratch=True) if isinstance(m.resource, RAMResource)}
+        # A fork is taken only of what changed: whoever writes next copies what a fork has.
+        forks = {
+            prefix: known if known is not None and _same(known, ram) else ram.fork()
+            for prefix, ram in rams.items()
+            for known in (self._last.get(prefix),)
+        }
+        fresh = self._fresh or self._writer.steps >= STEPS or self._weight > WEIGHT + 2 * self._least
+        told, number = _told(ws), ws.history.next_number
+        new = [encoded(record.as_dict()) for record in ws.history.after(self._position - 1)]
+        records = [*self._records, *new] if fresh else new
+        mounted = self._mounts()
+        step = Step(
+            b"" if ws.base is None else ws.base.id, fresh, self._repository.clock(), ws._lineage(ws.base),
+            mounts=mounted if fresh or mounted != self._mounted else None,
+            state=ws._kernel_state(number) if fresh or told != self._told else b"", records=_joined(records),
+        )  # fmt: skip
+        if self._repository.packs.remote:
+            await asyncio.to_thread(self._write, step, forks, new, ws._kernel_state(number))
+        else:
+            try:
+                self._tell(step, forks)
+            except _Large:
+                await asyncio.to_thread(self._write_trees, step, forks, new, ws._kernel_state(number))
+        self._last, self._told, self._position, self._mounted = forks, told, number, mounted
+        self._records += new
+        await self._still_holding()
+
+    async def _still_holding(self) -> None:
+        """Whoever may have been taken over asks: what is written after that is not taken for true by anybody."""
+        ws = self._ws
+        assert ws.lease is not None
+        if self._repository.clock() >= ws.lease.expires:
+            ws.lease = await asyncio.to_thread(self._repository.refs.renew, ws.name, ws.lease)
+
+    def _write(self, step: Step, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
+        try:
+            self._tell(step, forks)
+        except _Large:
+            self._write_trees(step, forks, new, state)
+
+    def _tell(self, step: Step, forks: dict[str, RAMResource]) -> None:
+        """The changes one by one, with their contents."""
+        fresh = step.fresh
+        telling = _Telling(self._ws, set() if fresh else self._laid)
+        changes: dict[str, list[Change]] = {}
+        trees: dict[str, bytes] = {}
+        for prefix, fork in forks.items():
+            origin = self._origins.get(prefix, _Origin())
+            if fresh:
+                trees[prefix] = origin.tree
+                telling.relies |= bool(origin.tree) and self._is_draft(prefix, origin)
+            before = origin.ram if fresh else self._last.get(prefix) or RAMResource()
+            if before is not fork and (rows := telling.compare(prefix, before, fork)):
+                changes[prefix] = rows
+        if fresh:
+            self._left_out = {}
+        self._left_out.update(dict.fromkeys(telling.left_out))
+        told = _replaced(step, trees=trees, changes=changes, chunks=telling.chunks, withheld=sorted(self._left_out))
+        number = self._repository.look().number if telling.relies else 0
+        if telling.relies and not self._repository.is_settled:
+            raise _Large
+        size = self._writer.add(told)
+        self._laid = (set() if fresh else self._laid) | telling.chunks.keys()
+        self._counted(size, fresh)
+        if telling.relies and self._repository.look().number != number:
+            raise _Large  # a collection began between the look and the step: what it names is looked at again
+
+    def _is_draft(self, prefix: str, origin: _Origin) -> bool:
+        """Whether a tree is one of this draft, and of no revision."""
+        base = self._ws.base
+        return base is None or all(mount.tree != origin.tree for mount in base.mounts if mount.prefix == prefix)
+
+    def _counted(self, size: int, fresh: bool) -> None:
+        self._weight = 0 if fresh else self._weight + size
+        self._least = size if fresh else self._least
+        self._fresh = False
+
+    def _write_trees(self, step: Step, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
+        """Everything as trees in packs, by the way of a commit; the memos that it sets are those of a commit, too."""
+        ws, repository = self._ws, self._repository
+        failure: RametError | None = None
+        mounted = step.mounts or self._mounted
+        for attempt in range(AGAIN):
+            done: dict[str, Committed] = {}
+            left_out: list[str] = []
+            writer = repository.writer(ws.name)
+            scanner = None if ws._scan == "off" else Scanner(ws._scan)
+            try:
+                for prefix, fork in forks.items():
+                    look = None if scanner is None else _looking(scanner, prefix)
+                    scope = repository.scope(ws.name)
+                    done[prefix] = commit_ram(fork, writer, scope, withheld=ws._withheld, trust=not attempt, scan=look)
+                    left_out += [prefix.rstrip("/") + path for path in done[prefix].withheld]
+                writer.finish()
+            except BaseException:
+                writer.abandon()
+                raise
+            trees = {prefix: bytes(made.tree) for prefix, made in done.items()}
+            mounts = tuple(MountState(prefix, "ram", tree=made.tree) for prefix, made in done.items())
+            try:
+                head = None if ws.base is None else ws.base.id
+                number = repository.secure(ws.name, Revision(ws.name, 0, (), "", mounts), head)
+            except RametError as error:
+                if error.code != "content_collected":
+                    raise
+                failure = error
+                continue
+            told = _replaced(
+                step, fresh=True, trees=trees, state=state, mounts=mounted, withheld=sorted(left_out),
+                records=_joined([*self._records, *new]),
+            )  # fmt: skip
+            size = self._writer.add(told)
+            if repository.look().number != number:
+                continue
+            for made in done.values():
+                made.settle()
+            self._origins = {prefix: _Origin(trees[prefix], fork) for prefix, fork in forks.items()}
+            self._laid, self._left_out = set(), dict.fromkeys(left_out)
+            self._counted(size, True)
+            return
+        raise failure or RametError("head_moved", "collections do not let a draft be written", "let them end")
+
+    def _mounts(self) -> list[dict[str, Any]]:
+        """What is mounted, as a revision says it."""
+        found: list[MountState] = []
+        for mount in self._ws.mounts(scratch=True):
+            prefix, mode, resource = str(mount.prefix), mount.mode.value, mount.resource
+            if isinstance(resource, RAMResource | DiskResource):
+                kind = "ram" if isinstance(resource, RAMResource) else "disk"
+                found.append(MountState(prefix, kind, mode, scratch=mount.scratch))
+                continue
+            plain = save_resource(resource, lambda _: None)
+            found.append(
+                MountState(
+                    prefix, plain["type"], mode, None, plain["config"], tuple(plain["redacted_fields"]),
+                    plain["needs_override"], mount.scratch,
+                )
+            )  # fmt: skip
+        return plain_mounts(found)
+
+    def close(self) -> None:
+        """The workspace ended in order."""
+        self._writer.close()
+
+
+def _replaced(step: Step, **values: Any) -> Step:
+    return Step(**{**{name: getattr(step, name) for name in step.__struct_fields__}, **values})
+
+
+def _joined(records: list[bytes]) -> bytes:
+    return b"[" + b",".join(records) + b"]" if records else b""
+
+
+def _looking(scanner: Scanner, prefix: str) -> Callable[[str, bytes | memoryview], None]:
+    top = prefix.rstrip("/")
+    return lambda path, data: scanner.look(top + path, data)
+
+
+def _same(one: RAMResource, other: RAMResource) -> bool:
+    return one.node(ROOT) is other.node(ROOT) and one.links is other.links
+
+
+def _told(ws: StoredWorkspace) -> list[Any]:
+    """What calls are likely to change in sessions; not what every call changes, as the last status."""
+    return [_of_session(session) for session in ws.sessions.made()]
+
+
+def _of_session(session: Session) -> tuple[Any, ...]:
+    sh = session.state
+    values: dict[str, Any] = {}
+    for name, value in sh.store.values.items():
+        if type(value) is str:
+            values[name] = value
+        elif isinstance(value, Indexed):
+            values[name] = None if name == "PIPESTATUS" else list(value.pairs())
+        elif isinstance(value, Assoc):
+            values[name] = dict(value.items)
+        elif isinstance(value, NameRef):
+            values[name] = value.target
+        elif not isinstance(value, Dynamic):
+            values[name] = value
+    return (
+        session.session_id, str(sh.cwd), values, dict(sh.store.attrs), dict(sh.functions), dict(sh.aliases),
+        set(sh.options), set(sh.shopts), dict(sh.traps), list(sh.dirs), sh.umask, list(sh.params),
+    )  # fmt: skip

@@ -1,0 +1,213 @@
+"""From a draft back to trees, sessions and history: what a process that died held, as the store has it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ramet.backends.blocks import Blocks
+from ramet.backends.ram import Link, RAMResource
+from ramet.core.errors import RametError
+from ramet.core.ops import remove_tree
+from ramet.core.paths import Path, decode, parse
+from ramet.core.resource import How
+from ramet.core.stat import Attrs
+from ramet.store.commit import commit_ram
+from ramet.store.drafts import Change, Content, Draft, Folder, Gone, Pointer, mounts_of
+from ramet.store.hygiene import Withheld
+from ramet.store.ids import ChunkId, TreeId
+from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
+from ramet.store.lazy import LazyBlocks, LazyTree
+from ramet.store.packs import PackWriter
+from ramet.store.repository import Repository
+from ramet.store.revisions import MountState, Revision
+from ramet.store.scanning import Scanner, check_scan
+from ramet.workspace.session import DEFAULT_AGENT_ID
+
+Plain = dict[str, Any]
+
+
+@dataclass
+class Replayed:
+    """What a draft stands for."""
+
+    mounts: list[MountState]
+    """Everything that was mounted; memory without a tree, which `rams` has."""
+    rams: dict[str, RAMResource]
+    lineage: str
+    scan: str
+    state: Plain = field(default_factory=dict)
+    records: list[Plain] = field(default_factory=list)
+    """The commands that ran since the revision that it stands on."""
+    withheld: tuple[str, ...] = ()
+
+    @property
+    def agent(self) -> str:
+        """Who ran the commands, when it was one and it has a name."""
+        agents = {str(record.get("agent_id", "")) for record in self.records}
+        return agents.pop() if len(agents) == 1 and agents != {DEFAULT_AGENT_ID} else ""
+
+
+def replay(repository: Repository, draft: Draft) -> Replayed:
+    """What the steps of a draft make of the revision that it stands on. To be called beside any event loop."""
+    done = Replayed([], {}, "", "off" if draft.opened is None else draft.opened.scan)
+    asyncio.run(_replay(repository, draft, done))
+    return done
+
+
+async def _replay(repository: Repository, draft: Draft, done: Replayed) -> None:
+    scope = repository.scope(draft.workspace)
+    lazy: dict[str, LazyTree] = {}
+    inside: dict[bytes, bytes] = {}
+    for step in draft.steps:
+        inside.update(step.chunks)
+        if step.fresh:
+            done.rams, lazy, done.records = {}, {}, []
+        if step.mounts is not None:
+            done.mounts = mounts_of(step.mounts)
+            memory = {mount.prefix for mount in done.mounts if mount.type == "ram"}
+            done.rams = {prefix: ram for prefix, ram in done.rams.items() if prefix in memory}
+            for prefix in memory - done.rams.keys():
+                lazy[prefix] = LazyTree(repository.packs, scope)
+                tree = step.trees.get(prefix, b"")
+                done.rams[prefix] = lazy[prefix].resource(TreeId(tree)) if tree else RAMResource()
+        for prefix, rows in step.changes.items():
+            await _Playing(repository, done.rams[prefix], lazy[prefix], inside, scope).play(rows)
+        if step.state:
+            done.state = json.loads(step.state)
+        if step.records:
+            done.records += json.loads(step.records)
+        done.lineage, done.withheld = step.lineage, tuple(step.withheld)
+
+
+class _Playing:
+    """Does to a tree what the rows of a step say."""
+
+    def __init__(
+        self, repository: Repository, ram: RAMResource, lazy: LazyTree, inside: Mapping[bytes, bytes], scope: object
+    ) -> None:
+        self._packs, self._ram, self._lazy = repository.packs, ram, lazy
+        self._inside, self._scope = inside, scope
+
+    async def play(self, rows: Iterable[Change]) -> None:
+        folders: list[tuple[Path, Folder]] = []
+        for row in rows:
+            path = parse(decode(row.path))
+            if isinstance(row, Gone):
+                await remove_tree(self._ram, path)
+            elif isinstance(row, Content):
+                await self._file(path, row)
+            elif isinstance(row, Pointer):
+                await self._ram.write(path, row.target, How.LINK)
+                node = self._ram.node(path)
+                assert isinstance(node, Link)
+                node.mtime_ns = row.mtime_ns
+            else:
+                folders.append((path, row))
+                await self._folder(path, row)
+        for path, row in reversed(folders):  # what was put into them has changed their times
+            await self._ram.setattr(path, Attrs(mode=row.mode, mtime_ns=row.mtime_ns))
+
+    async def _folder(self, path: Path, row: Folder) -> None:
+        if row.tree:
+            self._ram.graft(path, self._lazy.directory(TreeId(row.tree), row.mode, row.mtime_ns))
+        else:
+            try:
+                await self._ram.mkdir(path)
+            except FileExistsError:
+                return
+
+    async def _file(self, path: Path, row: Content) -> None:
+        content = await self._content(path, row)
+        try:
+            await self._ram.stat(path)
+        except FileNotFoundError:
+            pass
+        else:
+            await self._ram.remove(path)
+        self._ram.put_now(path, content)
+        await self._ram.setattr(path, Attrs(mode=row.mode, mtime_ns=row.mtime_ns))
+
+    async def _content(self, path: Path, row: Content) -> Blocks:
+        if row.chunks and not row.keep and row.chunks[0] not in self._inside:
+            ids = [ChunkId(chunk) for chunk in row.chunks]
+            size = sum(place.size for place in (self._packs.place(chunk) for chunk in ids))
+            return LazyBlocks(ids, size, self._packs, self._scope)
+        content = Blocks()
+        if row.keep:
+            async for block in self._ram.read(path, 0, row.keep):
+                content.append(block)
+            if content.size != row.keep:
+                raise RametError("store_corrupt", f"a draft continues {path}, which is shorter", "run verify")
+        for chunk in row.chunks:
+            data = self._inside.get(chunk)
+            content.append(self._packs.read(chunk) if data is None else data)
+        return content
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is in packs of what a draft stands for."""
+
+    trees: dict[str, TreeId]
+    kernel: ChunkId | None
+    history: tuple[ChunkId, ...]
+    suspected: tuple[str, ...]
+
+
+def write(
+    repository: Repository, writer: PackWriter, target: str, found: Replayed, base: Revision | None, own: bool
+) -> Written:
+    """Put it into packs for the workspace `target`; `own` when that is the one whose revision it stands on."""
+    scanner = None if found.scan == "off" else Scanner(check_scan("report"))
+    scope = repository.scope(target)
+    trees = {
+        prefix: commit_ram(ram, writer, scope, withheld=Withheld(), scan=_looking(scanner, prefix)).tree
+        for prefix, ram in sorted(found.rams.items())
+    }
+    older: list[Plain] = []
+    segments = Segments()
+    if base is not None and base.kernel is not None:
+        older = kernel_of(repository.packs, base)["history"]["records"]
+        if own:
+            segments.adopt(base, older)
+    kernel, history = _kernel(writer, segments, found, older)
+    return Written(trees, kernel, history, () if scanner is None else scanner.told)
+
+
+def _kernel(
+    writer: PackWriter, segments: Segments, found: Replayed, older: list[Plain]
+) -> tuple[ChunkId, tuple[ChunkId, ...]]:
+    last = int(older[-1]["number"]) if older else 0
+    records = older + [record for record in found.records if int(record["number"]) > last]
+    following = int(records[-1]["number"]) + 1 if records else 1
+    oldest = int(records[0]["number"]) if records else following
+    new: dict[int, list[Plain]] = {number: [] for number in segments.missing(oldest, following)}
+    for record in records if new else ():
+        if int(record["number"]) // SEGMENT in new:
+            new[int(record["number"]) // SEGMENT].append(record)
+    tail = segments.tail(following)
+    state = {**found.state, "history": {"records": [r for r in records if int(r["number"]) >= tail]}}
+    return write_chunk(writer, encoded(state)), segments.write(writer, new, oldest)
+
+
+def _looking(scanner: Scanner | None, prefix: str) -> Callable[[str, bytes | memoryview], None] | None:
+    top = prefix.rstrip("/")
+    return None if scanner is None else lambda path, data: scanner.look(top + path, data)
+
+
+def with_trees(found: Replayed, trees: Mapping[str, TreeId], before: Mapping[str, MountState]) -> dict[str, MountState]:
+    """The mounts with what they hold; of those that are not memory, what the revision before has of them."""
+    states: dict[str, MountState] = {}
+    for mount in found.mounts:
+        old = before.get(mount.prefix)
+        if mount.type == "ram":
+            states[mount.prefix] = replace(mount, tree=trees.get(mount.prefix))
+        elif old is not None and old.type == mount.type:
+            states[mount.prefix] = replace(mount, tree=old.tree, pin=old.pin)
+        else:
+            states[mount.prefix] = mount
+    return states
