@@ -190,9 +190,9 @@ class _Run:
                     await self.begin_edit()
             except OSError as error:
                 if error.errno == errno.EISDIR:
-                    self.fail(f"read error on {self.word}: {reason(error)}", 4)
-                else:
-                    self.fail(f"can't read {self.word}: {reason(error)}", 2)
+                    # It opens well: what fails is reading, and that ends everything.
+                    raise ScriptError(f"read error on {self.word}: {reason(error)}", 4) from None
+                self.fail(f"can't read {self.word}: {reason(error)}", 2)
                 continue
             return True
         return False
@@ -326,7 +326,7 @@ class _Run:
                 else:
                     await self.write_queue(machine)
         except StopIteration as stop:
-            self.status = max(self.status, stop.value) if not stop.value else stop.value
+            self.status = self.status or stop.value
             if machine.at < len(machine.lines) or self.rest:
                 await self.after_quit(machine)
         finally:
@@ -339,6 +339,9 @@ class _Run:
     async def pass_rest(self) -> None:
         self.out.flush()
         if self.quiet:
+            # Nobody wants what the other files hold, but whether they can be read.
+            while await self.next_file():
+                pass
             return
         if self.rest:
             self.proc.stdout.write(self.rest)

@@ -162,6 +162,7 @@ class Machine:
         starts = self._starts(index, first, second)
         counted = second.kind in (Kind.LINE, Kind.PLUS, Kind.MULTIPLE, Kind.ZERO)
         ends = None if counted else self._test(second)
+        relative = second.kind in (Kind.PLUS, Kind.MULTIPLE)
 
         def inside() -> bool:
             number = self.number
@@ -172,9 +173,8 @@ class Machine:
                     return True
                 if number >= limit[index]:
                     active[index] = False
-                if number <= limit[index]:
-                    return True
-                # The line that should have ended the range was skipped: the range is over, and may begin anew.
+                # The line that should have ended the range was skipped: the range was over before this line.
+                return relative or number <= limit[index]
             if not starts():
                 return False
             if ends is None:
@@ -464,7 +464,7 @@ class Machine:
             self.out.text(self.name.encode("utf-8", "surrogateescape") + self.delim)
         elif name == "l":
             shown = listed(self.space, self.line_length if item.number < 0 else item.number)
-            self.out.text(self._delimited(shown))
+            self.out.text(shown if self.delim == b"\n" else shown.replace(b"\n", self.delim))
 
     def _transliterate(self, item: Instruction) -> None:
         if item.table is not None:
