@@ -46,6 +46,7 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
     for word in operands:
         if word == "-":
             continue
+        await proc.budget.breathe()
         try:
             path = proc.path(word)
             there = await lookup(proc, path, follow=not o.no_deref)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -35,6 +35,17 @@ def checkpoint() -> None:
     stop = _here.stop
     if stop is not None and stop.is_set():
         raise _Abandoned
+
+
+WINDOW: Final = 1 << 16
+"""Characters, or values, that are worked on between two chances for others to run."""
+
+
+def windows(text: str) -> Iterator[str]:
+    """A long text in parts."""
+    for start in range(0, len(text), WINDOW):
+        checkpoint()
+        yield text[start : start + WINDOW]
 
 
 async def aside(host: Any, work: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from ramet.shell.expand.aside import checkpoint
+from ramet.shell.expand.aside import WINDOW, checkpoint
 
 DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
@@ -196,6 +196,13 @@ class Fields:
             # A separator that is not white makes the empty ones count.
             self.split(self.ifs[0].join(values))
             return
+        for start in range(0, len(values), WINDOW):
+            checkpoint()
+            if start:
+                self.end()
+            self._split_each(values[start : start + WINDOW] if len(values) > WINDOW else values)
+
+    def _split_each(self, values: list[str]) -> None:
         if len(values) > _MANY and self.ifs == DEFAULT_IFS and _all_plain("".join(values)):
             self.several(list(filter(None, values)))  # nothing in them to split or to glob
             return

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
-from ramet.shell.expand.aside import checkpoint
+from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 
 # Both name the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
@@ -29,26 +28,16 @@ _NAMED: Final = {
 
 
 def unprintable(text: str) -> bool:
-    if len(text) <= _WINDOW:
+    if len(text) <= WINDOW:
         return _CONTROL(text) is not None
-    return any(_CONTROL(part) is not None for part in _windows(text))
-
-
-_WINDOW: Final = 1 << 16
-"""Characters of a long text that are looked at between two chances for others to run."""
-
-
-def _windows(text: str) -> Iterator[str]:
-    for start in range(0, len(text), _WINDOW):
-        checkpoint()
-        yield text[start : start + _WINDOW]
+    return any(_CONTROL(part) is not None for part in windows(text))
 
 
 def _backslashes(where: re.Pattern[str], text: str) -> str:
     """A backslash before every character that the pattern finds."""
-    if len(text) <= _WINDOW:
+    if len(text) <= WINDOW:
         return where.sub(r"\\\g<0>", text)
-    return "".join([where.sub(r"\\\g<0>", part) for part in _windows(text)])
+    return "".join([where.sub(r"\\\g<0>", part) for part in windows(text)])
 
 
 def as_locale(host: Any, text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet.shell.expand import quote
+from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.errors import Slip
 from ramet.shell.expand.patterns import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
@@ -15,13 +16,13 @@ from ramet.shell.syntax.quoting import ansi_decode
 def upper(text: str) -> str:
     """Upper case, character by character as C does it: one that would become two stays as it is."""
     if text.isascii():
-        return text.upper()
+        return text.upper() if len(text) < WINDOW else "".join([part.upper() for part in windows(text)])
     return "".join([big if len(big := char.upper()) == 1 else char for char in text])
 
 
 def lower(text: str) -> str:
     if text.isascii():
-        return text.lower()
+        return text.lower() if len(text) < WINDOW else "".join([part.lower() for part in windows(text)])
     return "".join([small if len(small := char.lower()) == 1 else small[0] for char in text])
 
 

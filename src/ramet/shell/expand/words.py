@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
 from ramet.shell.expand.fields import LONG, PLAIN, Fields
@@ -311,6 +311,10 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
     name = _single_variable(parts)
     if name is not None:
         return False, None, None, _variable_fields(name, patient)
+    if len(parts) == 1:
+        listed = _listed(parts[0], patient)
+        if listed is not None:
+            return False, None, None, listed
     emit = _sequence(_emit_word(parts))
     if emit.wait:
 
@@ -328,6 +332,82 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
         _finish(host, fields, out)
 
     return False, None, None, run
+
+
+def _listed(part: Part, patient: bool) -> Plan | None:
+    """A word that is nothing but `"$@"`, `"${a[@]}"` or `"${!a[@]}"`, or the same without quotes: its values as they
+    are. None for any other word."""
+    quoted = isinstance(part, DoubleQuoted)
+    inner = part.parts[0] if isinstance(part, DoubleQuoted) and len(part.parts) == 1 else part
+    if (
+        not isinstance(inner, Param)
+        or inner.bad is not None
+        or inner.op
+        or inner.form not in ("value", "keys")
+        or not (inner.subscript == "@" or (inner.name == "@" and inner.subscript is None and inner.form == "value"))
+    ):
+        return None
+    name, keys = inner.name, inner.form == "keys"
+    positional = name == "@"
+
+    def run(host: Any, out: list[str]) -> Awaitable[None] | None:
+        if keys:
+            return _keys(host, name, out, quoted, patient)
+        found = host.params if positional else host.store.elements(name)
+        if quoted:
+            if patient and len(found) > WINDOW:
+                return _append(host, found, out)
+            out += found
+            return None
+        fields = Fields(host.store.get("IFS"))
+        if patient and len(found) > WINDOW:
+            return _split_values(host, fields, found, out)
+        fields.several_split(found)
+        _finish(host, fields, out)
+        return None
+
+    return run
+
+
+def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> Awaitable[None] | None:
+    name, _ = host.store.follow(name)
+    array = host.store.array(name)
+    if patient and array is not None and len(array) > WINDOW:
+        return _many_keys(host, array, out, quoted)
+    found = host.store.keys(name)
+    if quoted:
+        out += found
+        return None
+    fields = Fields(host.store.get("IFS"))
+    fields.several_split(found)
+    _finish(host, fields, out)
+    return None
+
+
+async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> None:
+    found: list[Any] = await aside(host, array.keys)
+    names: list[str] = []
+    for start in range(0, len(found), WINDOW):
+        names += map(str, found[start : start + WINDOW])
+        await host.budget.breathe()
+    if quoted:
+        await _append(host, names, out)
+    else:
+        await _split_values(host, Fields(host.store.get("IFS")), names, out)
+
+
+async def _append(host: Any, values: list[str], out: list[str]) -> None:
+    for start in range(0, len(values), WINDOW):
+        out += values[start : start + WINDOW]
+        await host.budget.breathe()
+
+
+async def _split_values(host: Any, fields: Fields, values: list[str], out: list[str]) -> None:
+    await aside(host, lambda: fields.several_split(values))
+    fields.end()
+    if fields.globs and not host.noglob:
+        host.globbing = True
+    await _append(host, fields.done, out)
 
 
 def _emit_word(parts: tuple[Part, ...]) -> list[Emit]:

@@ -30,6 +30,7 @@ from ramet.shell.syntax.nodes import (
     CondOr,
     CondUnary,
     CondWord,
+    DoubleQuoted,
 )
 
 FILE_TESTS: Final = frozenset(
@@ -411,6 +412,14 @@ _BACK_REFERENCE: Final = re.compile(r"\\[1-9]").search
 def _pattern_test(node: CondBinary, wanted: bool) -> Test:
     left, right = texts.operand(node.left), texts.pattern(node.right)
     traced = texts.text(node.right, quote=lambda quoted: "".join(["\\" + char for char in quoted]))
+    if node.right.parts and all(isinstance(part, DoubleQuoted) for part in node.right.parts):
+
+        def equal(sh: Session, value: str, other: str) -> bool:
+            if "nocasematch" in sh.shopts:
+                return (value.lower() == other.lower()) is wanted
+            return (value == other) is wanted
+
+        return _pair(node.op, left, texts.operand(node.right), equal, traced)
     if right.const is not None and not any(c in right.const for c in "*?[\\("):
         fixed = right.const
 

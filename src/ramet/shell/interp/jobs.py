@@ -10,7 +10,7 @@ import asyncio
 import enum
 from collections import deque
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.interp import signals
@@ -142,7 +142,8 @@ class Jobs:
                 self.ended.append(job)
 
     def add(self, process: Process, text: str) -> Job:
-        number = max((job.id for job in self.jobs), default=0) + 1
+        # Jobs stand in the order of their numbers, so the last one has the highest.
+        number = self.jobs[-1].id + 1 if self.jobs else 1
         job = Job(number, process, text)
         self.jobs.append(job)
         return job
@@ -217,17 +218,20 @@ class Jobs:
 
     async def end(self) -> None:
         """Kill every job and wait until they are gone."""
-        tasks = [job.process.task for job in self.jobs if job.running]
-        for process in self.loose:
-            tasks.append(process.task)
-            process.task.cancel()
+        ending = [*self.loose, *(job.process for job in self.jobs if job.running)]
         for job in self.jobs:
             job.notified = True
             if job.running:
                 job.process.killed = job.process.killed or 9
-                job.process.task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        # A few at a time: the last steps of thousands of processes would fill a turn of the loop.
+        for start in range(0, len(ending), _AT_ONCE):
+            batch = [process.task for process in ending[start : start + _AT_ONCE]]
+            for task in batch:
+                task.cancel()
+            await asyncio.wait(batch)
+
+
+_AT_ONCE: Final = 32
 
 
 class Starts:

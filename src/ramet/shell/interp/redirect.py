@@ -17,6 +17,7 @@ from ramet.core.stat import Attrs
 from ramet.core.streams import BytesReader, Null
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import LARGE, windows
 from ramet.shell.expand.errors import ShellError
 from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
@@ -113,14 +114,26 @@ async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
     return True
 
 
+async def encoded(sh: Session, text: str, end: str) -> bytes:
+    """A long text, and what ends it, as bytes; others run meanwhile."""
+    parts: list[bytes] = []
+    for part in windows(text):
+        parts.append(paths.encode(part))
+        await sh.budget.breathe()
+    parts.append(paths.encode(end))
+    return b"".join(parts)
+
+
 async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     op = plan.op
     found = await plan.target(sh) if plan.wait else plan.target(sh)
     if op in ("<<", "<<-"):
-        _install(sh, plan, Description(BytesReader(paths.encode(found))), undo)
+        data = paths.encode(found) if len(found) < LARGE else await encoded(sh, found, "")
+        _install(sh, plan, Description(BytesReader(data)), undo)
         return
     if op == "<<<":
-        _install(sh, plan, Description(BytesReader(paths.encode(found) + b"\n")), undo)
+        data = paths.encode(found) + b"\n" if len(found) < LARGE else await encoded(sh, found, "\n")
+        _install(sh, plan, Description(BytesReader(data)), undo)
         return
     if sh.globbing:
         found = await sh.shell.globbed(sh, found)

@@ -40,7 +40,7 @@ from ramet.shell.interp.simple import invoke, trace
 from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.syntax import cache
-from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import ArithCommand, Case, CommandSub, Cond, For, ForArith, ProcessSub, Script, Select
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import command_text, word_text
@@ -253,7 +253,15 @@ class Shell:
                 try:
                     # The end of a line is known only once it is parsed: a long text may be one long line.
                     large = parser.line_length() > _LONG_LINE
-                    parsed = await aside(sh, parser.next) if large else parser.next()
+                    if not large:
+                        parser.horizon = sys.maxsize if parser.aliases else parser.pos + _LONG_LINE
+                        try:
+                            parsed = parser.next()
+                        except Unready:
+                            large = True
+                    if large:
+                        parser.horizon = sys.maxsize
+                        parsed = await aside(sh, parser.next)
                 except SyntaxFailure as failure:
                     result = self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top

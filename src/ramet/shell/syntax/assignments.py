@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.redirects import RedirectReader
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
@@ -62,6 +62,8 @@ class AssignmentReader(RedirectReader):
         self.peek()
         while True:
             if self.kind == NEWLINE:
+                if self.pos > self.horizon:
+                    raise Unready
                 self.skip()
             elif self.kind in (WORD, COMPLEX):
                 elements.append(self._element())

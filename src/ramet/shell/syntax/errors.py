@@ -35,5 +35,9 @@ class SyntaxFailure(Exception):
         return lines + [f"{prefix}line {line}: {message}" for line, message in self.more]
 
 
+class Unready(Exception):
+    """A command goes on beyond the horizon of the parser, who has put everything back to where it began."""
+
+
 class TooDeep(SyntaxFailure):
     """Constructs are nested deeper than any real script; a limit of ours, not of bash."""

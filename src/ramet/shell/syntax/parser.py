@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal as OneOf
 
 from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
-from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import (
     AndOr,
     ArithCommand,
@@ -105,6 +105,7 @@ class Parser(AssignmentReader):
         self.depth = 0
         self.n = len(self.text)
         self._closing = ""
+        begin, warned = self.pos, len(self.warnings)
         self.peek()
         while self.kind == NEWLINE:
             self.skip()
@@ -112,6 +113,11 @@ class Parser(AssignmentReader):
             return None
         try:
             statements = self._complete_line()
+        except Unready:
+            self.pos = begin
+            self._pending.clear()
+            del self.warnings[warned:]
+            raise
         except SyntaxFailure as failure:
             self._pending.clear()
             if not failure.fatal:
@@ -148,6 +154,8 @@ class Parser(AssignmentReader):
                 return statements
 
     def _newlines(self) -> None:
+        if self.pos > self.horizon:
+            raise Unready
         while self.kind == NEWLINE:
             self.pos = self.stop
             if self._pending:

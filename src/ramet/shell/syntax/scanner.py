@@ -10,6 +10,7 @@ again from ``start``.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -58,6 +59,8 @@ class Scanner:
         self.text = text
         self.n = len(text)
         self.pos = 0
+        self.horizon = sys.maxsize
+        """How far a command may reach before `Unready` is raised; only where no alias has changed the text."""
         self.options = options
         self.start_line = start_line
         self.kind = EOF

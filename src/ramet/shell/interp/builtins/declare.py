@@ -483,14 +483,15 @@ async def _show_large(sh: Session, command: str, names: list[str]) -> int:
     return status
 
 
-async def write_large(sh: Session, text: str, command: str) -> int:
+async def write_large(sh: Session, text: str, command: str, end: str = "") -> int:
     """Text of any length to stdout, in blocks between which others run."""
     for start in range(0, len(text), LARGE):
         written = sh.out(encode(text[start : start + LARGE]), command)
         if written if isinstance(written, int) else await written:
             return 1
         await sh.budget.breathe()
-    return 0
+    written = sh.out(encode(end), command) if end else 0
+    return written if isinstance(written, int) else await written
 
 
 _FUNCTION_BITS: Final = READONLY | TRACE | EXPORT

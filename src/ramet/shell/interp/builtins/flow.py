@@ -9,7 +9,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Discard, Readonly
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.usage import bad_option, usage
-from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result
+from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Builtin, Session
 
 
@@ -110,6 +110,16 @@ def shift(sh: Session, argv: list[str]) -> Result:
             sh.complain(f"shift: {count}: shift count out of range")
         return 1
     sh.params = sh.params[count:]
+    if len(sh.params) > _MANY and sh.budget.check():
+        return drive(_breathe(sh))
+    return 0
+
+
+_MANY: Final = 10_000
+
+
+async def _breathe(sh: Session) -> int:
+    await sh.budget.breathe()
     return 0
 
 

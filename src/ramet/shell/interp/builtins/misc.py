@@ -8,9 +8,11 @@ from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import Discard, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
+from ramet.shell.interp.builtins.declare import write_large
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Builtin, Frame, Session
@@ -38,7 +40,10 @@ def echo(sh: Session, argv: list[str]) -> Result:
         i += 1
     if len(argv) > _MANY:
         return drive(_echo_many(sh, argv, i, newline, decode))
-    data = encode(" ".join(argv[i:]))
+    text = " ".join(argv[i:])
+    if len(text) > LARGE and not decode:
+        return drive(write_large(sh, text, "echo", "\n" if newline else ""))
+    data = encode(text)
     if decode and b"\\" in data:
         data, stopped = escapes.echo(data, bytewise(sh))
         newline = newline and not stopped
