@@ -291,7 +291,7 @@ def test_a_large_file_passes_through_in_pieces(tmp_path: Path, monkeypatch: pyte
         async for block in blocks():
             sent.update(block)
         async with store.open("p") as ws:
-            assert (await ws.write(path, blocks()))["size"] == pieces << 20
+            assert (await ws.write(path, blocks())).size == pieces << 20
             async for block in ws.stream(path):
                 came.update(block)
         assert came.digest() == sent.digest()

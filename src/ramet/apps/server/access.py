@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Final
 from ramet.apps.server.asking import Call
 from ramet.apps.server.settings import ServerSettings
 from ramet.core.errors import RametError
+from ramet.store.address import parse_address
 from ramet.store.grants import TRUSTED, Access
+from ramet.store.repository import Repository
+from ramet.store.revisions import Revision
+from ramet.workspace.reference import StoredWorkspaceRef
 
 if TYPE_CHECKING:
     from ramet.apps.server.hosting import HostedSandbox, Hosting
@@ -21,6 +25,19 @@ READING: Final = tuple(f"/v1/workspaces/{{name}}/{verb}" for verb in ("fork", "j
 
 
 SANDBOXES: Final = "/v1/sandboxes/"
+
+
+class _Guarded(StoredWorkspaceRef):
+    """A reference for a principal: the store trusts the server, so `OTHER@REV` is asked about here."""
+
+    def __init__(self, repository: Repository, name: str, principal: str | None) -> None:
+        super().__init__(repository, name)
+        self._principal = principal
+
+    def find(self, revision: str | None = None) -> Revision:
+        if revision is not None and "@" in revision:
+            self._repository.grants.check(self._principal, parse_address(revision).name, "readonly")
+        return super().find(revision)
 
 
 class Door:
@@ -41,7 +58,7 @@ class Door:
     async def check(self, call: Call, route: Route) -> None:
         if route.admin:
             self.administrator(call)
-        if self._repository is None or "{name}" not in route.path:
+        if self._repository is None or "{name}" not in route.path or (route.care and self.is_administrator(call)):
             return
         reads = route.method in ("GET", "HEAD") or route.path in READING
         name = self._workspace(call, call.parts[0], ended=route.path.startswith(SANDBOXES))
@@ -67,9 +84,12 @@ class Door:
         if self._repository is not None:
             await self._hosting.blocking(self._repository.grants.check, self.principal(call), name, access)
 
+    def is_administrator(self, call: Call) -> bool:
+        return self._repository is None or self.principal(call) == self._own
+
     def administrator(self, call: Call) -> None:
         """Refuse who has not the server's own token, where others have tokens as well."""
-        if self._repository is not None and self.principal(call) != self._own:
+        if not self.is_administrator(call):
             raise RametError(
                 "permission_denied", "this is for the administrator of the server", "use the server's own token"
             )
@@ -91,6 +111,12 @@ class Door:
             repository.grants.put(name, granted, self.principal(call))
 
         await self._hosting.blocking(put)
+
+    def reference(self, call: Call, repository: Repository, name: str) -> StoredWorkspaceRef:
+        """A workspace through which nobody sees others that they may not read."""
+        if self._repository is None:
+            return StoredWorkspaceRef(repository, name)
+        return _Guarded(repository, name, self.principal(call))
 
     def sees(self, call: Call, name: str) -> bool:
         return self._repository is None or self._repository.grants.allows(self.principal(call), name)

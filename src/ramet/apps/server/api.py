@@ -18,6 +18,7 @@ from ramet.apps.server.problems import Refused, internal, made, problem_of
 from ramet.apps.server.routes import ROUTES, Route
 from ramet.apps.server.settings import ServerSettings
 from ramet.workspace.reference import StoredWorkspaceRef
+from ramet.workspace.store import StoredWorkspace
 
 log: Final = logging.getLogger("ramet.server")
 
@@ -56,10 +57,15 @@ class Api:
         async with self.using(call) if revision is None else self.hosting.past(call.parts[0], revision) as hosted:
             yield hosted
 
-    def handle(self, name: str) -> Callable[[], StoredWorkspaceRef]:
-        """A stored workspace without opening it; looked up where it may block."""
-        store = self.hosting.need_store()
-        return lambda: store[name]
+    def handle(self, call: Call) -> Callable[[], StoredWorkspaceRef]:
+        """The stored workspace that is asked about, without opening it; looked up where it may block."""
+        store, name = self.hosting.need_store(), call.parts[0]
+
+        def found() -> StoredWorkspaceRef:
+            store.repository.refs.living(name)
+            return self.door.reference(call, store.repository, name)
+
+        return found
 
     def commits_before_answer(self, hosted: Hosted) -> bool:
         return hosted.committer is not None and self.settings.durable == "answer"
@@ -67,6 +73,8 @@ class Api:
     async def durable(self, hosted: Hosted, message: str) -> None:
         if hosted.committer is not None and self.settings.durable == "answer":
             await hosted.committer.commit(message)
+        elif isinstance(hosted.ws, StoredWorkspace):
+            await hosted.ws.acknowledge()  # a sandbox: what it did is kept as a draft
 
     async def changed(self, hosted: Hosted, message: str) -> None:
         """A request changed something: make it durable as the server promises, and tell who listens."""

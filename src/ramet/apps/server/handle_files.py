@@ -123,7 +123,7 @@ async def _blocks(hosted: Hosted, fs: SessionFS, path: Path, stat: Stat, start: 
 
 
 async def _read_revision(api: Api, call: Call, asked: models.ReadQuery) -> Reply:
-    handle, repository = api.handle(call.parts[0]), api.hosting.need_store().repository
+    handle, repository = api.handle(call), api.hosting.need_store().repository
 
     def found() -> tuple[LazyBlocks, str]:
         revision, path = handle().find(asked.revision), str(parse(asked.path))

@@ -87,7 +87,7 @@ async def remove(api: Api, call: Call) -> Reply:
 async def sessions(api: Api, call: Call) -> Reply:
     asked = call.query(models.SessionsQuery)
     if asked.revision is not None:
-        handle = api.handle(call.parts[0])
+        handle = api.handle(call)
         saved = await api.hosting.blocking(lambda: handle().sessions(asked.revision))
         found = [models.SessionInfo(one.session_id, one.cwd, dict(one.env), one.last_exit_code) for one in saved]
         return answer(models.Sessions(found))
@@ -133,7 +133,7 @@ async def close_session(api: Api, call: Call) -> Reply:
 
 async def log(api: Api, call: Call) -> Reply:
     asked = call.query(models.LogQuery)
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     end = asked.offset + asked.limit
 
     def look() -> tuple[list[Revision], bool, dict[str, list[str]]]:
@@ -150,14 +150,14 @@ async def log(api: Api, call: Call) -> Reply:
 
 async def diff(api: Api, call: Call) -> Reply:
     asked = call.query(models.DiffQuery)
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     found = await api.hosting.blocking(lambda: handle().diff(asked.revision, asked.against))
     return answer(models.Diff([change(one) for one in found[asked.offset : asked.offset + asked.limit]], len(found)))
 
 
 async def blame(api: Api, call: Call) -> Reply:
     asked = call.query(models.BlameQuery)
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     found = await api.hosting.blocking(lambda: handle().blame(asked.path, asked.revision))
     lines = [
         models.BlameLine(
@@ -199,7 +199,7 @@ async def fork(api: Api, call: Call) -> Reply:
     if asked.revision is None and hosted is not None and hosted.committer is not None:
         async with api.using(call):
             await hosted.committer.commit()  # what the caller sees now is what it forks
-    handle = api.handle(name)
+    handle = api.handle(call)
     done = await hosting.blocking(lambda: handle().fork(asked.revision, asked.name))
     await api.door.forked(call, asked.name)
     api.events.add("forked", asked.name, source=name, revision=done.name)
@@ -208,7 +208,7 @@ async def fork(api: Api, call: Call) -> Reply:
 
 async def revert(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Revert)
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     async with api.hosting.alone(call.parts[0]):
         done = await api.hosting.blocking(lambda: handle().revert(asked.revision, asked.message, list(asked.paths)))
     api.events.add("reverted", call.parts[0], revision=done.name)
@@ -217,7 +217,7 @@ async def revert(api: Api, call: Call) -> Reply:
 
 async def merge(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Merge)
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     other = asked.other.partition("@")[0]
     await api.door.need(call, other)
     theirs = api.hosting.find(other)
@@ -233,14 +233,14 @@ async def merge(api: Api, call: Call) -> Reply:
 
 
 async def tags(api: Api, call: Call) -> Reply:
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     found = await api.hosting.blocking(lambda: handle().tags())
     return answer(models.Tags([models.TagInfo(t.name, t.target.hex(), t.message, t.author, t.time) for t in found]))
 
 
 async def make_tag(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.MakeTag)
-    handle, name = api.handle(call.parts[0]), call.parts[1]
+    handle, name = api.handle(call), call.parts[1]
     made = await api.hosting.blocking(
         lambda: handle().tag(name, asked.revision, message=asked.message, author=asked.author, force=asked.force)
     )
@@ -249,7 +249,7 @@ async def make_tag(api: Api, call: Call) -> Reply:
 
 
 async def untag(api: Api, call: Call) -> Reply:
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     await api.hosting.blocking(lambda: handle().untag(call.parts[1]))
     return answer(models.Done())
 
@@ -270,7 +270,7 @@ async def download(api: Api, call: Call) -> Reply:
     if asked.revision is None and hosted is not None and hosted.committer is not None:
         async with api.using(call):
             await hosted.committer.commit()
-    handle = api.handle(name)
+    handle = api.handle(call)
     found = await api.hosting.blocking(lambda: handle().find(asked.revision))
 
     def write(sink: IO[bytes]) -> None:

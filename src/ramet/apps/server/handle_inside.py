@@ -37,7 +37,7 @@ async def mounts(api: Api, call: Call) -> Reply:
     asked, hosted = call.query(care.RevisionQuery), api.hosting.find(call.parts[0])
     if hosted is not None and asked.revision is None:
         return answer(care.MountList([_live(mount) for mount in hosted.ws.mounts(scratch=True)]))
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     found = await api.hosting.blocking(lambda: handle().mounts(asked.revision))
     return answer(care.MountList([mount_info(mount) for mount in found]))
 
@@ -75,7 +75,7 @@ async def history(api: Api, call: Call) -> Reply:
     if hosted is not None and asked.revision is None:
         found = [one for one in hosted.ws.history if asked.session in (None, one.session_id)]
     else:
-        handle = api.handle(call.parts[0])
+        handle = api.handle(call)
         found = await api.hosting.blocking(lambda: handle().history(asked.revision, session=asked.session))
     return answer(care.CommandHistory(found[-asked.last :], len(found)))
 
@@ -84,7 +84,7 @@ async def ended_jobs(api: Api, call: Call) -> Reply:
     asked, hosted = call.query(care.RevisionQuery), api.hosting.find(call.parts[0])
     if hosted is not None and asked.revision is None:
         return answer(care.EndedJobs([job_of(plain) for plain in finished_jobs(hosted.ws)]))
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     return answer(care.EndedJobs(await api.hosting.blocking(lambda: handle().jobs(asked.revision))))
 
 
@@ -92,7 +92,7 @@ async def bisect(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Bisect)
     if "\0" in asked.command:
         raise RametError("invalid_argument", "a command cannot hold a NUL character", "leave it out")
-    handle = api.handle(call.parts[0])
+    handle = api.handle(call)
     seconds = None if asked.timeout_ms is None else asked.timeout_ms / 1000
     work = in_a_loop(
         lambda progress: handle().bisect(asked.good, asked.bad, asked.command, timeout=seconds, progress=progress)
@@ -111,7 +111,7 @@ def _bisected(found: Found) -> care.Bisected:
 async def git(api: Api, call: Call) -> Reply:
     """The whole history as `git fast-import` reads it; before its end a comment says what was written and left out."""
     name, repository = call.parts[0], api.hosting.need_store().repository
-    handle, hosted = api.handle(name), api.hosting.find(name)
+    handle, hosted = api.handle(call), api.hosting.find(name)
     if hosted is not None and hosted.committer is not None:
         await hosted.committer.commit()
     await api.hosting.blocking(lambda: handle().find())

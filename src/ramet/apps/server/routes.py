@@ -48,6 +48,8 @@ class Route:
     """Answered without a token."""
     admin: bool = False
     """Only for who has the server's own token, where principals have tokens as well."""
+    care: bool = False
+    """Also for who has the server's own token, whatever the grants of the workspace say."""
 
     @property
     def name(self) -> str:
@@ -131,19 +133,20 @@ ROUTES: Final = (
     Route("GET", f"{W}/pushes", CARE.pushes, "List pushes that are not done.", care.PushList),
     Route("POST", f"{W}/pushes", CARE.push_again, "Try again what could not be pushed.", care.PushedList,
           body=care.PushAgain),
-    Route("GET", f"{W}/retention", CARE.retention, "How long its revisions are kept.", care.RetentionInfo),
+    Route("GET", f"{W}/retention", CARE.retention, "How long its revisions are kept.", care.RetentionInfo, care=True),
     Route("PUT", f"{W}/retention", CARE.set_retention, "Say how long its revisions are kept; a hold stays.",
-          care.RetentionInfo, body=care.Keeping),
+          care.RetentionInfo, body=care.Keeping, care=True),
     Route("PUT", f"{W}/hold", CARE.hold, "Keep everything of it until the hold is lifted.", care.RetentionInfo,
-          body=care.Hold),
-    Route("DELETE", f"{W}/hold", CARE.lift, "Lift the hold.", care.RetentionInfo),
-    Route("POST", f"{W}/pins", CARE.pin, "Keep a revision from expiring.", care.PinInfo, 201, care.MakePin),
+          body=care.Hold, care=True),
+    Route("DELETE", f"{W}/hold", CARE.lift, "Lift the hold.", care.RetentionInfo, care=True),
+    Route("POST", f"{W}/pins", CARE.pin, "Keep a revision from expiring.", care.PinInfo, 201, care.MakePin, care=True),
     Route("GET", "/v1/pins", CARE.pins, "List the pins.", care.PinList, query=care.PinsQuery),
     Route("DELETE", "/v1/pins/{id}", CARE.unpin, "Remove a pin."),
-    Route("GET", f"{W}/grants", CARE.grants, "Who may read and who may write.", care.GrantList),
+    Route("GET", f"{W}/grants", CARE.grants, "Who may read and who may write.", care.GrantList, care=True),
     Route("PUT", W + "/grants/{id}", CARE.grant, "Let a principal read or write; from the first on, nobody else may.",
-          care.GrantList, body=care.MakeGrant),
-    Route("DELETE", W + "/grants/{id}", CARE.revoke, "Take back what a principal was granted.", care.GrantList),
+          care.GrantList, body=care.MakeGrant, care=True),
+    Route("DELETE", W + "/grants/{id}", CARE.revoke, "Take back what a principal was granted.", care.GrantList,
+          care=True),
     Route("POST", f"{W}/shred", CARE.shred, "Destroy the keys of a workspace: it is lost for ever.", Shredded,
           body=care.Shred, admin=True),
     Route("GET", "/v1/store/retention", CARE.retention, "How long revisions are kept.", care.RetentionInfo),
