@@ -49,7 +49,7 @@ async function show({ keep = false } = {}) {
       if (focused) [...main.querySelectorAll("a, button, input, select")].find((one) => marks(one) === focused)?.focus({ preventScroll: true });
     } else {
       scrollTo(0, 0);
-      (main.querySelector("[autofocus]") ?? main).focus({ preventScroll: true });
+      (main.querySelector("[data-first]") ?? main).focus({ preventScroll: true });
     }
   } catch (error) {
     clearTimeout(waiting);

@@ -141,6 +141,12 @@ function state(now) {
   ever ||= connected;
 }
 
+/** A line that says that there is something new and shows it when asked; `tell` makes it appear. */
+export function newsBar(reload) {
+  const bar = h("p", { class: "notice", hidden: true }, "There is something new. ", button("Show it", reload));
+  return { bar, tell: () => (bar.hidden = false) };
+}
+
 /**
  * Other programs write to the store as well, and the server is not told: ask for a path again and again, gently, and
  * call back with what was found when it differs. The result asks soon.

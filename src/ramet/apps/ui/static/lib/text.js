@@ -63,8 +63,10 @@ export function visible(text) {
   });
 }
 
-/** As `visible`, on one line: for names and messages. */
-export const oneLine = (text) => visible(text.replace(/\t/g, "\u2409").replace(/\r?\n/g, "\u23ce"));
+const LONG = 2000;
+
+/** As `visible`, on one line, and not without end: for names and messages. */
+export const oneLine = (text) => visible((text.length > LONG ? `${text.slice(0, LONG)}…` : text).replace(/\t/g, "\u2409").replace(/\r?\n/g, "\u23ce"));
 
 /** Whether bytes are text for people: no NUL, and hardly anything that is not UTF-8. */
 export function looksLikeText(bytes) {

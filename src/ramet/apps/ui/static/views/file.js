@@ -23,6 +23,7 @@ export async function fileView({ route, signal }, state, path, stat, revision, a
       stored && revision.parents.length > 0 && h("a", { class: "button", href: place("diff", { name, rev: revision.name }) }, "Changes"),
       button("Download", () => download(workspacePath(name, "/file"), { path, revision: rev }, baseOf(path)))));
   if (blame) return [bar(true), await blamed(name, path, rev, signal)];
+  if (stat.size === 0) return [bar(false), h("p", { class: "faint" }, "An empty file.")];
   const first = await part(name, path, rev, 0, PART, signal);
   const type = imageType(first.bytes);
   if (type) return [bar(false), await image(name, path, rev, first, type, signal)];

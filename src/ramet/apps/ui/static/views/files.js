@@ -2,7 +2,7 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { h, icon, link, refill } from "../lib/dom.js";
-import { name as safe, notice, problemBox, when } from "../lib/frame.js";
+import { name as safe, newsBar, notice, poll, problemBox, when } from "../lib/frame.js";
 import { baseOf, crumbs, join, parentOf, place, resolved } from "../lib/names.js";
 import { mode, oneLine, plural, size } from "../lib/text.js";
 import { fileView } from "./file.js";
@@ -11,13 +11,16 @@ import { forkButton, heading, loaded, revertButton, tarButton } from "./shared.j
 const MOST = 2000;
 
 export async function files(context) {
-  const { route, signal } = context;
+  const { route, signal, live, reload } = context;
   const { name } = route;
   const { info, stored, rev } = await loaded(route, signal);
   const path = route.path.replace(/\/+$/, "") || "/";
   if (stored && !rev) return h("div", { class: "page" }, heading(info, "files"), notice("It has no revision yet, so it has no files to show."));
   const state = { name, rev, spec: route.rev, stored };
   const revision = stored && route.rev ? (await get(workspacePath(name, "/log"), { revision: route.rev, limit: 1 }, signal)).revisions[0] : info.head;
+  const news = newsBar(reload);
+  if (!stored) live((event) => event.workspace === name && news.tell());
+  else if (!route.rev) poll(workspacePath(name), signal, (found) => found.head?.id !== rev && news.tell());
   const main = h("div", { class: "pane" });
   const tree = h("ul", { role: "tree", "aria-label": "Files" });
   const shell = h("div", { class: "page wide" },
@@ -27,6 +30,7 @@ export async function files(context) {
       h("span", { class: "faint" }, stored ? ["as of ", link(place("ws", { name, rev: revision.name }), safe(revision.name)), " · ", when(revision.time), !route.rev && " · newest"] : "as it is now"),
       stored && route.rev && info.head && revision.id !== info.head.id && path !== "/" && h("span", { class: "actions" },
         h("a", { class: "button", href: place("ws", { name, path }) }, "Newest"), revertButton(name, revision, path))),
+    news.bar,
     h("div", { class: "files" }, h("div", { class: "side" }, tree), main));
   const wanted = await shown(context, state, path, revision);
   refill(main, wanted.view);

@@ -2,7 +2,7 @@
 
 import { get, workspacePath } from "../lib/api.js";
 import { button, h, refill, svg } from "../lib/dom.js";
-import { name as safe, notice, poll, when } from "../lib/frame.js";
+import { name as safe, newsBar, notice, poll, when } from "../lib/frame.js";
 import { lanes } from "../lib/graph.js";
 import { place } from "../lib/names.js";
 import { lineage, oneLine, plural } from "../lib/text.js";
@@ -30,9 +30,9 @@ export async function history({ route, signal, live, reload }) {
   const revisions = ordered([...log.revisions, ...others.revisions]);
   const tagged = Map.groupBy ? Map.groupBy(tags, (tag) => tag.revision) : grouped(tags);
   const chosen = [];
-  const news = h("p", { class: "notice", hidden: true }, "There is something new. ", button("Show it", reload));
+  const news = newsBar(reload);
   const fresh = () => {
-    if (chosen.length) news.hidden = false; // what was chosen to be compared must not vanish
+    if (chosen.length) news.tell(); // what was chosen to be compared must not vanish
     else reload();
   };
   const again = poll(workspacePath(name), signal, fresh, 3);
@@ -56,7 +56,7 @@ export async function history({ route, signal, live, reload }) {
         location.hash = place("ws", { name, query: { ...route.query, forks: event.target.checked } });
       } }), "with forks of it")),
     others.left > 0 && notice(`${plural(others.left, "workspace")} not looked at for forks: there are too many.`),
-    news,
+    news.bar,
     h("ol", { class: "graph", role: "list" }, rows(name, revisions, tagged, info.head?.id, pick)),
     log.more && button(`Show ${STEP} more`, () => {
       location.hash = place("ws", { name, query: { ...route.query, limit: limit + STEP } });

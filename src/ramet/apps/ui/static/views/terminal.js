@@ -16,7 +16,7 @@ export async function terminal({ route, signal }) {
   const { info } = await loaded(route, signal);
   const screen = h("div", { class: "screen", role: "log", "aria-label": "Output", tabindex: "0" });
   const prompt = h("label", { class: "prompt", for: "command" }, "$");
-  const field = h("textarea", { id: "command", rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": "Command", autofocus: true, placeholder: "Type a command, e.g. ls -la" });
+  const field = h("textarea", { id: "command", rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-label": "Command", "data-first": true, placeholder: "Type a command, e.g. ls -la" });
   const stop = h("button", { type: "button", class: "danger", disabled: true, title: "Ctrl-C" }, "Stop");
   const session = h("input", { value: "default", "aria-label": "Session", list: "sessions", spellcheck: "false", size: 12 });
   const known = h("datalist", { id: "sessions" });
