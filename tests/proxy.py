@@ -1,10 +1,21 @@
-"""A proxy on loopback that lets a real server look unreliable: it refuses, answers with errors, and hangs up midway."""
+"""Proxies on loopback: one lets a real server look unreliable (it refuses, answers with errors, hangs up midway), one
+lets it look far away and counts what it is asked.
+
+`python -m tests.proxy PORT SECONDS` is the latter in a process of its own, for measurements.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import suppress
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 REFUSALS = {
     "500": b"HTTP/1.1 500 Internal Server Error\r\n",
@@ -107,3 +118,108 @@ class Faults:
             upstream.transport.abort()
             if left <= 0:
                 writer.transport.abort()
+
+
+class Distance:
+    """Forwards to `port` of this machine what comes, `seconds` later: as long as the way to a server may be.
+
+    HTTP requests are counted, and so are the bytes of the answers.
+    """
+
+    def __init__(self, port: int, seconds: float = 0.0) -> None:
+        self._target, self._seconds = port, seconds
+        self.requests: list[str] = []
+        """Method and address of each."""
+        self.bytes = 0
+        self._server: asyncio.Server | None = None
+        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self.port = 0
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Distance:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None:
+            self._server.close()
+        for writer in self._open.values():
+            writer.transport.abort()
+        if self._open:
+            await asyncio.wait(self._open)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        here: Any = asyncio.current_task()
+        self._open[here] = writer
+        try:
+            await self._between(reader, writer)
+        finally:
+            del self._open[here]
+
+    async def _between(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        clock = asyncio.get_running_loop().time
+        answers, upstream = await asyncio.open_connection("127.0.0.1", self._target)
+        coming: deque[tuple[float, bytes]] = deque()
+        some = asyncio.Event()
+
+        async def take() -> None:
+            while block := await reader.read(65536):
+                self.requests += [line.decode() for line in REQUEST.findall(block)]
+                coming.append((clock() + self._seconds, block))
+                some.set()
+
+        async def ask() -> None:
+            while await some.wait():
+                while coming:
+                    when, block = coming.popleft()
+                    if (left := when - clock()) > 0:
+                        await asyncio.sleep(left)
+                    upstream.write(block)
+                    await upstream.drain()
+                some.clear()
+
+        async def answer() -> None:
+            while block := await answers.read(1 << 18):
+                self.bytes += len(block)
+                writer.write(block)
+                await writer.drain()
+
+        tasks = [asyncio.ensure_future(act()) for act in (take, ask, answer)]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            upstream.close()
+            writer.close()
+
+
+REQUEST = re.compile(rb"^([A-Z]+ \S+) HTTP/1\.1\r$", re.MULTILINE)
+
+
+@contextmanager
+def far(port: int, seconds: float) -> Iterator[str]:
+    """A `Distance` in a process of its own, so that it takes nothing from whoever measures. Gives its address."""
+    words = [sys.executable, "-m", "tests.proxy", str(port), str(seconds)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, cwd=Path(__file__).parent.parent)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().decode().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def _main(port: int, seconds: float) -> None:
+    async with Distance(port, seconds) as proxy:
+        print(proxy.endpoint, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(int(sys.argv[1]), float(sys.argv[2])))
