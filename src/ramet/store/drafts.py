@@ -5,7 +5,7 @@
 Number 0 opens the draft of one holder of the lease; those after it are steps, each durable before what it tells of is
 acknowledged. Rules that this file keeps:
 - A step is one object and whole in itself: contents that no pack has are in it. A step that is `fresh` begins anew from
-  a revision and trees of the store; those before it are of no use from then on, and are removed after it is there.
+  a revision and trees of the store; those before it are of no use from then on, and are removed as others come.
 - Number 0 is written when the lease has just been taken and removed first of all. What has no number 0 is of a writer
   who came too late, or of one who was done: it says nothing.
 - What a draft names is kept by collections for as long as the draft is there.
@@ -150,8 +150,8 @@ class DraftWriter:
 
     def __init__(self, repository: Repository, name: str, lease: Entry) -> None:
         self._repository, self.name, self.fence = repository, name, lease.fence
-        self._number, self._kept = 0, list[int]()
-        """The number of the last step, and those of the steps that are there."""
+        self._number, self._kept, self._needless = 0, list[int](), list[int]()
+        """The number of the last step, those of the steps that are there, and of those that nobody needs any more."""
 
     def _objects(self) -> Objects:
         sealed = sealed_of(self._repository.objects)
@@ -163,13 +163,15 @@ class DraftWriter:
     def add(self, step: Step) -> int:
         """Write a step; the bytes that it took. One that begins anew survives also the loss of power."""
         data, objects = encode(step), self._objects()
-        key = key_of(self.name, self.fence, self._number + 1)
         lay = None if step.fresh else getattr(objects, "lay", None)
-        (objects.put if lay is None else lay)(key, data)
+        (objects.put if lay is None else lay)(key_of(self.name, self.fence, self._number + 1), data)
         self._number += 1
-        before, self._kept = self._kept, [*([] if step.fresh else self._kept), self._number]
-        for number in before if step.fresh else ():
-            objects.delete(key_of(self.name, self.fence, number))
+        if step.fresh:
+            self._needless += self._kept
+            self._kept = []
+        self._kept.append(self._number)
+        if self._needless:  # one at a time: nobody has to wait for many
+            objects.delete(key_of(self.name, self.fence, self._needless.pop(0)))
         return len(data)
 
     @property
@@ -178,9 +180,9 @@ class DraftWriter:
 
     def close(self) -> None:
         """It ended in order. The opening goes first: what is left without it says nothing."""
-        for number in (0, *self._kept):
+        for number in (0, *self._needless, *self._kept):
             self._repository.objects.delete(key_of(self.name, self.fence, number))
-        self._kept = []
+        self._kept, self._needless = [], []
 
 
 @dataclass

@@ -84,6 +84,7 @@ class _Telling:
         self.rows: list[Change] = []
         self.chunks: dict[bytes, bytes] = {}
         self.left_out: list[str] = []
+        self.gone: list[str] = []
         self.relies = False
         """Whether the step names something that only packs have."""
 
@@ -101,8 +102,10 @@ class _Telling:
             names, gone = _differing(had, entries)
             drop = self._withheld.among(own_name, {*names, *gone})
             for name in gone:
+                where = path + b"/" + encode_name(name)
+                self.gone.append(prefix.rstrip("/") + where.decode("utf-8", "surrogateescape"))
                 if name not in drop:
-                    self._add(Gone(path + b"/" + encode_name(name)))
+                    self._add(Gone(where))
             for name in names:
                 entry, where = entries[name], path + b"/" + encode_name(name)
                 if name in drop:
@@ -301,6 +304,8 @@ class Drafter:
                 changes[prefix] = rows
         if fresh:
             self._left_out = {}
+        for top in telling.gone if self._left_out else ():
+            self._left_out = {path: None for path in self._left_out if not f"{path}/".startswith(f"{top}/")}
         self._left_out.update(dict.fromkeys(telling.left_out))
         told = _replaced(step, trees=trees, changes=changes, chunks=telling.chunks, withheld=sorted(self._left_out))
         number = self._repository.look().number if telling.relies else 0

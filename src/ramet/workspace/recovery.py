@@ -22,12 +22,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.commit import commit_ram
 from ramet.store.directory import commit_directory
 from ramet.store.drafts import Draft, read_drafts
 from ramet.store.hygiene import Withheld
 from ramet.store.ids import RevisionId, TreeId
-from ramet.store.packs import PackWriter
 from ramet.store.refs import Entry
 from ramet.store.repair import set_aside
 from ramet.store.repository import Repository
@@ -195,10 +193,10 @@ class _Left:
             kernel=None if base is None else base.kernel, history=() if base is None else base.history,
             time=repository.clock(), message=MESSAGE,
         )  # fmt: skip
+        if base is not None and not own:
+            repository.share(self._name, base.id, target)
         writer = repository.writer(target)
         try:
-            if not own:
-                self._copy(writer, target, states)
             if found is not None:
                 written = write(repository, writer, target, found, base, own)
                 states = with_trees(found, written.trees, states)
@@ -215,14 +213,6 @@ class _Left:
             writer.abandon()
             raise
         return replace(made, mounts=tuple(states[prefix] for prefix in sorted(states)))
-
-    def _copy(self, writer: PackWriter, target: str, states: dict[str, MountState]) -> None:
-        """Let another workspace have what it begins with: in an encrypted store it needs copies under its own key."""
-        for prefix, mount in states.items():
-            if mount.tree is not None:
-                ram = self._repository.lazy(mount.tree, self._name)
-                scope = self._repository.scope(target)
-                states[prefix] = replace(mount, tree=commit_ram(ram, writer, scope).tree, pin=None)
 
 
 def _ops(records: list[dict[str, Any]]) -> dict[str, Any] | None:
