@@ -198,20 +198,28 @@ def test_a_sandbox_is_for_who_may_write_its_workspace_and_made_it(tmp_path: Path
     run(test)
 
 
-def test_after_a_kill_the_workspace_is_free_and_at_its_last_revision(tmp_path: Path) -> None:
+def test_after_a_kill_the_workspace_is_free_and_has_what_was_answered(tmp_path: Path) -> None:
     server = Process(tmp_path)
     try:
         with server.client() as http:
             http.post("/v1/workspaces", json={"name": "p"})
             box = http.post(S, json={"workspace": "p"}).json()["name"]
-            http.put(f"/v1/workspaces/{box}/file?path=/workspace/f", content=b"lost")
+            http.put(f"/v1/workspaces/{box}/file?path=/workspace/f", content=b"written")
+            http.post(f"/v1/workspaces/{box}/exec", json={"command": "echo ran > g; mkdir .ssh; echo k > .ssh/id"})
+            http.post(f"/v1/workspaces/{box}/exec", json={"command": "rm -f nothing; cat g"})
         server.kill()
         server.start()
         with server.client() as http:
             assert http.get(f"{S}/{box}").status_code == 404
+            assert http.get("/v1/workspaces/p/log").json()["revisions"] == []
             again = http.post(S, json={"workspace": "p"}).json()["name"]
-            assert http.get(f"/v1/workspaces/{again}/stat?path=/workspace/f").status_code == 404
-            assert http.post(f"{S}/{again}/terminate", json={}).json()["revision"]["name"] == "p-1"
+            (revision,) = http.get("/v1/workspaces/p/log").json()["revisions"]
+            assert revision["message"].startswith("recovered") and revision["lineage"] == f"fromClaim:{box}"
+            assert revision["withheld"] == ["/workspace/.ssh"]
+            inside = f"/v1/workspaces/{again}"
+            assert http.get(f"{inside}/file?path=/workspace/f").content == b"written"
+            assert http.post(f"{inside}/exec", json={"command": "cat g; ls -A"}).json()["stdout"] == "ran\nf\ng\n"
+            assert http.post(f"{S}/{again}/terminate", json={}).json()["revision"]["name"] == "p-2"
     finally:
         server.process.kill()
         server.process.wait()
