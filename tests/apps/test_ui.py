@@ -288,10 +288,7 @@ class _Answered(io.BytesIO):
     pass
 
 
-def test_a_server_that_runs_is_asked_for_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    token = tmp_path / "token"
-    token.write_text(TOKEN)
-    token.chmod(0o600)
+def test_a_server_that_runs_is_asked_for_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def opened(request: Any, timeout: float) -> _Answered:
@@ -299,21 +296,29 @@ def test_a_server_that_runs_is_asked_for_a_link(tmp_path: Path, monkeypatch: pyt
         return _Answered(json.dumps({"link": "code"}).encode())
 
     monkeypatch.setattr("urllib.request.urlopen", opened)
-    assert verb.asked("http://h:1", str(token), "ws/x") == "http://h:1/ui/#/ws/x?link=code"
+    assert verb.asked("http://h:1", TOKEN, "ws/x") == "http://h:1/ui/#/ws/x?link=code"
     assert asked[0].full_url == "http://h:1/ui/link" and asked[0].get_header("Authorization") == f"Bearer {TOKEN}"
 
 
-def test_a_server_that_cannot_give_a_link_is_told_apart(tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    with pytest.raises(RametError, match="no token"):
-        verb.asked("http://127.0.0.1:9", str(token), "")
-    assert not token.exists()
-    token.write_text(TOKEN)
-    token.chmod(0o600)
+def test_a_server_that_cannot_be_reached_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(RametError, match="cannot be reached"):
-        verb.asked(f"http://127.0.0.1:{port}", str(token), "")
+        verb.asked(f"http://127.0.0.1:{port}", TOKEN, "")
+
+
+def test_where_the_token_of_a_server_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAMET_TOKEN", raising=False)
+    with pytest.raises(RametError, match="no token"):
+        verb.token_of(None, str(tmp_path))
+    assert not list(tmp_path.iterdir())
+    for name in ("server-token", "mine"):
+        (tmp_path / name).write_text(f"{name}-{TOKEN}")
+        (tmp_path / name).chmod(0o600)
+    assert verb.token_of(None, str(tmp_path)) == f"server-token-{TOKEN}"
+    monkeypatch.setenv("RAMET_TOKEN", "told")
+    assert verb.token_of(None, str(tmp_path)) == "told"
+    assert verb.token_of(str(tmp_path / "mine"), str(tmp_path)) == f"mine-{TOKEN}"
 
 
 def test_serve_has_the_page_when_it_is_told_to(tmp_path: Path) -> None:
@@ -329,13 +334,11 @@ def test_serve_has_the_page_when_it_is_told_to(tmp_path: Path) -> None:
                     break
                 except httpx2.TransportError:
                     time.sleep(0.05)
-            link = verb.asked(url[0], str(tmp_path / "server-token"), "")
+            link = verb.asked(url[0], (tmp_path / "server-token").read_text().strip(), "")
             told = httpx2.post(f"{url[0]}/ui/redeem", content=link.partition("?link=")[2], timeout=30).json()
             assert told["token"] == (tmp_path / "server-token").read_text().strip()
-            (tmp_path / "wrong").write_text("x" * 20)
-            (tmp_path / "wrong").chmod(0o600)
             with pytest.raises(RametError, match="does not know"):
-                verb.asked(url[0], str(tmp_path / "wrong"), "")
+                verb.asked(url[0], "x" * 20, "")
         finally:
             process.terminate()
             process.wait(30)

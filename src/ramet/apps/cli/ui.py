@@ -38,7 +38,7 @@ def ui(
         str | None, typer.Option(help="A server that runs with --ui, instead of one for this store.")
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option(help="File with the token of --url. Default: STORE/server-token.")
+        str | None, typer.Option(help="File with the token of --url. Default: $RAMET_TOKEN, then STORE/server-token.")
     ] = None,
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 is any that is free.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser; never done without a display.")] = True,
@@ -53,9 +53,11 @@ def ui(
         if url is None and store.startswith(("http://", "https://")):
             url = store
         if url is not None:
-            file = token_file or str(Path(HOME if "://" in store else store).expanduser() / "server-token")
-            shown(asked(url.rstrip("/"), file, place), browser)
+            token = token_of(token_file, HOME if "://" in store else store)
+            shown(asked(url.rstrip("/"), token, place), browser)
             return
+        if store.startswith("unix:"):
+            raise RametError("unsupported", "a browser cannot use a unix socket", "serve with a port, and give --url")
         _serve(store, place, name, port, browser, config)
 
 
@@ -101,13 +103,22 @@ def _more_links(link: Callable[[], str]) -> None:
         print(link(), flush=True)
 
 
-def asked(url: str, token_file: str, place: str) -> str:
-    """A link from a server that runs."""
+def token_of(file: str | None, store: str) -> str:
+    """The token of a server: in the file that was named, in `RAMET_TOKEN`, or where `ramet serve` leaves it."""
     from ramet.apps.server.settings import read_token
 
-    if not Path(token_file).expanduser().exists():
-        raise RametError("invalid_argument", f"no token in {token_file}", "name the file of the server: --token-file")
-    headers = {"Authorization": f"Bearer {read_token(token_file)}"}
+    told = os.environ.get("RAMET_TOKEN")
+    if file is None and told:
+        return told
+    place = Path(file if file is not None else f"{store}/server-token").expanduser()
+    if not place.exists():  # reading would make one, which that server does not know
+        raise RametError("invalid_argument", f"no token in {place}", "give --token-file, or set RAMET_TOKEN")
+    return read_token(place)
+
+
+def asked(url: str, token: str, place: str) -> str:
+    """A link from a server that runs."""
+    headers = {"Authorization": f"Bearer {token}"}
     try:
         request = url_request.Request(f"{url}/ui/link", data=b"", headers=headers, method="POST")
         with url_request.urlopen(request, timeout=PATIENCE) as answer:
@@ -115,7 +126,9 @@ def asked(url: str, token_file: str, place: str) -> str:
     except url_error.HTTPError as refused:
         refused.close()
         if refused.code == 401:
-            raise RametError("unauthenticated", f"{url} does not know this token", "see --token-file") from None
+            raise RametError(
+                "unauthenticated", f"{url} does not know this token", "see --token-file and RAMET_TOKEN"
+            ) from None
         raise RametError(
             "unsupported", f"{url} serves no page ({refused.code})", "start it with `ramet serve --ui`"
         ) from None

@@ -91,7 +91,8 @@ async function execute(block, name, command, signal, screen) {
   const painters = { 1: new Painter(), 2: new Painter() };
   const output = h("pre", { class: "out" });
   let [length, dropped] = [0, 0];
-  block.append(output);
+  const waiting = ticking();
+  block.append(output, waiting.line);
   const trim = () => {
     while (length > KEPT && output.childNodes.length > 1) {
       const first = output.firstChild;
@@ -102,6 +103,7 @@ async function execute(block, name, command, signal, screen) {
   };
   try {
     for await (const told of run(name, command, signal)) {
+      waiting.heard();
       if (told.result) {
         ended(block, told.result);
         continue;
@@ -120,7 +122,23 @@ async function execute(block, name, command, signal, screen) {
   } catch (error) {
     block.append(error.name === "AbortError" ? h("p", { class: "ended bad" }, "stopped") : problemBox(error));
   }
+  waiting.end();
   if (dropped) block.prepend(notice(`${plural(dropped, "character")} of output above are not shown any more: redirect it to a file to keep it.`));
+}
+
+/** How long a command has been running, once that is worth saying; and that nothing has been heard of it. */
+function ticking() {
+  const began = performance.now();
+  const line = h("p", { class: "ended", hidden: true });
+  let silent = true;
+  const timer = setInterval(() => {
+    line.hidden = false;
+    line.textContent = `${silent ? "waiting" : "running"} · ${duration(performance.now() - began)}`;
+  }, 1000);
+  return { line, heard: () => (silent = false), end: () => {
+    clearInterval(timer);
+    line.remove();
+  } };
 }
 
 function ended(block, { exit_code: code, timed_out: late, truncated, duration_ms: took }) {
