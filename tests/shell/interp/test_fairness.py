@@ -30,6 +30,15 @@ HOSTILE = {
     "many fields": "a=({1..100000}); echo ${!a[@]} ${a[*]} > /dev/null; b=(\"${a[@]:5:90000}\")",
     "a large capture": "x=$(head -c 40000000 /dev/zero | tr '\\0' a)",
     "a long expression": f"(({'1+' * 5000}1))",
+    "loops over an array": "a=({1..300000}); for x in \"${a[@]}\" ${a[@]} \"${!a[@]}\"; do break; done",
+    "an array in a function": "a=({1..100000}); f() { local -a b=(\"${a[@]}\"); }; f",
+    "an associative array": "declare -A m; for i in {1..20000}; do m[k$i]=; done; for k in \"${!m[@]}\"; do break; done",
+    "a command of many lines": "x=$(yes 'a*b|c) ;;' | head -5000); eval \"case x in $x esac\"",
+    "here-documents": f"{BIG}; y=$x$x$x; cat <<< $y > /dev/null; cat <<E > /dev/null\n$y\nE\necho $y > /dev/null",
+    "a comparison": f"{BIG}; [[ $x == \"$x\" ]]",
+    "many functions": "for i in {1..2000}; do eval \"f$i() { :; }\"; done; declare -f > /dev/null",
+    "many parameters": "set -- {1..100000}; while [ $# -gt 99500 ]; do shift; done",
+    "many jobs": "for i in {1..500}; do sleep 100 & done; kill $(jobs -p)",
 }  # fmt: skip
 
 

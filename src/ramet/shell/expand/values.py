@@ -105,6 +105,10 @@ class Assoc:
         if self.items.pop(key, None) is not None:
             self._order = None
 
+    @property
+    def ordered(self) -> bool:
+        return self._order is not None
+
     def keys(self) -> list[str]:
         if self._order is None:
             names = list(self.items)

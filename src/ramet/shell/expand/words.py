@@ -36,6 +36,7 @@ from ramet.shell.expand.texts import (
     variable,
     with_tildes,
 )
+from ramet.shell.expand.values import Assoc
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -352,7 +353,11 @@ def _listed(part: Part, patient: bool) -> Plan | None:
 
     def run(host: Any, out: list[str]) -> Awaitable[None] | None:
         if keys:
+            if patient and _unordered(host, name):
+                return _ordered_first(host, name, run, out)
             return _keys(host, name, out, quoted, patient)
+        if patient and not positional and _unordered(host, name):
+            return _ordered_first(host, name, run, out)
         found = host.params if positional else host.store.elements(name)
         if quoted:
             if patient and len(found) > WINDOW:
@@ -367,6 +372,22 @@ def _listed(part: Part, patient: bool) -> Plan | None:
         return None
 
     return run
+
+
+def _unordered(host: Any, name: str) -> bool:
+    """Whether the elements of an array must first be put into their order, which takes its time."""
+    array = host.store.values.get(host.store.follow(name)[0])
+    return type(array) is Assoc and len(array) > _MANY_KEYS and not array.ordered
+
+
+async def _ordered_first(host: Any, name: str, then: Plan, out: list[str]) -> None:
+    await aside(host, host.store.values[host.store.follow(name)[0]].keys)
+    pending = then(host, out)
+    if pending is not None:
+        await pending
+
+
+_MANY_KEYS: Final = 4000
 
 
 def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> Awaitable[None] | None:

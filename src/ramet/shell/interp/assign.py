@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, overload
 
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.errors import Discard
@@ -21,6 +21,30 @@ class Item(NamedTuple):
     value: str
 
 
+class Values(Sequence[Item]):
+    """The elements of a compound assignment without subscripts, which are made only for those who look at them."""
+
+    __slots__ = ("texts",)
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (Item(None, False, text) for text in self.texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | Sequence[Item]:
+        if isinstance(place, slice):
+            return Values(self.texts[place])
+        return Item(None, False, self.texts[place])
+
+
 class AssignWord(str):
     """An argument of a declaration builtin that was written as an assignment: `name=value` with its parts."""
 
@@ -29,7 +53,7 @@ class AssignWord(str):
     key: str | None
     append: bool
     value: str
-    items: list[Item] | None
+    items: Sequence[Item] | None
 
 
 class Assign(NamedTuple):
@@ -107,7 +131,7 @@ def _scalar(node: Assignment, value: Word) -> Assign:
     return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), node)
 
 
-def assign_word(name: str, key: str | None, append: bool, value: str, items: list[Item] | None) -> AssignWord:
+def assign_word(name: str, key: str | None, append: bool, value: str, items: Sequence[Item] | None) -> AssignWord:
     subscript = "" if key is None else f"[{key}]"
     word = AssignWord(f"{name}{subscript}{'+' if append else ''}={value}")
     word.name, word.key, word.append, word.value, word.items = name, key, append, value, items
@@ -186,7 +210,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
         store = sh.store
         old = store.values.get(name)
         if name in store.attrs or type(old) is Assoc or type(old) is NameRef or type(old) is Dynamic:
-            assign_items(sh, name, [Item(None, False, value) for value in found], append)
+            assign_items(sh, name, Values(found), append)
             return
         array = store.indexed(name) if append else Indexed((), store.token)
         for start in range(0, len(found), _BLOCK):
@@ -198,8 +222,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
             store.flag(name, EXPORT)
 
     async def word(sh: Session) -> AssignWord:
-        items = [Item(None, False, value) for value in await evaluate(sh)]
-        return assign_word(name, None, append, "(...)", items)
+        return assign_word(name, None, append, "(...)", Values(await evaluate(sh)))
 
     return Assign(True, run, word, node)
 
@@ -243,7 +266,7 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     return Assign(True, run, word, node)
 
 
-def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> None:
+def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) -> None:
     """`name=(...)` or `name+=(...)`."""
     store = sh.store
     name, deeper = store.follow(name)
@@ -259,8 +282,8 @@ def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> Non
     else:
         array = Indexed((), store.token)
     plain = name not in store.attrs
-    if plain and not append and all(item.key is None for item in items):
-        array = Indexed([item.value for item in items], store.token)
+    if plain and isinstance(items, Values):
+        array.extend(items.texts)
         store.values[name] = array
     else:
         index = array.top
@@ -282,7 +305,7 @@ def assign_items(sh: Session, name: str, items: list[Item], append: bool) -> Non
         store.flag(name, EXPORT)
 
 
-def _assign_pairs(sh: Session, name: str, old: Assoc, items: list[Item], append: bool) -> None:
+def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:
     store = sh.store
     array = old.copy(store.token) if append else Assoc({}, store.token)
     loose = items and items[0].key is None

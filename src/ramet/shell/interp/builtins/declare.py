@@ -506,6 +506,8 @@ def _functions(sh: Session, request: _Request) -> Result:
     if not names:
         names = sorted(name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
     all_of = request.show or not request.words
+    if not request.words and not request.names_only and len(names) > _MANY_FUNCTIONS:
+        return drive(_show_many_functions(sh, request.command, names))
     lines: list[str] = []
     status = 0
     for name in names:
@@ -522,6 +524,19 @@ def _functions(sh: Session, request: _Request) -> Result:
             lines.append(f"{name}\n")
     written = sh.out(encode("".join(lines)), request.command)
     return status or written
+
+
+async def _show_many_functions(sh: Session, command: str, names: list[str]) -> int:
+    """The definitions of very many functions, in blocks between which others run."""
+    for start in range(0, len(names), _MANY_FUNCTIONS):
+        block = names[start : start + _MANY_FUNCTIONS]
+        text = "".join([function_table.listing(sh, name, True) for name in block if name in sh.functions])
+        await write_large(sh, text, command)
+        await sh.budget.breathe()
+    return 0
+
+
+_MANY_FUNCTIONS: Final = 200
 
 
 def _mark_functions(sh: Session, request: _Request) -> Result:

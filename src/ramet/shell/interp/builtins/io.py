@@ -13,7 +13,7 @@ from ramet.core.streams import Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.fields import delimiters, words_between
+from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.drive import Result, drive
@@ -369,7 +369,7 @@ def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
     if not ifs:
         return [text] if text else []
     if not escaped and not ifs.strip(_WHITE):
-        return words_between(ifs)(text)
+        return words_between(ifs)(text) if len(text) < LARGE else split_plain(text, ifs)
     if not escaped:
         pattern, white, _ = delimiters(ifs)
         parts = pattern.split(text.lstrip(white) if white else text)
