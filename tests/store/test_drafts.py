@@ -337,6 +337,33 @@ def test_who_comes_too_late_is_told_and_not_believed() -> None:
     assert not drafts_in(after) and after.verify().ok
 
 
+class Unsynced(DirectoryObjects):
+    """Knows what a loss of power may take."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.laid: list[str] = []
+
+    def lay(self, key: str, data: bytes) -> None:
+        super().lay(key, data)
+        self.laid.append(key)
+
+
+@pytest.mark.parametrize("lost", [1.0, 0.3])
+def test_a_loss_of_power_takes_at_most_what_was_not_synced(tmp_path: Path, lost: float) -> None:
+    place, rng = Unsynced(str(tmp_path)), random.Random(1)
+    store = Store(place)
+    store.create("w")
+    abandoned(store, *(f"echo {number} > f" for number in range(80)))
+    gone = [key for key in place.laid if rng.random() < lost]
+    for key in gone:
+        place.delete(key)
+    after = Store(str(tmp_path), clock=later)
+    text, (found,) = opened(after, "cat f")
+    assert 64 <= int(text) < 80 and found.workspace == "w"
+    assert after.verify().ok and not drafts_in(after)
+
+
 # ------------------------------------------------------------------------------------------ what else a store does
 
 

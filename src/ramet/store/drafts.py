@@ -23,7 +23,7 @@ from blake3 import blake3
 from ramet.core.errors import RametError
 from ramet.store.frames import Damaged, compressed, decompressed, sealed_of
 from ramet.store.ids import RevisionId, TreeId
-from ramet.store.objects import Objects
+from ramet.store.objects import Objects, delete_all
 from ramet.store.refs import Entry
 from ramet.store.revisions import MountState
 
@@ -180,8 +180,9 @@ class DraftWriter:
 
     def close(self) -> None:
         """It ended in order. The opening goes first: what is left without it says nothing."""
-        for number in (0, *self._needless, *self._kept):
-            self._repository.objects.delete(key_of(self.name, self.fence, number))
+        objects = self._repository.objects
+        objects.delete(key_of(self.name, self.fence, 0))
+        delete_all(objects, [key_of(self.name, self.fence, number) for number in (*self._needless, *self._kept)])
         self._kept, self._needless = [], []
 
 
@@ -287,7 +288,13 @@ def named(repository: Repository) -> Iterator[Draft]:
 
 
 def forget(objects: Objects, name: str) -> None:
-    """Remove all drafts of a workspace, the openings first."""
-    keys = list(objects.list(f"{SPACE}/{name}/"))
-    for key in sorted(keys, key=lambda key: (int(key.rpartition("/")[2]) != 0, key)):
+    """Remove all drafts of a workspace."""
+    remove(objects, list(objects.list(f"{SPACE}/{name}/")))
+
+
+def remove(objects: Objects, keys: list[str]) -> None:
+    """Remove what drafts consist of, the openings first."""
+    first = [key for key in keys if not int(key.rpartition("/")[2])]
+    for key in first:
         objects.delete(key)
+    delete_all(objects, [key for key in keys if key not in first])

@@ -10,7 +10,7 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from ramet.core.errors import RametError, missing_extra
@@ -238,6 +238,16 @@ class ObstoreObjects:
         except FileNotFoundError:
             return
 
+    def delete_all(self, keys: Sequence[str]) -> None:
+        """Remove many objects with few requests, in no order."""
+        import obstore
+
+        try:
+            obstore.delete(self._store, [self._prefix + key for key in keys])
+        except FileNotFoundError:
+            for key in keys:
+                self.delete(key)
+
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         import obstore
 
@@ -247,6 +257,16 @@ class ObstoreObjects:
             keys.extend(meta["path"] for meta in batch)
         for key in sorted(keys):
             yield key[len(self._prefix) :]
+
+
+def delete_all(objects: Objects, keys: Sequence[str]) -> None:
+    """Remove many objects, in no order."""
+    at_once = getattr(objects, "delete_all", None)
+    if at_once is not None and len(keys) > 1:
+        at_once(keys)
+        return
+    for key in keys:
+        objects.delete(key)
 
 
 def open_objects(url: str, **options: Any) -> Objects:

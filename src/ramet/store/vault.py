@@ -7,12 +7,12 @@ anybody looking for its key in keyrings.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ramet.store.keyrings import Keyrings
 from ramet.store.keys import WrappingKey
-from ramet.store.objects import Objects
+from ramet.store.objects import Objects, delete_all
 from ramet.store.sealing import KEY_ID, DataKey, Names, Sealer, damaged, derive, padded_size
 
 COMMON: Final = bytes(KEY_ID)
@@ -102,6 +102,9 @@ class CommonObjects:
 
     def delete(self, key: str) -> None:
         self.raw.delete(self.vault.names.sealed(key))
+
+    def delete_all(self, keys: Sequence[str]) -> None:
+        delete_all(self.raw, [self.vault.names.sealed(key) for key in keys])
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         names = self.vault.names

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from ramet.core.errors import RametError
 from ramet.store.directory import commit_directory
-from ramet.store.drafts import Draft, read_drafts
+from ramet.store.drafts import Draft, read_drafts, remove
 from ramet.store.hygiene import Withheld
 from ramet.store.ids import RevisionId, TreeId
 from ramet.store.refs import Entry
@@ -121,8 +121,7 @@ def _put_away(repository: Repository, draft: Draft) -> None:
     """Remove a draft, the opening first; what of it could not be used is set aside."""
     for key in (*draft.broken, *draft.unreached):
         set_aside(repository.objects, key)
-    for key in draft.keys:
-        repository.objects.delete(key)
+    remove(repository.objects, draft.keys)
 
 
 class _Left:

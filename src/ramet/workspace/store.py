@@ -253,6 +253,8 @@ class Opening:
             recovered: list[Recovered] = []
             if lease is not None:
                 lease, recovered = await asyncio.to_thread(recover, repository, name, lease)
+                if recovered:  # which may have taken long
+                    lease = await asyncio.to_thread(repository.refs.renew, name, lease)
             self._ws = await asyncio.to_thread(self._hydrate, lease)
             self._ws.recovered = recovered
         except BaseException:
