@@ -21,7 +21,7 @@ from tests.store.faults import Countdown, Nursery, objects_of
 from tests.store.test_refs import Dying, Killed
 
 from ramet import AgentRun, DiskResource, RametError, RAMResource, Retention, Store
-from ramet.store.objects import MemoryObjects
+from ramet.store.objects import DirectoryObjects, MemoryObjects
 from ramet.workspace import drafting
 from ramet.workspace.stored import StoredWorkspace
 

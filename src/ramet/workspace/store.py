@@ -252,9 +252,7 @@ class Opening:
         try:
             recovered: list[Recovered] = []
             if lease is not None:
-                lease, recovered = await asyncio.to_thread(recover, repository, name, lease)
-                if recovered:  # which may have taken long
-                    lease = await asyncio.to_thread(repository.refs.renew, name, lease)
+                lease, recovered = await asyncio.to_thread(self._recover, lease)
             self._ws = await asyncio.to_thread(self._hydrate, lease)
             self._ws.recovered = recovered
         except BaseException:
@@ -263,6 +261,12 @@ class Opening:
             raise
         self._ws.keep_going()
         return self._ws
+
+    def _recover(self, lease: Entry) -> tuple[Entry, list[Recovered]]:
+        lease, recovered = recover(self._repository, self._name, lease)
+        if recovered:  # which may have taken long
+            lease = self._repository.refs.renew(self._name, lease)
+        return lease, recovered
 
     def _hydrate(self, lease: Entry | None) -> StoredWorkspace:
         repository, name = self._repository, self._name
