@@ -6,7 +6,7 @@ import base64
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 import msgspec
@@ -136,8 +136,16 @@ class RemoteWorkspace:
         return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
 
     async def _run(self, body: dict[str, Any], stdin: Stdin, channels: Channels) -> IOResult:
+        try:
+            done = await self._streamed({**body, **await sent(stdin)}, channels)
+        except httpx2.TransportError as error:
+            why = str(error) or type(error).__name__
+            remedy = "look at its log, and at what the command did"
+            raise RametError("unavailable", f"the server went away: {why}", remedy) from None
+        return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
+
+    async def _streamed(self, body: dict[str, Any], channels: Channels) -> Any:
         last: dict[str, Any] | None = None
-        body = {**body, **await sent(stdin)}
         async with self._http.stream("POST", f"{self._url}/exec", json=body) as response:
             if response.status_code >= 400:
                 raise refusal(response.status_code, await response.aread(), response.url.path)
@@ -150,8 +158,7 @@ class RemoteWorkspace:
                 writer.write(piece_of(row))
                 if writer.full:
                     await writer.drain()
-        done = report_of(last, self._url)
-        return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
+        return report_of(last, self._url)
 
     async def detach(
         self,
@@ -365,7 +372,7 @@ def asked(
     return body
 
 
-async def sent(stdin: Stdin) -> dict[Literal["stdin_base64"], str]:
+async def sent(stdin: Stdin) -> dict[str, str]:
     """The input of a command as it travels."""
     if stdin is None:
         return {}

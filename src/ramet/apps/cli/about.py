@@ -123,10 +123,12 @@ def _shell_works() -> str:
 
 
 def _store_works(where: str, full: bool) -> str:
-    from ramet.apps.cli.shared import opened
+    from ramet.apps.cli.shared import anywhere
+    from ramet.workspace.store import Store
 
-    store = opened(where)
-    store.repository.prove()
+    store = anywhere(where)
+    if isinstance(store, Store):
+        store.repository.prove()
     names = store.ls()
     if full:
         report = store.verify()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, opened, reported, show, split, watched
+from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, anywhere, reported, show, split, watched
 from ramet.core.errors import RametError
 
 Compress = Annotated[str | None, typer.Option(help="gz, bz2 or xz.")]
@@ -25,7 +25,7 @@ def checkout(
     with reported():
         where, revision = split(name)
         with watched(quiet) as progress:
-            receipt = opened(store)[where].checkout(target, revision, prefix, progress=progress)
+            receipt = anywhere(store)[where].checkout(target, revision, prefix, progress=progress)
         print(
             f"{receipt.written} written, {receipt.kept} kept, {receipt.removed} removed; tree {receipt.tree.hex()[:12]}"
         )
@@ -41,7 +41,7 @@ def snapshot(
     """Write a workspace to a snapshot tar."""
     with reported(), watched(quiet) as progress:
         where, revision = split(name)
-        opened(store)[where].export(target, revision, compress=compress, progress=progress)
+        anywhere(store)[where].export(target, revision, compress=compress, progress=progress)
 
 
 def export(
@@ -57,7 +57,7 @@ def export(
     """Write a revision as a snapshot tar (or with --tar a plain one), or the history as git."""
     with reported(), watched(quiet) as progress:
         where, revision = split(name)
-        handle = opened(store)[where]
+        handle = anywhere(store)[where]
         if git + git_stream + tar > 1 or ((git or git_stream) and (revision or compress)):
             raise RametError("invalid_argument", "these options do not go together", "see `ramet export --help`")
         if git:
@@ -88,7 +88,7 @@ def import_archive(
     """Make a revision of a snapshot tar or of any other tar."""
     with reported(), watched(quiet) as progress:
         options = {"prefix": prefix, "kind": kind, "message": message, "author": author, "progress": progress}
-        done = opened(store).import_archive(name, sys.stdin.buffer if source == "-" else source, **options)
+        done = anywhere(store).import_archive(name, sys.stdin.buffer if source == "-" else source, **options)
         print(done.revision.name)
         for text in done.left_out:
             print(f"left out: {text}", file=sys.stderr)
@@ -98,7 +98,7 @@ def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -
     """Read everything in the store, check every digest and reference, and say whom each damage affects."""
     with reported():
         with watched(quiet) as progress:
-            report = opened(store).verify(progress)
+            report = anywhere(store).verify(progress)
         if as_json:
             show([damage.__dict__ for damage in report.damages], (), True)
         else:
@@ -117,7 +117,7 @@ def repair(
     """Bring back what can be had from other copies and report what is lost."""
     with reported():
         with watched(quiet) as progress:
-            done = opened(store).repair(drop=drop, progress=progress)
+            done = anywhere(store).repair(drop=drop, progress=progress)
         print(f"{done.salvaged} objects salvaged, {len(done.rebuilt)} indexes made again, {len(done.moved)} set aside")
         for name, head in done.heads.items():
             print(f"{name} is now at {head or 'nothing'}")

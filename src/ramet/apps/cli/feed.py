@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, Where, opened, reported
+from ramet.apps.cli.shared import HOME, Where, anywhere, opened, reported
 
 
 def events_of(
@@ -25,19 +25,18 @@ def events_of(
     """Print what happens to the workspaces as CloudEvents, or deliver it to a webhook. One JSON object per line."""
 
     async def act() -> int:
-        found = opened(store)
         if forget is not None:
-            found.forget_sink(forget)
+            opened(store).forget_sink(forget)
             return 0
         if webhook is not None:
             from ramet.workspace.delivery import Webhook
 
-            done = await found.deliver(Webhook(webhook, secret=secret), name)
+            done = await opened(store).deliver(Webhook(webhook, secret=secret), name)
             for refusal in done.refused:
                 typer.echo(f"ramet: not taken: {refusal}", err=True)
             print(f"{done.sent} delivered, {len(done.refused)} not taken")
             return 1 if done.refused else 0
-        async for event in found.events(since, follow=follow):
+        async for event in anywhere(store).events(since, follow=follow):
             if cursor:
                 print(event.cursor, end=" ")
             print(event.encode().decode(), flush=True)

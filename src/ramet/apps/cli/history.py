@@ -13,9 +13,9 @@ from ramet.apps.cli.shared import (
     AsJson,
     Name,
     Where,
+    anywhere,
     described,
     file_of,
-    opened,
     reported,
     show,
     split,
@@ -23,6 +23,8 @@ from ramet.apps.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from ramet.apps.client_ref import RemoteRef
+    from ramet.store.ids import RevisionId
     from ramet.store.revisions import Revision
     from ramet.workspace.reference import StoredWorkspaceRef
 
@@ -36,12 +38,14 @@ def log(
     """Show the revisions of a workspace, newest first."""
     with reported():
         where, revision = split(name)
-        handle = opened(store)[where]
+        handle = anywhere(store)[where]
         names: dict[bytes, list[str]] = {}
         for found in handle.tags():
             names.setdefault(found.target, []).append(found.name)
         if not graph:
-            rows = [{**described(r), "tags": names.get(r.id, []), **_ends(handle, r)} for r in handle.log(revision)]
+            log = handle.log(revision)
+            known = {one.id for one in log}
+            rows = [{**described(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
             if any("expired" in row for row in rows) and sys.stdout.isatty():
                 print("what came before some of these revisions has expired", file=sys.stderr)
             show(rows, ("revision", "id", "time", "message", "lineage", "tags"), as_json)
@@ -55,8 +59,10 @@ def log(
             print(f"{row.lines} {row.revision.id.hex()[:12]} {row.revision.name}{tags} {subject}".rstrip())
 
 
-def _ends(handle: StoredWorkspaceRef, revision: Revision) -> dict[str, list[str]]:
-    """The parents of a revision that have expired, if any has."""
+def _ends(handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set[RevisionId]) -> dict[str, list[str]]:
+    """The parents of a revision that have expired, if any has; those that are known have not."""
+    if known.issuperset(revision.parents):
+        return {}
     gone = [parent.hex()[:12] for parent in handle.expired_parents(revision)]
     return {"expired": gone} if gone else {}
 
@@ -70,7 +76,7 @@ def diff(
     """Show what a revision changed."""
     with reported():
         where, revision = split(name)
-        found = opened(store)[where].diff(revision, against)
+        found = anywhere(store)[where].diff(revision, against)
         rows = [{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in found]
         show(rows, ("change", "path", "from"), as_json)
 
@@ -81,7 +87,7 @@ def show_file(
     """Print a file of a revision."""
     with reported():
         name, revision, path = file_of(place)
-        for block in opened(store)[name].show(path, revision):
+        for block in anywhere(store)[name].show(path, revision):
             sys.stdout.buffer.write(block)
 
 
@@ -94,7 +100,7 @@ def blame(
     with reported():
         name, revision, path = file_of(place)
         rows: list[dict[str, Any]] = []
-        for line in opened(store)[name].blame(path, revision):
+        for line in anywhere(store)[name].blame(path, revision):
             writer = line.writer
             rows.append({
                 "line": line.number, "revision": line.revision.name, "author": line.author, "path": line.path,
@@ -118,7 +124,7 @@ def bisect(
 
     with reported():
         text = command[0] if len(command) == 1 else shlex.join(command)
-        handle = opened(store)[split(name)[0]]
+        handle = anywhere(store)[split(name)[0]]
         found = asyncio.run(handle.bisect(good, bad, text, timeout=timeout, progress=watched()))
         rows = [{"tried": s.revision.name, "verdict": s.verdict, "status": s.exit_code} for s in found.steps]
         if found.first_bad is not None:

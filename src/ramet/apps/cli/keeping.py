@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ramet.apps.cli.bars import watched
-from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, opened, reported, show, split
+from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, anywhere, reported, show, split
 from ramet.core.errors import RametError
 
 Span = Annotated[str | None, typer.Option(help="90s, 15m, 12h, 30d, 2w; `none` forgets it.")]
@@ -32,7 +32,7 @@ def gc(
     with reported():
         with watched(quiet) as progress:
             wanted = None if grace is None else seconds(grace)
-            done = opened(store).gc(grace=wanted, dry=dry_run, progress=progress)
+            done = anywhere(store).gc(grace=wanted, dry=dry_run, progress=progress)
         if as_json or not sys.stdout.isatty():
             show([done.as_dict()], (), True)
             return
@@ -49,7 +49,7 @@ def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> 
     """Show what each workspace costs: bytes that only it needs, and bytes that it shares."""
     with reported():
         with watched(quiet) as progress:
-            found = opened(store).cost(progress)
+            found = anywhere(store).cost(progress)
         rows: list[dict[str, Any]] = [
             {"workspace": c.workspace, "unique": c.unique, "shared": c.shared, "revisions": c.revisions}
             for c in found.workspaces
@@ -72,7 +72,7 @@ def retention(
     from ramet.store.retention import described, seconds
 
     with reported():
-        found = opened(store)
+        found = anywhere(store)
         spans = {"keep_within": keep_within, "min_age": min_age, "grace": grace}
         said: dict[str, Any] = {
             key: None if text == NONE else seconds(text) for key, text in spans.items() if text is not None
@@ -81,9 +81,7 @@ def retention(
             if text is not None:
                 said[key] = None if text == NONE else _number(key, text)
         if said:
-            policies = found.repository.policies
-            before = policies.said() if name is None else policies.said(name)
-            found.retention(replace(before, **said), name)
+            found.retention(replace(found.said(name), **said), name)
         policy = found.retention(name=name)
         row = {"workspace": name or "(store)", **described(policy)}
         show([row], ("workspace", "keep_last", "keep_within", "min_age", "grace", "auto", "hold"), as_json)
@@ -103,7 +101,7 @@ def hold(
 ) -> None:
     """Keep everything of a workspace from being removed until the hold is lifted; shows the hold without a reason."""
     with reported():
-        found = opened(store)
+        found = anywhere(store)
         if lift:
             found.lift(name)
         elif why is not None:
@@ -126,9 +124,9 @@ def pin(
     from ramet.store.retention import seconds
 
     with reported():
-        found = opened(store)
+        found = anywhere(store)
         if delete is not None:
-            found.repository.pins.remove(delete)
+            found.unpin(delete)
         elif name is not None:
             where, revision = split(name)
             made = found[where].pin(revision, seconds=None if time is None else seconds(time), why=why)
@@ -136,7 +134,7 @@ def pin(
         else:
             rows = [
                 {"pin": p.token, "workspace": p.workspace, "id": p.target.hex()[:12], "until": p.until, "why": p.why}
-                for p in found.repository.pins.living()
+                for p in found.pins()
             ]
             show(rows, ("pin", "workspace", "id", "until", "why"), as_json)
 
@@ -150,7 +148,7 @@ def grant(
 ) -> None:
     """Let a principal read or write a workspace. From the first grant on, nobody else may."""
     with reported():
-        handle = opened(store)[name]
+        handle = anywhere(store)[name]
         if revoke == (access is not None):
             raise RametError("invalid_argument", "say what is granted, or --revoke", "give readonly or readwrite")
         if revoke:
@@ -162,7 +160,7 @@ def grant(
 def grants(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show who may read and who may write a workspace; nothing is listed when everybody may."""
     with reported():
-        rows = [{"principal": who, "access": access} for who, access in sorted(opened(store)[name].grants().items())]
+        rows = [{"principal": who, "access": access} for who, access in sorted(anywhere(store)[name].grants().items())]
         show(rows, ("principal", "access"), as_json)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Where, opened, reported, show
+from ramet.apps.cli.shared import HOME, AsJson, Where, anywhere, reported, show
 from ramet.core.errors import RametError
 
 app = typer.Typer(
@@ -31,7 +31,7 @@ def new(file: Annotated[str, typer.Argument(help="File to make; nobody else can 
 def init(store: Where = HOME) -> None:
     """Begin an encrypted store with the key that RAMET_KEY names; one that exists is only opened."""
     with reported():
-        print(opened(store).keys.wrapped_by)
+        print(anywhere(store).keys.wrapped_by)
 
 
 @app.command("show")
@@ -44,7 +44,7 @@ def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
                 "newest": ring.ids[-1] if ring.ids else "", "opened by": ", ".join(ring.wrapped_by),
                 "from": ", ".join(ring.names), "destroyed": ring.destroyed,
             }
-            for ring in opened(store).keys.show()
+            for ring in anywhere(store).keys.show()
         ]  # fmt: skip
         show(rows, ("workspace", "state", "epochs", "keys", "newest", "opened by", "from"), as_json)
 
@@ -66,7 +66,7 @@ def rotate(
                     "that names no place of a key",
                     "write file:PATH, env:NAME or kms:ID; never a key",
                 )
-        done = opened(store).keys.rotate(to, old)
+        done = anywhere(store).keys.rotate(to, old)
         print(f"{done} keyrings written")
 
 
@@ -83,7 +83,7 @@ def shred(
             raise RametError(
                 "invalid_argument", f"shredding {name!r} cannot be undone", "say --yes when that is what you want"
             )
-        done = opened(store).keys.shred(name)
+        done = anywhere(store).keys.shred(name)
         if as_json:
             plain = {"workspace": name, "destroyed": done.destroyed, "kept_by": done.kept_by, "removed": done.removed}
             print(json.dumps(plain))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ramet.apps.cli.running import SERVERS, connected
 from ramet.apps.cli.shared import HOME, Name, Quiet, Where, opened, reported, split, watched
 from ramet.core.errors import RametError
 
@@ -36,6 +37,11 @@ def mount(
     The content is in the store from then on. What is to stay elsewhere is described in a file: `ramet config init`.
     """
 
+    async def there() -> str:
+        async with connected(store).open(_named(name)) as ws:
+            await ws.mount(prefix, mode=mode)
+            return (await ws.commit(message or f"mount {prefix}")).name
+
     async def act() -> str:
         from ramet.backends.disk import DiskResource
         from ramet.backends.ram import RAMResource
@@ -48,7 +54,41 @@ def mount(
     with reported():
         if folder is not None and not Path(folder).is_dir():
             raise RametError("not_found", f"{folder} is no directory", "give one, or leave it out")
-        print(asyncio.run(act()))
+        if not store.startswith(SERVERS):
+            print(asyncio.run(act()))
+        elif folder is None:
+            print(asyncio.run(there()))
+        else:
+            print(_sent(store, _named(name), prefix, folder, mode, message, quiet))
+
+
+def _sent(store: str, name: str, prefix: str, folder: str, mode: str, message: str, quiet: bool) -> str:
+    """A directory of this machine as a mount of a workspace on a server: what a commit would take, as a tar."""
+    import tarfile
+    import tempfile
+
+    from ramet.store.hygiene import NOTHING
+
+    if mode != "write":
+        raise RametError("unsupported", "a server cannot make it read-only", "leave --mode out")
+    handle = connected(store)[name]
+    if any(one.prefix == prefix.rstrip("/") for one in handle.mounts()):
+        raise RametError("already_exists", f"something is mounted at {prefix}", "umount it first")
+    with tempfile.TemporaryFile(prefix="ramet-mount-") as file, watched(quiet) as progress:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            for top, folders, files in os.walk(folder):
+                left_out = NOTHING.among(os.path.basename(top), [*folders, *files])
+                folders[:] = sorted(set(folders) - left_out)
+                for one in sorted({*folders, *files} - left_out):
+                    place = os.path.join(top, one)
+                    tar.add(place, os.path.relpath(place, folder), recursive=False)
+        file.seek(0)
+        made = handle.import_archive(
+            file, prefix=prefix, kind="tar", message=message or f"mount {prefix}", progress=progress
+        )  # fmt: skip
+    for text in made.left_out:
+        print(f"left out: {text}", file=sys.stderr)
+    return made.revision.name
 
 
 def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "") -> None:
@@ -59,8 +99,13 @@ def umount(name: Name, prefix: Prefix, store: Where = HOME, message: Message = "
             await (await ws.unmount(prefix)).close()
             return (await ws.commit(message or f"umount {prefix}")).name
 
+    async def there() -> str:
+        async with connected(store).open(_named(name)) as ws:
+            await ws.unmount(prefix)
+            return (await ws.commit(message or f"umount {prefix}")).name
+
     with reported():
-        print(asyncio.run(act()))
+        print(asyncio.run(there() if store.startswith(SERVERS) else act()))
 
 
 def bind(

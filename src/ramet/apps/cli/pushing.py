@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, opened, reported, show, split, watched
+from ramet.apps.cli.running import SERVERS
+from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, anywhere, reported, show, split, watched
 from ramet.core.errors import RametError
-
-if TYPE_CHECKING:
-    from ramet.store.repository import Repository
-    from ramet.workspace.pushing import Push
-
-TOKEN = ("push", "token")
-"""The name and key under which a token of the command line is looked for."""
 
 
 def push(
@@ -38,33 +32,30 @@ def push(
     quiet: Quiet = False,
 ) -> None:
     """Push a revision as one commit of a git branch. What fails is kept, and tried again without REMOTE."""
-    from ramet.workspace.pushing import GitSettings, note, pending, perform, plan
-
     with reported():
         where, revision = split(name)
-        handle = opened(store)
-        repository: Repository = handle.repository
+        handle = anywhere(store)[where]
         secrets = _secrets(secret or [])
-        if remote is None:
-            waiting: list[Push] = pending(repository, where)
-        else:
-            if token is not None:
-                secrets.setdefault(TOKEN[0], {})[TOKEN[1]] = _value(token)
-            local = "://" not in remote and ":" not in remote
-            settings = GitSettings(tuple(path or ["/"]), {}, username, None if token is None else TOKEN)
-            output = {"remote": str(Path(remote).absolute()) if local else remote, "branch": branch}
-            waiting = [plan(output, settings, where, handle[where].find(revision), where)]
-            note(repository, waiting[0])
         rows: list[dict[str, Any]] = []
         failed: list[RametError] = []
         with watched(quiet) as progress:
-            for number, one in enumerate(waiting):
-                progress("pushes", number, len(waiting))
-                try:
-                    done = perform(repository, one, secrets)
-                    rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
-                except RametError as error:
-                    failed.append(error)
+            if remote is not None:
+                local = "://" not in remote and ":" not in remote
+                place = str(Path(remote).absolute()) if local and not store.startswith(SERVERS) else remote
+                given = None if token is None else _value(token)
+                done = handle.push(
+                    place, revision, branch=branch, paths=path or ["/"], token=given, username=username
+                )  # fmt: skip
+                rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
+            else:
+                waiting = handle.pushes()
+                for number, one in enumerate(waiting):
+                    progress("pushes", number, len(waiting))
+                    try:
+                        done = handle.push_again(one, secrets)
+                        rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
+                    except RametError as error:
+                        failed.append(error)
         show(rows, ("branch", "remote", "commit"), as_json)
         if failed:
             raise failed[0]

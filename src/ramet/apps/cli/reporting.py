@@ -48,6 +48,17 @@ def reported() -> Iterator[None]:
         print(f"ramet: {told}", file=sys.stderr)
         print("       this was not foreseen; RAMET_DEBUG=1 shows where it comes from", file=sys.stderr)
         sys.exit(1)
+    finally:
+        while _ends:
+            _ends.pop()()
+
+
+_ends: list[Callable[[], None]] = []
+
+
+def at_end(act: Callable[[], None]) -> None:
+    """What to do when the verb has ended, and its errors are told."""
+    _ends.append(act)
 
 
 _names: list[Callable[[], list[str]]] = []

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.apps.cli.bars import watched
-from ramet.apps.cli.reporting import reported, suggest
+from ramet.apps.cli.reporting import at_end, reported, suggest
 from ramet.core.errors import RametError
 
 if TYPE_CHECKING:
+    from ramet.apps.client import RemoteStore
     from ramet.workspace.config import Config
     from ramet.workspace.store import Store
 
 HOME: Final = "~/.ramet"
+SERVERS: Final = ("http://", "https://", "unix:")
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ async def _run(line: Line) -> int:
     opening, text = _opening(line)
     async with opening as ws:
         stdin = None if sys.stdin.isatty() else _input()
-        execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd)
+        told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
+        execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd, **told)
         async for piece in execution:
             stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
             stream.write(piece.data)
@@ -113,7 +117,7 @@ def _opening(line: Line) -> tuple[Any, str]:
     if where.path is not None:
         raise RametError("invalid_argument", f"{line.name!r} names a path", "write NAME or NAME@REVISION")
     if config is None:
-        return opened(line.store).open(where.name, where.revision), line.command
+        return anywhere(line.store).open(where.name, where.revision), line.command
     return config.open(opened(chosen(line.store, config)), where.name, where.revision), line.command
 
 
@@ -125,13 +129,48 @@ async def _input() -> AsyncIterator[bytes]:
 
 
 def opened(where: str) -> Store:
-    """The store; its refs are in PostgreSQL when `RAMET_REFS` says so, and `RAMET_KEY` opens it."""
+    """The store itself; its refs are in PostgreSQL when `RAMET_REFS` says so, and `RAMET_KEY` opens it."""
     from ramet.workspace.store import Store
 
+    if where.startswith(SERVERS):
+        raise RametError(
+            "unsupported", f"{where} is a server, and this needs the store itself", "run it where the store is"
+        )
     key = "env:RAMET_KEY" if os.environ.get("RAMET_KEY") else None
     store = Store(where, refs=os.environ.get("RAMET_REFS") or None, key=key)
     suggest(store.ls)
     return store
+
+
+def anywhere(where: str) -> Store | RemoteStore:
+    """The store, or the one behind the server at `http(s)://...` or `unix:/PATH`: they are used alike."""
+    return connected(where) if where.startswith(SERVERS) else opened(where)
+
+
+def connected(where: str) -> RemoteStore:
+    """The store behind a server, until the verb has ended."""
+    from ramet.apps.client import connect
+
+    store = connect(where, _token(where))
+    at_end(store.close)
+    suggest(store.ls)
+    return store
+
+
+def _token(where: str) -> str | None:
+    """`RAMET_TOKEN`; for a server of this machine, else what `ramet serve` left in the usual place."""
+    token = os.environ.get("RAMET_TOKEN")
+    if token or where.startswith("unix:"):
+        return token or None
+    from urllib.parse import urlsplit
+
+    if urlsplit(where).hostname not in LOOPBACK:
+        return None
+    try:
+        with open(os.path.expanduser(f"{HOME}/server-token")) as file:
+            return file.read().strip()
+    except OSError:
+        return None
 
 
 def configured(file: str | None) -> Config | None:

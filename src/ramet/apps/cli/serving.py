@@ -40,6 +40,9 @@ def serve(
         str | None, typer.Option(help="Directory of repositories that take pushed branches, below /git.")
     ] = None,
     ui: Annotated[bool, typer.Option("--ui", help="Also serve the page for people, at /ui/; see `ramet ui`.")] = False,
+    push_to: Annotated[
+        list[str] | None, typer.Option(help="How URLs begin that clients may have revisions pushed to.")
+    ] = None,
     mount: Annotated[
         list[str] | None, typer.Option(help="NAME:/prefix=DIRECTORY[:ro] mounts a directory; NAME may be *.")
     ] = None,
@@ -75,7 +78,7 @@ def serve(
             every=value("every", every), idle=value("idle", idle), mounts=_mounts(mount or []),
             bounds=Bounds(concurrency=value("concurrency", concurrency), rate=value("rate", rate)),
             configs={found.name or "*": found for found in configs},
-            principals={} if principals is None else read_principals(principals),
+            principals={} if principals is None else read_principals(principals), push_to=tuple(push_to or ()),
         )  # fmt: skip
         token = value("token_file", token_file)
         if token is None and (socket is None or value("rendezvous", rendezvous) is not None):

@@ -11,6 +11,7 @@ import typer
 from ramet.apps.cli.bars import watched as watched
 from ramet.apps.cli.reporting import reported as reported
 from ramet.apps.cli.running import HOME as HOME
+from ramet.apps.cli.running import anywhere as anywhere
 from ramet.apps.cli.running import chosen as chosen
 from ramet.apps.cli.running import configured as configured
 from ramet.apps.cli.running import opened as opened
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     from ramet.store.revisions import Revision
 
 Where = Annotated[
-    str, typer.Option("--store", envvar="RAMET_HOME", help="Directory or URL of the store.", show_default=True)
+    str,
+    typer.Option(
+        "--store",
+        envvar="RAMET_HOME",
+        help="Directory or URL of the store, or of a server (http://, unix:).",
+        show_default=True,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (also when the output is piped).")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -32,7 +39,7 @@ def known_names(incomplete: str) -> list[str]:
     import os
 
     try:
-        names = opened(os.environ.get("RAMET_HOME") or HOME).ls()
+        names = anywhere(os.environ.get("RAMET_HOME") or HOME).ls()
     except (OSError, RametError):
         return []
     return [name for name in names if name.startswith(incomplete)]

@@ -15,9 +15,9 @@ from ramet.apps.cli.shared import (
     Name,
     Quiet,
     Where,
+    anywhere,
     described,
     known_names,
-    opened,
     reported,
     show,
     split,
@@ -28,14 +28,14 @@ from ramet.core.errors import RametError
 def create(name: Name, store: Where = HOME) -> None:
     """Create an empty workspace."""
     with reported():
-        opened(store).create(name)
+        anywhere(store).create(name)
         print(name)
 
 
 def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
     """List the workspaces of the store."""
     with reported():
-        found = opened(store)
+        found = anywhere(store)
         rows = []
         for name in found.ls():
             head = found[name].head
@@ -49,7 +49,7 @@ def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
 def rm(name: Name, store: Where = HOME) -> None:
     """Remove a workspace. Its revisions stay until they are collected."""
     with reported():
-        opened(store).rm(name)
+        anywhere(store).rm(name)
 
 
 def execute(
@@ -82,7 +82,7 @@ def fork(
     """Begin a workspace with a revision of another one; nothing is copied."""
     with reported():
         where, revision = split(name)
-        print(opened(store)[where].fork(revision, new_name).name)
+        print(anywhere(store)[where].fork(revision, new_name).name)
 
 
 def revert(
@@ -96,7 +96,7 @@ def revert(
         where, revision = split(name)
         if revision is None:
             raise RametError("invalid_argument", "no revision was given", "write NAME@REVISION; `ramet log` lists them")
-        print(opened(store)[where].revert(revision, message, paths).name)
+        print(anywhere(store)[where].revert(revision, message, paths).name)
 
 
 def merge(
@@ -108,7 +108,7 @@ def merge(
 ) -> None:
     """Bring another workspace into this one. Conflicts are listed, change nothing, and give status 4."""
     with reported():
-        result = opened(store)[split(name)[0]].merge(other, message)
+        result = anywhere(store)[split(name)[0]].merge(other, message)
         if result.revision is not None:
             print(result.revision.name)
             return
@@ -128,7 +128,7 @@ def tag(
     """Name a revision so that NAME@TAG finds it and it is kept; list or delete such names."""
     with reported():
         where, revision = split(name)
-        handle = opened(store)[where]
+        handle = anywhere(store)[where]
         if tag is None:
             rows = [
                 {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex()[:12], "message": t.message}
