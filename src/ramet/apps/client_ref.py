@@ -201,7 +201,7 @@ class RemoteRef:
 
         if resources:
             raise RametError("unsupported", "resources cannot be sent to a server", "mount them there")
-        asked = {"good": good, "bad": bad, "command": command, "stream": True}
+        asked: dict[str, Any] = {"good": good, "bad": bad, "command": command, "stream": True}
         if timeout is not None:
             asked["timeout_ms"] = int(timeout * 1000)
         last: dict[str, Any] | None = None
