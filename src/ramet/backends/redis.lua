@@ -3,8 +3,8 @@
 --   <p>e:<n>   entries of directory n: name -> inode        <p>c:<n>:<v>  content of file n at version v
 -- Every answer is {0, ...} or {errno}. Nothing is changed once an errno is certain.
 local P = KEYS[1]
-local ENOENT, EACCES, EEXIST, ENOTDIR, EISDIR, EINVAL, EFBIG, EBUSY, ENOTEMPTY, ELOOP, ESTALE, EPERM =
-  2, 13, 17, 20, 21, 22, 27, 16, 39, 40, 116, 1
+local ENOENT, EACCES, EEXIST, ENOTDIR, EISDIR, EINVAL, EFBIG, EBUSY, ENOTEMPTY, ELOOP, ESTALE, EPERM, EIO =
+  2, 13, 17, 20, 21, 22, 27, 16, 39, 40, 116, 1, 5
 local MAX = 512 * 1024 * 1024
 
 local function ikey(n) return P .. 'i:' .. n end
@@ -105,8 +105,8 @@ function verbs.scan(path)
   return found
 end
 
--- how, offset, condition, now, ttl, staging key (its content is taken), symbolic link's target
-function verbs.write(path, how, at, wanted, now, ttl, staged, target)
+-- how, offset, condition, now, ttl, staging key (its content is taken), its size, symbolic link's target
+function verbs.write(path, how, at, wanted, now, ttl, staged, size, target)
   if path == '/' then return {how == 'create' and EEXIST or EISDIR} end
   local n, a, dir, name = find(path)
   if not n and not dir then return {a} end
@@ -118,6 +118,8 @@ function verbs.write(path, how, at, wanted, now, ttl, staged, target)
   elseif how == 'patch' then
     return {ENOENT}
   end
+  -- A server that began anew in between has lost what was staged.
+  if how ~= 'link' and redis.call('STRLEN', staged) ~= tonumber(size) then return {EIO} end
   local v = number()
   if how == 'link' then
     n = number()

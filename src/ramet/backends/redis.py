@@ -10,11 +10,12 @@ import errno
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from contextlib import suppress
 from importlib.resources import files
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from ramet.core.errors import RametError, fail, unavailable
+from ramet.core.errors import RametError, fail, missing_extra, unavailable
 from ramet.core.paths import Path, decode, encode
 from ramet.core.resource import REDACTED, Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -30,7 +31,8 @@ class RedisResource:
 
         RedisResource(url="redis://localhost:6379/0", prefix="agents")
 
-    `ttl` is how long what was seen may be trusted before the version is asked for.
+    `ttl` is how long what was seen may be trusted before the version is asked for, `timeout` the seconds without an
+    answer after which the server counts as unreachable.
     """
 
     caps = (
@@ -39,11 +41,17 @@ class RedisResource:
     )  # fmt: skip
 
     def __init__(
-        self, url: str = "redis://localhost:6379/0", *, prefix: str = "ramet", file_ttl: int = 0, ttl: float = 5.0
+        self,
+        url: str = "redis://localhost:6379/0",
+        *,
+        prefix: str = "ramet",
+        file_ttl: int = 0,
+        ttl: float = 5.0,
+        timeout: float = 30.0,
     ) -> None:
         if not prefix or "{" in prefix or "}" in prefix:
             raise RametError("invalid_config", f"{prefix!r} cannot be a prefix", "use letters and digits")
-        self._url, self._prefix, self._file_ttl, self._ttl = url, prefix, file_ttl, ttl
+        self._url, self._prefix, self._file_ttl, self._ttl, self._timeout = url, prefix, file_ttl, ttl, timeout
         self._keys = f"{{{prefix}}}:"
         self._clients: dict[asyncio.AbstractEventLoop, tuple[Any, Any]] = {}
 
@@ -64,9 +72,20 @@ class RedisResource:
         loop = asyncio.get_running_loop()
         found = self._clients.get(loop)
         if found is None:
-            from redis.asyncio import Redis
+            try:
+                from redis.asyncio import Redis
+            except ModuleNotFoundError:
+                raise missing_extra("redis", "a mount of a Redis") from None
+            from redis.asyncio.retry import Retry
+            from redis.backoff import NoBackoff
 
-            client = Redis.from_url(self._url, socket_connect_timeout=5, socket_timeout=60)
+            # Not all that is asked here may be asked twice: what can be is repeated by whoever knows.
+            client = Redis.from_url(
+                self._url,
+                socket_connect_timeout=min(5.0, self._timeout),
+                socket_timeout=self._timeout,
+                retry=Retry(NoBackoff(), 0),
+            )
             script = client.register_script(files("ramet.backends").joinpath("redis.lua").read_bytes())
             found = self._clients[loop] = (client, script)
         return found
@@ -75,9 +94,13 @@ class RedisResource:
         _, script = self._client()
         words = [verb, time.time_ns(), encode(path), *(encode(a) if isinstance(a, str) else a for a in arguments)]
         answer = await self._guard(path, script(keys=[self._keys], args=words))
+        if not isinstance(answer, list) or not answer or not isinstance(answer[0], int):
+            raise unavailable(path, f"{_without_password(self._url)} answers what no Redis would")
+        if answer[0] == errno.EIO:
+            raise unavailable(path, f"{_without_password(self._url)} has lost what was sent to it")
         if answer[0]:
-            raise fail(int(answer[0]), path)
-        return cast("list[Any]", answer)
+            raise fail(answer[0], path)
+        return answer
 
     async def _guard(self, path: Path, request: Awaitable[Any]) -> Any:
         from redis import exceptions as raised
@@ -87,7 +110,10 @@ class RedisResource:
             return await request
         except (raised.AuthenticationError, raised.NoPermissionError):
             raise fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials") from None
-        except (raised.ConnectionError, raised.TimeoutError, raised.BusyLoadingError, OSError) as error:
+        except (
+            raised.ConnectionError, raised.TimeoutError, raised.InvalidResponse, raised.TryAgainError,
+            raised.ClusterDownError, OSError, ValueError,
+        ) as error:  # fmt: skip
             raise unavailable(path, f"{where} could not be reached: {error}") from None
         except raised.ReadOnlyError:
             raise fail(errno.EROFS, path) from None
@@ -134,25 +160,26 @@ class RedisResource:
             target = decode(data if isinstance(data, bytes) else b"".join([block async for block in data]))
         else:
             staged = f"{self._keys}w:{uuid.uuid4().hex}"
-            await self._stage(path, staged, data)
-        arguments = (how.value, at, if_version or "", time.time_ns(), self._file_ttl, staged, target)
         try:
+            size = await self._stage(path, staged, data) if staged else 0
+            arguments = (how.value, at, if_version or "", time.time_ns(), self._file_ttl, staged, size, target)
             return self._stat((await self._call("write", path, *arguments))[1])
-        except OSError:
+        except BaseException:
             if staged:
-                await self._guard(path, self._client()[0].delete(staged))
+                with suppress(OSError):  # it goes by itself in the end
+                    await self._guard(path, self._client()[0].delete(staged))
             raise
 
-    async def _stage(self, path: Path, key: str, data: Data) -> None:
-        """Send the content where nobody looks; the script then makes it the file's, all at once."""
+    async def _stage(self, path: Path, key: str, data: Data) -> int:
+        """Send the content where nobody looks; the script then makes it the file's, all at once. Gives its size."""
         client, _ = self._client()
-        if isinstance(data, bytes):
-            for start in range(0, len(data), BLOCK):
-                await self._guard(path, client.append(key, data[start : start + BLOCK]))
-        else:
-            async for block in data:
-                await self._guard(path, client.append(key, block))
-        await self._guard(path, client.expire(key, STAGED_SECONDS))
+        at = 0
+        async for block in _blocks(data):
+            await self._guard(path, client.setrange(key, at, block))
+            if at == 0:
+                await self._guard(path, client.expire(key, STAGED_SECONDS))
+            at += len(block)
+        return at
 
     async def mkdir(self, path: Path) -> None:
         await self._call("mkdir", path, time.time_ns())
@@ -202,6 +229,16 @@ class RedisResource:
                 client.delete(key)
             for key, value in items:
                 client.restore(prefix + key, 0, value, replace=True)
+
+
+async def _blocks(data: Data) -> AsyncIterator[bytes]:
+    if isinstance(data, bytes):
+        for start in range(0, len(data), BLOCK):
+            yield data[start : start + BLOCK]
+    else:
+        async for block in data:
+            if block:
+                yield block
 
 
 def _literal(text: str) -> str:

@@ -152,7 +152,7 @@ def _azure(values: Values) -> Resource:
 def _redis(values: Values) -> Resource:
     from ramet.backends.redis import RedisResource
 
-    return RedisResource(values["url"], prefix=values["prefix"], file_ttl=values["file_ttl"], ttl=values["ttl"])
+    return RedisResource(**values)
 
 
 def _ssh_fields() -> dict[str, Field]:
@@ -232,6 +232,7 @@ _REDIS = {
     "prefix": Field(TextKind(), "Before every key; one tree per prefix.", "ramet"),
     "file_ttl": Field(NumberKind("time", whole=True), "Seconds after which files are forgotten; 0 is never.", 0),
     "ttl": Field(NumberKind("time"), "Seconds for which what was seen may be trusted.", 5.0),
+    "timeout": Field(NumberKind("time"), "Seconds without an answer after which it counts as unreachable.", 30.0),
 }
 _FSSPEC = {
     "url": Field(TextKind(), "Protocol and path, as fsspec writes them.", required=True),
