@@ -1,10 +1,13 @@
-"""Addresses of services as they may be shown: without what opens them, also where they are not well formed."""
+"""Addresses of services as they may be shown, without what opens them; and where what opens them comes from."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from typing import Final
 
+from ramet.core.errors import fail
 from ramet.core.resource import REDACTED
 
 # Up to the last `@`: a password that should have been escaped and was not is hidden whole.
@@ -14,7 +17,17 @@ _WORD: Final = re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)", re.IGNORE
 
 
 def without_password(address: str) -> str:
-    """A URL, or `key=value` words as PostgreSQL takes them."""
+    """A URL, or `key=value` words as PostgreSQL takes them; also where they are not well formed."""
     if "://" not in address:
         return _WORD.sub(rf"\1{REDACTED}", address)
     return _PARAMETER.sub(rf"\1{REDACTED}", _USER.sub(rf"\1:{REDACTED}@", address))
+
+
+def secret_from(variable: str | None) -> str | None:
+    """The secret that an environment variable holds; None when none was named."""
+    if variable is None:
+        return None
+    value = os.environ.get(variable)
+    if value is None:
+        raise fail(errno.EACCES, None, f"Permission denied: the environment variable {variable} is not set")
+    return value

@@ -16,19 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ramet.backends.addresses import without_password
-from ramet.backends.fixed import Fixed
+from ramet.backends.database import Database, DatabaseConfig
 from ramet.backends.naming import as_name, from_name
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import Cap, Description
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
@@ -48,8 +45,8 @@ FILES: Final = ("schema.json", "documents.jsonl")
 WRITES: Final = frozenset({"$out", "$merge"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class MongoConfig:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MongoConfig(DatabaseConfig):
     """Which server. The password may stand in the address; better, an environment variable is named that has it."""
 
     url: str = "mongodb://localhost:27017"
@@ -66,29 +63,20 @@ class MongoConfig:
     """How long the server may work on one request; 0 is forever."""
     ttl: float = 5.0
     """Seconds for which what was seen may be trusted."""
+    timeout: float = 30.0
+    """Seconds without an answer, beyond those that it may work, after which the server counts as unreachable."""
 
-    def __repr__(self) -> str:
-        return f"MongoConfig(url={without_password(self.url)!r})"
+    kind = "mongo"
+    address = "url"
 
 
-class MongoResource(Fixed):
+class MongoResource(Database):
     """`MongoResource(MongoConfig(url="mongodb://reader@db.example", password_env="MONGO_PASSWORD"))`."""
-
-    caps = Cap.READ
 
     def __init__(self, config: MongoConfig | None = None, *, url: str | None = None) -> None:
         self.config = config or (MongoConfig() if url is None else MongoConfig(url=url))
         self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
         self._names: dict[str, tuple[list[dict[str, Any]], float]] = {}
-
-    def __repr__(self) -> str:
-        return f"MongoResource({without_password(self.config.url)!r})"
-
-    def describe(self) -> Description:
-        plain = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
-        plain["url"] = shown = without_password(self.config.url)
-        plain["databases"] = list(self.config.databases)
-        return Description("mongo", plain, ("url",) if shown != self.config.url else (), needs_override=True)
 
     # ------------------------------------------------------------------------------------------------ asking
 
@@ -100,16 +88,19 @@ class MongoResource(Fixed):
                 from pymongo import AsyncMongoClient
             except ModuleNotFoundError:
                 raise missing_extra("mongo", "a mount of a MongoDB server") from None
+            patience = int(self.config.timeout * 1000)
             options: dict[str, Any] = {
-                "appname": "ramet", "serverSelectionTimeoutMS": 5000, "connectTimeoutMS": 10_000,
+                "appname": "ramet", "serverSelectionTimeoutMS": min(5000, patience),
+                "connectTimeoutMS": min(10_000, patience),
+                "socketTimeoutMS": int(self.config.seconds * 1000) + patience if self.config.seconds else None,
                 "uuidRepresentation": "standard", "datetime_conversion": "DATETIME_AUTO", "tz_aware": True,
             }  # fmt: skip
             given = self.config.url.lower()
             options = {name: value for name, value in options.items() if f"{name.lower()}=" not in given}
             if self.config.username is not None:
                 options["username"] = self.config.username
-            if self.config.password_env is not None:
-                options["password"] = os.environ.get(self.config.password_env, "")
+            if (password := self.config.password) is not None:
+                options["password"] = password
             found = self._clients[loop] = AsyncMongoClient(self.config.url, **options)
         return found
 
@@ -119,7 +110,7 @@ class MongoResource(Fixed):
         from bson.errors import BSONError
         from pymongo import errors
 
-        where = without_password(self.config.url)
+        where = self.config.where
         try:
             yield
         except errors.ExecutionTimeout as error:
@@ -198,14 +189,6 @@ class MongoResource(Fixed):
         if (len(parts) > 3 and parts[2] in FILES) or len(parts) > 4:
             raise fail(errno.ENOTDIR, path)
         return database, found[0], parts[2] if len(parts) > 2 else "", parts[3] if len(parts) > 3 else ""
-
-    @property
-    def _file(self) -> Stat:
-        return Stat(Kind.FILE, ttl=self.config.ttl)
-
-    @property
-    def _directory(self) -> Stat:
-        return Stat(Kind.DIR, ttl=self.config.ttl)
 
     async def stat(self, path: Path) -> Stat:
         database, info, file, document = await self._place(path)

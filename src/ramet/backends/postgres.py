@@ -24,17 +24,15 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ramet.backends import postgres_catalog as catalog
-from ramet.backends.addresses import without_password
-from ramet.backends.fixed import Fixed
+from ramet.backends.database import Database, DatabaseConfig
 from ramet.backends.naming import as_name, fits, from_name
 from ramet.backends.postgres_catalog import Table
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
-from ramet.core.resource import Cap, Description
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
@@ -45,13 +43,14 @@ FIRST_ROWS: Final = 16
 MOST_ROWS: Final = 10_000
 IDLE: Final = 8
 """Connections that are kept for the next question."""
+FOREVER: Final = 10.0**6
 LONG_KEY: Final = "%sha256-"
 """How a name begins that stands for a key too long to be one."""
 SETTINGS: Final = {"application_name": "ramet", "TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "iso_8601"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PostgresConfig:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PostgresConfig(DatabaseConfig):
     """Which database. The password may stand in the address; better, an environment variable is named that has it."""
 
     dsn: str = "postgresql://localhost/postgres"
@@ -66,30 +65,21 @@ class PostgresConfig:
     """How long the server may work on one statement before it gives up; 0 is forever."""
     ttl: float = 5.0
     """Seconds for which what was seen may be trusted."""
+    timeout: float = 30.0
+    """Seconds without an answer, beyond those of a statement, after which the server counts as unreachable."""
 
-    def __repr__(self) -> str:
-        return f"PostgresConfig(dsn={without_password(self.dsn)!r})"
+    kind = "postgres"
+    address = "dsn"
 
 
-class PostgresResource(Fixed):
+class PostgresResource(Database):
     """`PostgresResource(PostgresConfig(dsn="postgresql://reader@db.example/shop", password_env="SHOP_PASSWORD"))`."""
-
-    caps = Cap.READ
 
     def __init__(self, config: PostgresConfig | None = None, *, dsn: str | None = None) -> None:
         self.config = config or (PostgresConfig() if dsn is None else PostgresConfig(dsn=dsn))
         self._idle: dict[asyncio.AbstractEventLoop, list[Any]] = {}
         self._tables: dict[tuple[str, str], tuple[Table | None, float]] = {}
         self._checked = False
-
-    def __repr__(self) -> str:
-        return f"PostgresResource({without_password(self.config.dsn)!r})"
-
-    def describe(self) -> Description:
-        plain = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
-        plain["dsn"] = shown = without_password(self.config.dsn)
-        plain["schemas"] = list(self.config.schemas)
-        return Description("postgres", plain, ("dsn",) if shown != self.config.dsn else (), needs_override=True)
 
     # ------------------------------------------------------------------------------------------- connections
 
@@ -101,23 +91,35 @@ class PostgresResource(Fixed):
         settings = {**SETTINGS, "statement_timeout": str(int(self.config.statement_seconds * 1000))}
         if not self.config.writable:
             settings["default_transaction_read_only"] = "on"
-        variable = self.config.password_env
-        password = None if variable is None else os.environ.get(variable)
         connection = await asyncpg.connect(
-            self.config.dsn, password=password, timeout=20, server_settings=settings, statement_cache_size=64
-        )
-        if not self._checked:
-            self._checked = True
-            role = await connection.fetchrow(catalog.ROLE)
-            if not self.config.writable and (role["super"] or role["writes"]):
-                what = "is a superuser" if role["super"] else "could write"
-                warnings.warn(
-                    f"the role of {without_password(self.config.dsn)} {what}; reads are read-only transactions, but a "
-                    "role that may only select is safer",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+            self.config.dsn, password=self.config.password, timeout=min(20.0, self.config.timeout),
+            command_timeout=self._patience, server_settings=settings, statement_cache_size=64,
+        )  # fmt: skip
+        try:
+            await self._check_role(connection)
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
+
+    @property
+    def _patience(self) -> float | None:
+        """Seconds after which a server that says nothing is given up; it may work for `statement_seconds` of them."""
+        return self.config.statement_seconds + self.config.timeout if self.config.statement_seconds else None
+
+    async def _check_role(self, connection: Any) -> None:
+        if self._checked:
+            return
+        role = await connection.fetchrow(catalog.ROLE)
+        self._checked = True
+        if not self.config.writable and (role["super"] or role["writes"]):
+            what = "is a superuser" if role["super"] else "could write"
+            warnings.warn(
+                f"the role of {self.config.where} {what}; reads are read-only transactions, but a role that may only "
+                "select is safer",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     @asynccontextmanager
     async def _connected(self, path: Path, *, fresh: bool = False) -> AsyncIterator[Any]:
@@ -149,7 +151,7 @@ class PostgresResource(Fixed):
         """`told`: the statement was the user's, who is told what the server says of it."""
         import asyncpg
 
-        where = without_password(self.config.dsn)
+        where = self.config.where
         if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
             return fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials")
         if isinstance(error, asyncpg.InvalidCatalogNameError):
@@ -161,7 +163,8 @@ class PostgresResource(Fixed):
                 )
         lost = (
             asyncpg.PostgresConnectionError, asyncpg.TooManyConnectionsError, asyncpg.CannotConnectNowError,
-            asyncpg.AdminShutdownError,
+            asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.IdleSessionTimeoutError,
+            asyncpg.TransactionRollbackError, asyncpg.InternalClientError,
         )  # fmt: skip
         if isinstance(error, lost) or (isinstance(error, asyncpg.InterfaceError) and "closed" in str(error)):
             return unavailable(path, f"{where} could not be reached: {_text(error)}")
@@ -224,14 +227,6 @@ class PostgresResource(Fixed):
         if row is not None and table is not None:
             return Stat(Kind.FILE, len(await self._row(path, table, row)), ttl=self.config.ttl)
         return self._file if file in FILES else self._directory
-
-    @property
-    def _file(self) -> Stat:
-        return Stat(Kind.FILE, ttl=self.config.ttl)
-
-    @property
-    def _directory(self) -> Stat:
-        return Stat(Kind.DIR, ttl=self.config.ttl)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         schema, table, file, row = await self._place(path)
@@ -330,7 +325,7 @@ class PostgresResource(Fixed):
                 await connection.execute("begin isolation level repeatable read, read only")
                 task = asyncio.ensure_future(_copied(connection, table.cells(), blocks))
                 try:
-                    while (block := await blocks.get()) is not None:
+                    while (block := await asyncio.wait_for(blocks.get(), self._patience)) is not None:
                         begun = True
                         yield block
                     await task
@@ -436,7 +431,8 @@ async def _copied(connection: Any, statement: str, blocks: asyncio.Queue[bytes |
             size = 0
 
     try:
-        await connection.copy_from_query(statement, output=take, format="csv", header=True)
+        # Who reads may take any time; that the server goes on saying something is seen to where the queue is read.
+        await connection.copy_from_query(statement, output=take, format="csv", header=True, timeout=FOREVER)
         if gathered:
             await blocks.put(b"".join(gathered))
     finally:
