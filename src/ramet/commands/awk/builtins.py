@@ -25,15 +25,15 @@ Args = tuple[Expr, ...]
 # ------------------------------------------------------------------------------------------------ at run time
 
 
-def divide(left: float, right: float) -> float:
+def divide(left: float, right: float, where: str = "") -> float:
     if right == 0.0:
-        raise AwkError("fatal: division by zero attempted")
+        raise AwkError(f"fatal: division by zero attempted{where}")
     return left / right
 
 
-def modulo(left: float, right: float) -> float:
+def modulo(left: float, right: float, where: str = " in `%'") -> float:
     if right == 0.0:
-        raise AwkError("fatal: division by zero attempted in `%'")
+        raise AwkError(f"fatal: division by zero attempted{where}")
     return math.fmod(left, right)
 
 
@@ -196,17 +196,15 @@ def srand(runtime: Runtime, seed: Value, given: bool) -> float:
 def strtonum(value: Value) -> float:
     if not isinstance(value, str):
         return num(value)
-    text = value.strip()
-    sign = -1.0 if text[:1] == "-" else 1.0
-    digits = text.lstrip("+-")
+    digits = value
     try:
         if digits[:2] in ("0x", "0X"):
             end = 2
             while end < len(digits) and digits[end] in "0123456789abcdefABCDEF":
                 end += 1
-            return sign * int(digits[2:end] or "0", 16)
+            return float(int(digits[2:end] or "0", 16))
         if digits[:1] == "0" and digits.isdecimal() and not set(digits) & {"8", "9"}:
-            return sign * int(digits, 8)
+            return float(int(digits, 8))
     except ValueError:
         return 0.0
     return num(value)
@@ -216,10 +214,13 @@ def bits(name: str, *values: float) -> float:
     if len(values) < 2 and name != "compl":
         raise AwkError(f"fatal: {name}: called with less than two arguments")
     numbers = [int(value) for value in values]
+    if name in ("lshift", "rshift") and min(values) < 0:
+        raise AwkError(f"fatal: {name}({values[0]:f}, {values[1]:f}): negative values are not allowed")
     for place, number in enumerate(numbers, 1):
         if number < 0:
-            at = f"argument {place} negative value {number}" if name in ("and", "or", "xor") else "negative values"
-            raise AwkError(f"fatal: {name}: {at} {'is' if 'arg' in at else 'are'} not allowed")
+            if name == "compl":
+                raise AwkError(f"fatal: compl({values[0]:f}): negative value is not allowed")
+            raise AwkError(f"fatal: {name}: argument {place} negative value {values[place - 1]:g} is not allowed")
     if name == "compl":
         return float(~numbers[0] & ((1 << 53) - 1))
     if name == "lshift":
@@ -269,7 +270,9 @@ def mktime(runtime: Runtime, spec: str, utc: bool) -> float:
         zone = UTC if utc else _zone(runtime)
         base = datetime(year, month + 1, 1, tzinfo=zone)
         moment = base + timedelta(days=day - 1, hours=hour, minutes=minute, seconds=second)
-        return float(int(moment.timestamp()))
+        # The seventh number says that the clock is an hour ahead.
+        ahead = 3600 if len(words) > 6 and int(words[6]) > 0 and not moment.dst() else 0
+        return float(int(moment.timestamp()) - ahead)
     except (ValueError, OverflowError):
         return -1.0
 
@@ -284,6 +287,19 @@ def typeof(value: Value) -> str:
     if isinstance(value, FieldValue):
         return "strnum" if looks_numeric(value) is not None else "string"
     return "string"
+
+
+def lowered(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return "".join(char.lower()[:1] for char in text)
+
+
+def uppered(text: str) -> str:
+    """In capitals, letter by letter: what would become two letters stays."""
+    if text.isascii():
+        return text.upper()
+    return "".join(up if len(up := char.upper()) == 1 else char for char in text)
 
 
 def length(runtime: Runtime, value: Value) -> float:
@@ -382,10 +398,10 @@ def _emit_sprintf(e: Emitter, args: Args) -> str:
     return f"sprintf({e.text(args[0])}, ({values}), R.convfmt)"
 
 
-def _emit_math(function: str) -> Callable[[Emitter, Args], str]:
+def _emit_math(function: str, before: str = "") -> Callable[[Emitter, Args], str]:
     def write(e: Emitter, args: Args) -> str:
         _need(args, 1, 1, function)
-        return f"{function}({e.number(args[0])})"
+        return f"{function}({before}{e.number(args[0])})"
 
     return write
 
@@ -415,7 +431,7 @@ def _emit_typeof(e: Emitter, args: Args) -> str:
     if isinstance(arg, Var) and e.is_array(arg):
         return "'array'"
     if isinstance(arg, Regex):
-        return "'regexp'"
+        return "'number'"
     return f"typeof({e.value(arg)})"
 
 
@@ -448,15 +464,15 @@ EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
     "sprintf": _emit_sprintf,
     "sin": _emit_math("sin"),
     "cos": _emit_math("cos"),
-    "exp": _emit_math("exponential"),
-    "log": _emit_math("logarithm"),
-    "sqrt": _emit_math("root"),
+    "exp": _emit_math("exponential", "R, "),
+    "log": _emit_math("logarithm", "R, "),
+    "sqrt": _emit_math("root", "R, "),
     "int": _emit_math("trunc"),
     "atan2": lambda e, args: f"atan2({e.number(args[0])}, {e.number(args[1])})",
     "rand": lambda e, args: "R.random.random()",
     "srand": lambda e, args: f"srand(R, {_optional(e, args, 0)}, {bool(args)})",
-    "tolower": lambda e, args: f"{e.text(args[0])}.lower()",
-    "toupper": lambda e, args: f"{e.text(args[0])}.upper()",
+    "tolower": lambda e, args: f"lowered({e.text(args[0])})",
+    "toupper": lambda e, args: f"uppered({e.text(args[0])})",
     "system": lambda e, args: f"(await R.system({e.text(args[0])}))",
     "close": _emit_close,
     "fflush": lambda e, args: "R.fflush()",
@@ -479,20 +495,25 @@ EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
 }
 
 
-def exponential(value: float) -> float:
+def exponential(runtime: Runtime, value: float) -> float:
     try:
         return math.exp(value)
     except OverflowError:
+        runtime.warn(f"exp: argument {value:g} is out of range")
         return math.inf
 
 
-def logarithm(value: float) -> float:
+def logarithm(runtime: Runtime, value: float) -> float:
     if value > 0:
         return math.log(value)
+    if value < 0:
+        runtime.warn(f"log: received negative argument {value:g}")
     return -math.inf if value == 0 else -math.nan
 
 
-def root(value: float) -> float:
+def root(runtime: Runtime, value: float) -> float:
+    if value < 0:
+        runtime.warn(f"sqrt: received negative argument {value:g}")
     return math.sqrt(value) if value >= 0 else -math.nan
 
 
@@ -506,8 +527,8 @@ def intdiv(left: float, right: float, array: Array) -> float:
 
 _CALLABLE: dict[str, Callable[..., Value]] = {
     "length": length,
-    "tolower": lambda runtime, text: runtime.text(text).lower(),
-    "toupper": lambda runtime, text: runtime.text(text).upper(),
+    "tolower": lambda runtime, text: lowered(runtime.text(text)),
+    "toupper": lambda runtime, text: uppered(runtime.text(text)),
     "substr": lambda runtime, text, start, count=None: substr(
         runtime.text(text), num(start), None if count is None else num(count)
     ),
@@ -516,9 +537,9 @@ _CALLABLE: dict[str, Callable[..., Value]] = {
     "int": lambda runtime, value: trunc(num(value)),
     "sin": lambda runtime, value: math.sin(num(value)),
     "cos": lambda runtime, value: math.cos(num(value)),
-    "exp": lambda runtime, value: exponential(num(value)),
-    "log": lambda runtime, value: logarithm(num(value)),
-    "sqrt": lambda runtime, value: root(num(value)),
+    "exp": lambda runtime, value: exponential(runtime, num(value)),
+    "log": lambda runtime, value: logarithm(runtime, num(value)),
+    "sqrt": lambda runtime, value: root(runtime, num(value)),
     "split": lambda runtime, text, array, by=None, seps=None: split(runtime, runtime.text(text), array, by, seps),
     "strtonum": lambda runtime, value: strtonum(value),
 }
@@ -545,6 +566,8 @@ RUNTIME_NAMES = {
     "strftime": strftime,
     "mktime": mktime,
     "typeof": typeof,
+    "lowered": lowered,
+    "uppered": uppered,
     "length": length,
     "keys": keys,
     "asort": asort,

@@ -11,7 +11,7 @@ from typing import Any
 from ramet.commands.awk.builtins import set_number
 from ramet.commands.awk.compile import Compiled, compiled_program
 from ramet.commands.awk.inplace import Inplace
-from ramet.commands.awk.lexer import unescape
+from ramet.commands.awk.lexer import as_bytes, unescape
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value
@@ -45,10 +45,13 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         text = await _program_text(proc, o, operands)
         if text is None:
             raise UsageError("usage: awk [OPTION]... -f PROGFILE | 'PROGRAM' [FILE]...", 1, hint=False)
-        compiled = compiled_program(text)
+        utf8 = is_utf8(proc) and not o.bytes_only
+        if not utf8:
+            text, operands = as_bytes(text), [as_bytes(word) for word in operands]
+        compiled = compiled_program(text, utf8)
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(warning)
-        runtime = Runtime(proc, is_utf8(proc) and not o.bytes_only)
+        runtime = Runtime(proc, utf8)
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
         return await _Run(proc, o, compiled, runtime, operands).all()
@@ -167,7 +170,7 @@ class _Run:
                 raise UsageError(f"`{setting}' argument to `-v' not in `var=value' form", 1, hint=False)
             if not re.fullmatch(r"([A-Za-z_]\w*::)?[A-Za-z_]\w*", name, re.ASCII):
                 raise AwkError(f"fatal: `{name}' is not a legal variable name")
-            self.assign(name, Field(unescape(text)))
+            self.assign(name, Field(unescape(text if runtime.utf8 else as_bytes(text))))
         deepest = sys.getrecursionlimit()
         if self.compiled.program.functions:
             sys.setrecursionlimit(max(deepest, _DEPTH))

@@ -17,7 +17,9 @@ from ramet.commands.awk.parser import parse
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import (
     Assign,
+    AwkError,
     Block,
+    Call,
     Delete,
     DoWhile,
     Exit,
@@ -26,6 +28,7 @@ from ramet.commands.awk.tree import (
     Field,
     For,
     ForIn,
+    Getline,
     If,
     Index,
     Num,
@@ -78,7 +81,7 @@ class Writer:
 
     def _exprstmt(self, node: ExprStmt) -> None:
         expr, e = node.expr, self.e
-        if isinstance(expr, Assign) and isinstance(expr.target, (Var, Index)):
+        if isinstance(expr, Assign) and isinstance(expr.target, (Var, Index)) and not _changes(expr):
             target = expr.target
             if isinstance(target, Var) and not e.is_special(target.name) and not e.is_array(target):
                 name = e.variable(target.name)
@@ -94,7 +97,7 @@ class Writer:
                     self.put(f"try: {name} {expr.op} {amount}")
                     self.put(f"except TypeError: {name} = num({name}) {expr.op[0]} {amount}")
                 else:
-                    self.put(f"{name} = {e.arithmetic(expr.op[:-1], e.number(target), self.operand(expr.value))}")
+                    self.put(f"{name} = {e.arithmetic(expr.op[:-1], e.number(target), self.operand(expr.value), '=')}")
                 return
             if isinstance(target, Index):
                 array, key = self.holder(target), e.temp()
@@ -105,7 +108,7 @@ class Writer:
                     old = e.temp()
                     self.put(f"{old} = {array}.get({key})")
                     number = f"({old} if {old}.__class__ is float else num({old}))"
-                    self.put(f"{array}[{key}] = {e.arithmetic(expr.op[:-1], number, e.number(expr.value))}")
+                    self.put(f"{array}[{key}] = {e.arithmetic(expr.op[:-1], number, e.number(expr.value), '=')}")
                 return
         if isinstance(expr, Step) and isinstance(expr.target, (Var, Index)):
             amount = "+ 1.0" if expr.amount > 0 else "- 1.0"
@@ -385,10 +388,23 @@ class Compiled:
         return made[1]
 
 
+def _changes(node: Assign) -> bool:
+    """Whether the value of `x += value` may change x, which is looked at after it."""
+    return node.op != "=" and any(isinstance(part, (Assign, Step, Call, Getline)) for part in walk(node.value))
+
+
 @functools.lru_cache(maxsize=64)
-def compiled_program(text: str) -> Compiled:
+def compiled_program(text: str, utf8: bool = True) -> Compiled:
     program = parse(text)
     facts = analyze.analyze(program)
+    if not utf8:
+        facts.uses.add("bytes")
+    for name in facts.names & program.functions.keys():
+        raise AwkError(
+            f"cmd. line:1: error: function `{name}' called with space between name and `(',\n"
+            "or used as a variable or an array",
+            1,
+        )
     constants: dict[str, Any] = {}
     lines: list[str] = []
     for name in sorted(facts.names):

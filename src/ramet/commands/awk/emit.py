@@ -324,9 +324,11 @@ class Emitter:
             raise AwkError(f"cmd. line:1: error: division by zero attempted{where}", 1)
         return self.arithmetic(op, self.number(node.left), self.number(node.right))
 
-    def arithmetic(self, op: str, left: str, right: str) -> str:
+    def arithmetic(self, op: str, left: str, right: str, assigned: str = "") -> str:
         if op in "+-*":
             return f"({left} {op} {right})"
+        if assigned and op in "/%":
+            return f"{'divide' if op == '/' else 'modulo'}({left}, {right}, ' in `{op}=\\'')"
         return {"/": "divide", "%": "modulo", "^": "power"}[op] + f"({left}, {right})"
 
     def concatenation(self, node: Binary) -> str:
@@ -372,12 +374,12 @@ class Emitter:
                 return f"R.rx({node.source!r})"
             from ramet.commands.awk.regex import compiled
 
-            return self.constant("x_", compiled(node.source))
+            return self.constant("x_", compiled(node.source, utf8="bytes" not in self.facts.uses))
         if isinstance(node, Str) and "IGNORECASE" not in self.facts.uses:
             from ramet.commands.awk.regex import compiled
 
             try:
-                return self.constant("x_", compiled(node.value))
+                return self.constant("x_", compiled(node.value, utf8="bytes" not in self.facts.uses))
             except AwkError:
                 pass  # A text is looked at as a pattern only when it is used as one.
         return f"R.dynamic({self.value(node)})"
@@ -428,13 +430,13 @@ class Emitter:
             key = self.temp()
             array = self.within(target)
             right = self.temp()
-            computed = self.arithmetic(op, f"num({array}[{key}])", right)
+            computed = self.arithmetic(op, f"num({array}[{key}])", right, "=")
             return (
                 f"(({key} := {self.key(target.subscripts)}), ({right} := {self.number(node.value)}), "
                 f"put({array}, {key}, {computed}))[2]"
             )
         right = self.temp()
-        computed = self.arithmetic(op, self.number(target), right)
+        computed = self.arithmetic(op, self.number(target), right, "=")
         return f"(({right} := {self.number(node.value)}), {self.store(target, computed)})[1]"
 
     def _step(self, node: Step) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value, looks_numeric, num, number_text
 
-_SPEC = re.compile(r"%(?:(\d+)\$)?([-+ #0']*)(\*|\d+)?(?:\.(\*|-?\d*))?[hlLqjzt]*([diouxXeEfFgGaAcs%])")
+_SPEC = re.compile(r"%(?:(\d+)\$)?([-+ #0']*)(\*|\d+)?(?:\.(\*|-?\d*))?(?:[hlL](?![hlL]))?([diouxXeEfFgGaAcs%])")
 
 _Conversion = tuple[str, str | None, str | None, str, str | None, int]
 """Flags, width, precision, conversion, which argument it takes if it says so, and where in the format it stands."""
@@ -113,10 +113,9 @@ def _integer(kind: str, flags: str, width: int, precision: int | None, number: i
         sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
         digits = str(abs(number))
     else:
+        if not -(1 << 63) <= number < 1 << 64:
+            return _real("g", flags, width, precision, float(number))
         if number < 0:
-            if kind != "u" or number < -(1 << 63):
-                # gawk gives up on negative values here and prints them as they are.
-                return _pad(str(number), width, flags)
             number += 1 << 64
         digits = {"o": "o", "x": "x", "X": "X", "u": "d"}[kind]
         digits = format(number, digits)

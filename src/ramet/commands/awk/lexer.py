@@ -269,16 +269,26 @@ def unescape(text: str, odd: Callable[[str], None] | None = None) -> str:
             if odd is not None:
                 odd(char)
             out.append(char)
-    return _joined(out)
+    return _joined(out, text)
 
 
 def _byte(value: int) -> str:
     return chr(value) if value < 0x80 else chr(0xDC00 + value)
 
 
-def _joined(parts: list[str]) -> str:
+def _joined(parts: list[str], source: str) -> str:
     text = "".join(parts)
-    if text.isascii():
+    if text.isascii() or _characters(source) != source:
+        # Where the source itself is of bytes, they stay apart.
         return text
     # Bytes given one by one may spell characters together.
+    return _characters(text)
+
+
+def _characters(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def as_bytes(text: str) -> str:
+    """The text with a character for each byte, for locales and options that know no others."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("ascii", "surrogateescape")

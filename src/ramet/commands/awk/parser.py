@@ -131,6 +131,8 @@ class _Parser:
     def rule(self) -> Rule:
         if self.token.kind in _SPECIAL:
             kind = self.advance().kind
+            if not self.at("{", "newline", "end", ";"):
+                raise self.unexpected()
             if not self.at("{"):
                 raise AwkError(f"cmd. line:{self.token.line}: {kind} blocks must have an action part", 1)
             self.where = kind
@@ -429,6 +431,8 @@ class _Parser:
                 outer.append(self.subscripts())
             items = left.items if isinstance(left, Grouping) else (left,)
             left = In(items, name, tuple(outer))
+            if self.token.kind in _COMPARE and not (no_gt and self.at(">")):
+                left = Binary(self.advance().kind, left, self.piped(no_gt, no_in))
         return left
 
     def matching(self, no_gt: bool, no_in: bool) -> Expr:
@@ -440,9 +444,11 @@ class _Parser:
 
     def comparison(self, no_gt: bool, no_in: bool) -> Expr:
         left = self.piped(no_gt, no_in)
-        while self.token.kind in _COMPARE and not (no_gt and self.at(">")):
+        if self.token.kind in _COMPARE and not (no_gt and self.at(">")):
             op = self.advance().kind
             left = Binary(op, left, self.piped(no_gt, no_in))
+            if self.token.kind in _COMPARE and not (no_gt and self.at(">")):
+                raise self.unexpected()
         return left
 
     def piped(self, no_gt: bool, no_in: bool) -> Expr:

@@ -24,7 +24,9 @@ class Records:
         self._rest = ""
         self._raw: list[bytes] = []
         self._rs: object = None
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._coding = "utf-8" if utf8 else "ascii"
+        """Without UTF-8 each byte is a character, and those beyond ASCII are spelled as what is no UTF-8."""
+        self._decoder = codecs.getincrementaldecoder(self._coding)("surrogateescape")
 
     async def fill(self, rs: str, icase: bool = False) -> bool:
         """Split more of the input; False at its end. Called when the batch is used up."""
@@ -85,7 +87,7 @@ class Records:
 
     def _split(self, data: bytes, rs: str) -> None:
         self.plain = data.isascii() and not any(odd in data for odd in _ODD)
-        self.batch = data.decode("utf-8", "surrogateescape").split(rs)
+        self.batch = data.decode(self._coding, "surrogateescape").split(rs)
 
     async def _read_text(self) -> bool:
         if self.done:
@@ -106,7 +108,7 @@ class Records:
         self.at = 0
         self.batch, self.terms = [], []
         paragraphs = rs == ""
-        rx = compiled("\n\n+" if paragraphs else rs, icase)
+        rx = compiled("\n\n+" if paragraphs else rs, icase, self._coding == "utf-8")
         while True:
             if paragraphs and self._rest.startswith("\n"):
                 self._rest = self._rest.lstrip("\n")

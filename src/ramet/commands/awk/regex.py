@@ -12,7 +12,7 @@ from ramet.patterns import PatternError
 from ramet.patterns.emit import Coding, Engine, Lines, Target, emit
 from ramet.patterns.parse import AWK, parse
 from ramet.patterns.simple import is_simple
-from ramet.patterns.tree import Assert, Assertion, Char, CharSet, Node, children, literal, nullable
+from ramet.patterns.tree import AnyChar, Assert, Assertion, Char, CharSet, Node, children, literal, nullable
 
 Span = tuple[int, int]
 
@@ -20,7 +20,7 @@ Span = tuple[int, int]
 class Rx:
     """One regular expression. `plain` is the text it searches for when it is no more than that."""
 
-    __slots__ = ("matcher", "nullable", "plain", "text")
+    __slots__ = ("_utf8", "matcher", "nullable", "plain", "text")
 
     def __init__(self, source: str, icase: bool, utf8: bool, seconds: float) -> None:
         try:
@@ -30,9 +30,10 @@ class Rx:
             tree = parse(source, AWK).tree
         except PatternError as error:
             raise AwkError(f"cmd. line:1: error: {error}: /{source}/", 1) from None
+        self._utf8 = utf8
         self.nullable = nullable(tree)
         self.plain = None if icase else literal(tree)
-        self.text = _text_pattern(tree) if not icase else None
+        self.text = _text_pattern(tree, utf8) if not icase else None
         """The same for `re` on text, where that is exact for all characters."""
 
     def test(self, text: str) -> bool:
@@ -48,14 +49,14 @@ class Rx:
             found = self.text.search(text, pos)
             return None if found is None else found.span()
         data = text.encode("utf-8", "surrogateescape")
-        if text.isascii():
+        if text.isascii() or not self._utf8:
             return self.matcher.engine(data).search(data, pos)
         span = self.matcher.engine(data).search(data, len(text[:pos].encode("utf-8", "surrogateescape")))
         return None if span is None else (_chars(data, span[0]), _chars(data, span[1]))
 
     def spans(self, text: str, pos: int = 0) -> list[Span] | None:
         data = text.encode("utf-8", "surrogateescape")
-        if text.isascii():
+        if text.isascii() or not self._utf8:
             return self.matcher.spans(data, pos)
         spans = self.matcher.spans(data, len(text[:pos].encode("utf-8", "surrogateescape")))
         if spans is None:
@@ -77,11 +78,14 @@ _PLAIN_CLASSES = {"digit", "xdigit", "blank", "cntrl"}
 _PLACES = {Assertion.LINE_START, Assertion.LINE_END, Assertion.TEXT_START, Assertion.TEXT_END}
 
 
-def _text_pattern(tree: Node) -> re.Pattern[str] | None:
+def _text_pattern(tree: Node, utf8: bool) -> re.Pattern[str] | None:
     """A pattern for `re` over text, if it is proven exact: it names only ASCII and no class that is Unicode's."""
     todo = [tree]
     while todo:
         node = todo.pop()
+        if not utf8 and (isinstance(node, AnyChar) or (isinstance(node, CharSet) and node.negated)):
+            # Bytes that are no characters are then found by it.
+            return None
         if isinstance(node, CharSet):
             if not set(node.classes) <= _PLAIN_CLASSES or any(high > 0x7F for _, high in node.ranges):
                 return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from ramet.commands.awk import regex
 from ramet.commands.awk.inplace import Inplace
-from ramet.commands.awk.lexer import unescape
+from ramet.commands.awk.lexer import as_bytes, unescape
 from ramet.commands.awk.records import Records
 from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.tree import AwkError
@@ -93,7 +93,7 @@ class Runtime:
         self.used_file = False
         self.got: Value = None
         self.random = random.Random(0)
-        self.seed: Value = 0.0
+        self.seed: Value = 1.0
         # The record, its fields, and which of the two is out of date.
         self.record = ""
         self.record_is_text = False
@@ -102,7 +102,7 @@ class Runtime:
         self.cells: dict[int, Value] = {}
         # Special variables.
         self.NR = self.FNR = 0.0
-        self.RSTART, self.RLENGTH = 0.0, -1.0
+        self.RSTART, self.RLENGTH = 0.0, 0.0
         self.special: dict[str, Value] = {
             "FS": " ", "OFS": " ", "ORS": "\n", "RS": "\n", "SUBSEP": "\x1c", "CONVFMT": "%.6g", "OFMT": "%.6g",
             "FILENAME": None, "RT": None, "FPAT": "[^[:space:]]+", "FIELDWIDTHS": "", "IGNORECASE": 0.0, "ERRNO": None,
@@ -113,7 +113,7 @@ class Runtime:
         self.icase = False
         self.split_by = "FS"
         self.splitter: Callable[[str], list[str]] = split_blanks
-        self.environ = Array({name: Field(value) for name, value in proc.env.items()})
+        self.environ = Array({name: Field(value if utf8 else as_bytes(value)) for name, value in proc.env.items()})
         self.argv = Array()
         self.procinfo = Array({"version": "5.2.1", "pid": 1.0, "ppid": 0.0, "uid": 1000.0, "FS": "FS"})
 
@@ -400,12 +400,12 @@ class Runtime:
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
                 raise AwkError(f"cmd. line:1: {message}" if self.watches_files else message) from None
-            if await self._opened(Records(reader), word):
+            if await self._opened(Records(reader, self.utf8), word):
                 return True
         if not self.used_file:
             self.used_file = True
             self.main_name = "-"
-            return await self._opened(Records(self.proc.stdin), None)
+            return await self._opened(Records(self.proc.stdin, self.utf8), None)
         return False
 
     async def _skipped(self, word: str, error: OSError) -> bool:
@@ -464,7 +464,7 @@ class Runtime:
             except OSError as error:
                 self.special["ERRNO"] = reason(error)
                 return -1.0
-            self.sources[key] = Source(Records(reader))
+            self.sources[key] = Source(Records(reader, self.utf8))
         return await self._getline(self.sources[key], keep)
 
     async def getline_command(self, command: str, keep: bool) -> float:
@@ -481,7 +481,7 @@ class Runtime:
                 finally:
                     writer.close_now()
 
-            self.sources[key] = Source(Records(reader), asyncio.ensure_future(run()))
+            self.sources[key] = Source(Records(reader, self.utf8), asyncio.ensure_future(run()))
         return await self._getline(self.sources[key], keep)
 
     async def getline_coprocess(self, command: str, keep: bool) -> float:
@@ -509,7 +509,7 @@ class Runtime:
                 write_end.close_now()
 
         self.sinks[key] = Sink(to)
-        self.sources[key] = Source(Records(back), asyncio.ensure_future(run()))
+        self.sources[key] = Source(Records(back, self.utf8), asyncio.ensure_future(run()))
 
     async def _getline(self, source: Source, keep: bool) -> float:
         records = source.records
