@@ -7,10 +7,10 @@ let token = sessionStorage.getItem(KEY) ?? "";
 
 /** Why the server refused: what happened, and what to do about it. */
 export class Problem extends Error {
-  constructor({ status = 0, code = "", cause = "", remediation = "" }) {
+  constructor({ status = 0, code = "", cause = "", remediation = "", conflicts = [] }) {
     super(cause || `the server answered ${status}`);
     this.name = "Problem";
-    Object.assign(this, { status, code, remediation });
+    Object.assign(this, { status, code, remediation, conflicts });
   }
 }
 

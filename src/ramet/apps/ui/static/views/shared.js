@@ -4,7 +4,7 @@ import { change, get, raw, workspacePath } from "../lib/api.js";
 import { button, h, link } from "../lib/dom.js";
 import { ask, name as safe, toast } from "../lib/frame.js";
 import { place } from "../lib/names.js";
-import { oneLine, size } from "../lib/text.js";
+import { oneLine, plural, size } from "../lib/text.js";
 
 const NAME = "[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}";
 
@@ -67,6 +67,31 @@ export const forkButton = (name, revision, label = "Fork") => button(label, asyn
     },
   });
   if (done) location.hash = place("ws", { name: made });
+});
+
+export const mergeButton = (name, after) => button("Merge", async () => {
+  const { workspaces } = await get("/workspaces");
+  const others = workspaces.filter((info) => info.kind === "stored" && info.head && info.name !== name);
+  if (!others.length) return void toast("There is no other workspace to merge.", "bad");
+  let made = null;
+  const done = await ask({
+    title: `Merge into ${name}`, label: "Merge", text: `What another workspace changed since the two parted comes into ${name}, as a new revision. When both changed the same, nothing happens, and you are told what.`,
+    fields: [
+      { name: "other", label: "Workspace", options: others.map((info) => [info.name, `${info.name}: ${oneLine(info.head.message).slice(0, 60)}`]) },
+      { name: "message", label: "Message (may be empty)" },
+    ],
+    act: async ({ other, message }) => {
+      try {
+        made = (await change("POST", workspacePath(name, "/merge"), { other, message })).revision;
+      } catch (problem) {
+        if (problem.conflicts?.length) problem.message = `${plural(problem.conflicts.length, "conflict")}: nothing was merged`;
+        throw problem;
+      }
+    },
+  });
+  if (!done) return;
+  toast(made ? `${made.name} is the newest revision now` : "There was nothing to merge");
+  after();
 });
 
 export const tagButton = (name, revision, after) => button("Tag", async () => {

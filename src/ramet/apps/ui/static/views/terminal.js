@@ -133,7 +133,7 @@ function ticking() {
   let silent = true;
   const timer = setInterval(() => {
     line.hidden = false;
-    line.textContent = `${silent ? "waiting" : "running"} · ${duration(performance.now() - began)}`;
+    line.textContent = `${silent ? "waiting" : "running"} · ${duration(performance.now() - began)} · leaving this page stops it`;
   }, 1000);
   return { line, heard: () => (silent = false), end: () => {
     clearInterval(timer);

@@ -12,7 +12,8 @@ const FEW = 50;
 const remembered = { filter: "", order: "changed" };
 
 export async function workspaces({ signal, live }) {
-  let { workspaces: all } = await get("/workspaces", {}, signal);
+  let [{ workspaces: all }, { sandboxes }] = await Promise.all([get("/workspaces", {}, signal), get("/sandboxes", {}, signal)]);
+  const running = h("div", { class: "cards" });
   let costs = new Map();
   const list = h("div", { class: "cards" });
   const total = h("span", { class: "faint" });
@@ -54,6 +55,9 @@ export async function workspaces({ signal, live }) {
     }
   };
   const again = poll("/workspaces", signal, fresh, 5);
+  const boxes = (found) => refill(running, found.filter((one) => one.phase === "Ready").map(sandbox));
+  boxes(sandboxes);
+  poll("/sandboxes", signal, (found) => boxes(found.sandboxes), 5);
   live((event) => event.kind !== "exec" && again());
   signal.addEventListener("abort", slash(filter));
   const few = all.length <= FEW; // what things cost takes reading all histories: for many workspaces only when asked for
@@ -64,8 +68,15 @@ export async function workspaces({ signal, live }) {
         asked = true;
         return sizes();
       }), button("New", create, { class: "primary" }))),
-    list);
+    running, list);
 }
+
+/** Somebody works here now: nothing of it is in the history before it ends. */
+const sandbox = (info) => h("a", { class: "card", href: place("ws", { name: info.name, path: "/" }) },
+  h("span", { class: "what" }, h("span", { class: "name" }, safe(info.name)), h("span", { class: "badge busy" }, "running sandbox")),
+  h("span", { class: "message" }, info.workspace ? ["works on ", oneLine(info.workspace)] : "works on nothing that is kept"),
+  h("span", { class: "who" }, oneLine(info.image ?? "")), h("span"), h("span"), h("span"),
+  h("span", { class: "date" }, when(info.created_at)));
 
 /** `/` goes to the filter, unless somebody is typing. */
 function slash(filter) {
