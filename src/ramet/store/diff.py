@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Final, Literal
 
 from ramet.core.paths import decode as decode_name
@@ -14,6 +15,8 @@ from ramet.store.trees import DIR, Node
 What = Literal["added", "removed", "modified", "renamed"]
 KEPT: Final[tuple[What, ...]] = ("added", "removed", "modified")
 Read = Callable[[bytes], bytes]
+RENAMES: Final = 50_000
+"""Differences among which files that moved are looked for. Of more, none is told as a rename, but all are told."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,13 @@ class Difference:
 def compare(read: Read, before: TreeId | None, after: TreeId | None, renames: bool = True) -> Iterable[Difference]:
     """Differences in order of their paths; with `renames`, a file that only moved is one difference, not two.
 
-    They come one by one, and nothing keeps them, unless renames have to be looked for.
+    They come one by one, and nothing keeps more of them than renames are looked for among.
     """
     found = _compare(read, before, after, "")
-    return _paired(list(found)) if renames and before is not None and after is not None else found
+    if not renames or before is None or after is None:
+        return found
+    first = list(islice(found, RENAMES + 1))
+    return _paired(first) if len(first) <= RENAMES else chain(first, found)
 
 
 def _compare(read: Read, before: TreeId | None, after: TreeId | None, where: str) -> Iterator[Difference]:

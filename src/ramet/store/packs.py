@@ -13,6 +13,7 @@ small enough that one file alone is had soon, and large enough to compress; whoe
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from collections import OrderedDict
@@ -47,11 +48,12 @@ SMALL: Final = 1024
 """Objects up to which a pack is small."""
 CATALOG: Final = 32
 """Indexes that are worth one file of them all."""
-PENDING: Final = 96
+PENDING: Final = 192
 """Blocks that may wait for being compressed: enough that writing a pack does not leave the compressor idle."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
 LEAN: Final = 16
 """By how much a process that has little memory to give divides the size of packs and of what waits for them."""
+_ENTRY: Final = struct.Struct(">32sII")
 SALT: Final = 16
 """Random bytes at the beginning of a pack."""
 
@@ -387,7 +389,8 @@ class _Block:
     __slots__ = ("ids", "parts", "size")
 
     def __init__(self) -> None:
-        self.ids: list[tuple[bytes, int, int]] = []
+        self.ids = bytearray()
+        """Id, offset and size of each, packed: of tiny files there are thousands in a block."""
         self.parts: list[bytes | memoryview] = []
         self.size = 0
 
@@ -408,7 +411,9 @@ class PackWriter:
         """Packs that were written since that was made."""
         self._asked = 0
         self._chunks, self._trees = _Block(), _Block()
-        self._pending: list[tuple[Future[bytes], list[tuple[bytes, int, int]]]] = []
+        self._pending: list[tuple[Future[bytes], bytearray]] = []
+        self._waiting = 0
+        """Objects of those blocks."""
         self._frames: list[bytes] = []
         self._records: list[bytes] = []
         self._size = len(self._codec.magic)
@@ -447,7 +452,7 @@ class PackWriter:
         self._mine.add(key)
         if block.size and block.size + len(data) > full:
             self._close(block)
-        block.ids.append((key, block.size, len(data)))
+        block.ids += _ENTRY.pack(key, block.size, len(data))
         block.parts.append(data)
         block.size += len(data)
         self.objects_written += 1
@@ -470,6 +475,7 @@ class PackWriter:
         if not block.ids:
             return
         data = block.parts[0] if len(block.parts) == 1 else b"".join(block.parts)
+        self._waiting += len(block.parts)
         if last and self._pool is None:
             # A commit this small is done sooner than a thread is there.
             done: Future[bytes] = Future()
@@ -479,9 +485,9 @@ class PackWriter:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
         self._pending.append((self._pool.submit(compressed, data), block.ids))
-        block.ids, block.parts, block.size = [], [], 0
-        if len(self._pending) > self._queue:
-            self._collect(self._queue // 2)
+        block.ids, block.parts, block.size = bytearray(), [], 0
+        if len(self._pending) > self._queue or self._waiting > OBJECTS // 4:
+            self._collect(len(self._pending) // 2)
 
     def _collect(self, leave: int = 0) -> None:
         while len(self._pending) > leave:
@@ -490,7 +496,9 @@ class PackWriter:
             frame = self._codec.frame(future.result())
             if not self._frames:
                 self._salt()
-            self._records += [RECORD.pack(key, self._size, len(frame), offset, size) for key, offset, size in ids]
+            start, length, entries = self._size, len(frame), _ENTRY.iter_unpack(ids)
+            self._records += [RECORD.pack(key, start, length, offset, size) for key, offset, size in entries]
+            self._waiting -= len(ids) // _ENTRY.size
             self._frames.append(frame)
             self._size += len(frame)
             if self._size >= self._full or len(self._records) >= OBJECTS:
