@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ramet.apps.cli.shared import AsJson, reported, show
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, reason
 
 if TYPE_CHECKING:
     from ramet.workspace.config import Config
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 File = Annotated[
     str | None, typer.Argument(metavar="[FILE]", help="YAML, TOML or JSON. Default: ramet.yaml, .toml or .json here.")
 ]
+HINTS: Final = {
+    errno.EACCES: "look at its credentials, and at what they allow",
+    errno.EPERM: "look at its credentials, and at what they allow",
+    errno.ENOENT: "look at its path or its name",
+    errno.ENOTDIR: "look at its path or its name",
+    errno.EIO: "does it run, and can it be reached from here?",
+}
+"""What to do about a mount that cannot be used."""
 CONNECT: Final = 15.0
 """Seconds that `check --connect` gives one mount."""
 
@@ -169,7 +178,10 @@ async def reached(config: Config) -> list[dict[str, Any]]:
             row.update(state="bad", detail=f"no answer in {CONNECT:g} s")
         except RametError as error:
             row.update(state="bad", detail=f"{error.cause}: {error.remediation}")
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            hint = HINTS.get(error.errno or 0)
+            row.update(state="bad", detail=reason(error) + (f": {hint}" if hint else ""))
+        except ValueError as error:
             row.update(state="bad", detail=str(error))
         print(f"{row['mount']}: {row['state']}", file=sys.stderr) if sys.stderr.isatty() else None
         rows.append(row)

@@ -77,7 +77,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
         Verb("grants", "keeping.grants", "Show who may read and who may write a workspace"),
         Verb("keys", "keys.app", "Make, show, rotate and destroy the keys of an encrypted store."),
         Verb("config", "config.app", "Check, show and begin files that describe workspaces."),
-        Verb("doctor", "about.doctor", "Look whether everything that Ramet needs is here and works."),
+        Verb("doctor", "doctor.doctor", "Look whether everything that Ramet needs is here and works."),
         Verb("demo", "about.demo", "Show the whole idea in a few seconds, in a temporary directory."),
         Verb("version", "about.version", "Print the version."),
     ),
