@@ -153,7 +153,9 @@ test("lanes lead every revision to its parents", () => {
     const revisions = Array.from({ length: total }, (_, at) => ({
       id: String(at), parents: [...new Set(Array.from({ length: pick(3) }, () => at + 1 + pick(6)))].filter((to) => to < total + 2).map(String),
     }));
-    const rows = lanes(revisions);
+    const first = pick(2) ? String(pick(total)) : null;
+    const rows = lanes(revisions, first);
+    if (first !== null) assert.equal(rows[Number(first)].column, 0);
     // Follow each line down from the revision that it leaves until it comes to one: that one must be a parent.
     rows.forEach((row, at) => {
       const known = revisions[at].parents.filter((parent) => Number(parent) < total);

@@ -1,10 +1,14 @@
 // A history as lanes: for each revision, newest first, its column and the lines that pass, part and join beside it.
 
-/** Rows `{column, lines, width}`; a line `[from, to, colour]` goes from a column at the top to one at the bottom. */
-export function lanes(revisions) {
+/**
+ * Rows `{column, colour, top, through, bottom, width}`; a line `[from, to, colour]` goes from a column to another one.
+ * The first column is kept free for the revision `first`, also where newer ones are above it.
+ */
+export function lanes(revisions, first = null) {
   const present = new Set(revisions.map((one) => one.id));
   const open = []; // per column: the revision that its line leads to, and its colour
   let colours = 0;
+  if (present.has(first)) open.push({ id: first, colour: colours++, unseen: true });
   return revisions.map((revision) => {
     let column = open.findIndex((lane) => lane && lane.id === revision.id);
     const begins = column < 0;
@@ -13,15 +17,16 @@ export function lanes(revisions) {
       open[column] = { id: revision.id, colour: colours++ };
     }
     const colour = open[column].colour;
-    const above = open.map((lane) => lane && { ...lane });
+    const above = open.map((lane) => (lane && !lane.unseen ? { ...lane } : null));
     const top = [];
     above.forEach((lane, at) => {
       if (lane && lane.id === revision.id && !(begins && at === column)) top.push([at, column, lane.colour]);
     });
     const through = [];
     open.forEach((lane, at) => {
-      if (lane && lane.id !== revision.id) through.push([at, at, lane.colour]);
-      else if (lane) open[at] = null;
+      if (!lane) return;
+      if (lane.id === revision.id) open[at] = null;
+      else if (!lane.unseen) through.push([at, at, lane.colour]);
     });
     const bottom = [];
     revision.parents.filter((parent) => present.has(parent)).forEach((parent, number) => {
@@ -34,6 +39,7 @@ export function lanes(revisions) {
         open[column] = { id: parent, colour };
         at = column;
       }
+      delete open[at].unseen;
       bottom.push([column, at, number === 0 ? colour : open[at].colour]);
     });
     while (open.length && !open[open.length - 1]) open.pop();

@@ -106,7 +106,7 @@ function ordered(revisions) {
 }
 
 function rows(name, revisions, tagged, head, pick) {
-  const drawn = lanes(revisions);
+  const drawn = lanes(revisions, head);
   const width = Math.min(Math.max(...drawn.map((row) => row.width), 1), 14) * LANE + 8;
   return revisions.map((revision, at) => {
     const where = place("ws", { name: revision.workspace, rev: revision.name });
