@@ -364,7 +364,8 @@ def test_tls_can_begin_later(server: MailServers) -> None:
     [
         ({"tls": "starttls", "port": "plain", "ca_file": None}, errno.EACCES, "certificate"),
         ({"ca_file": None}, errno.EACCES, "certificate"),
-        ({"password_env": "NOT_SET"}, errno.EACCES, "refuses these credentials"),
+        ({"password_env": "NOT_SET"}, errno.EACCES, "NOT_SET is not set"),
+        ({"password_env": "HOME"}, errno.EACCES, "refuses these credentials"),
         ({"port": 1}, errno.EIO, "could not be reached"),
     ],
 )

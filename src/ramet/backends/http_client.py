@@ -85,7 +85,7 @@ class HTTPClient:
                     at = following.copy_with(fragment=None)
                     continue
                 if response.status_code >= 300 and response.status_code not in also:
-                    raise _refusal(response.status_code, at.host, path)
+                    raise _refusal(response, at.host, path)
                 response.extensions["asked"] = str(at)
                 yield response
                 return
@@ -157,7 +157,8 @@ class HTTPClient:
                 await pool.aclose()
 
 
-def _refusal(status: int, host: str, path: Path) -> OSError:
+def _refusal(response: httpx2.Response, host: str, path: Path) -> OSError:
+    status = response.status_code
     if status in MISSING:
         return fail(errno.ENOENT, path)
     if status in REFUSED:
@@ -165,5 +166,8 @@ def _refusal(status: int, host: str, path: Path) -> OSError:
     if status == 412:
         return fail(errno.ESTALE, path)
     if status in PASSING:
-        return unavailable(path, f"{host} answers {status}")
+        error = unavailable(path, f"{host} answers {status}")
+        after = response.headers.get("retry-after", "")
+        error.wait = float(after) if after.isascii() and after.isdigit() else 0.0
+        return error
     return fail(errno.EIO, path, f"{host} answers {status}")

@@ -11,7 +11,8 @@ import base64
 import binascii
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 LINE_LIMIT: Final = 8 << 20
@@ -50,22 +51,38 @@ class Literal(bytes):
 
 
 class Imap:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeout: float = 60.0) -> None:
         self._reader, self._writer = reader, writer
+        self._timeout = timeout
         self._count = 0
         self.capabilities: frozenset[str] = frozenset()
         self.selected: Selected | None = None
 
     @classmethod
-    async def connect(cls, host: str, port: int, context: ssl.SSLContext | None, *, start_tls: bool = False) -> Imap:
-        """A connection whose greeting was read; `context` None is plain text, `start_tls` upgrades it at once."""
+    async def connect(
+        cls,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None,
+        *,
+        start_tls: bool = False,
+        timeout: float = 60.0,
+    ) -> Imap:
+        """A connection whose greeting was read; `context` None is plain text, `start_tls` upgrades it at once.
+
+        `timeout` is how long the server may be silent where something is expected of it.
+        """
         direct = None if start_tls else context
         reader, writer = await asyncio.open_connection(
             host, port, ssl=direct, server_hostname=host if direct else None, limit=LINE_LIMIT
         )
-        client = cls(reader, writer)
+        client = cls(reader, writer, timeout)
         try:
-            await client._answer()
+            greeting = await client._answer()
+            if greeting[:2] == [b"*", b"BYE"]:
+                raise ImapLost((greeting[3] or b"it is closed").decode("utf-8", "replace"))
+            if greeting[0] != b"*" or greeting[1:2] not in ([b"OK"], [b"PREAUTH"]):
+                raise ImapLost("no IMAP server answers there")
             if start_tls and context is not None:
                 await client.command("STARTTLS")
                 await writer.start_tls(context, server_hostname=host)
@@ -79,7 +96,8 @@ class Imap:
         """Ask what the server can do."""
         for answer in await self.command("CAPABILITY"):
             if answer[:1] == [b"CAPABILITY"]:
-                self.capabilities = frozenset(word.decode().upper() for word in answer[1:])
+                with understood():
+                    self.capabilities = frozenset(word.decode().upper() for word in answer[1:])
 
     async def login(self, username: str, password: str) -> None:
         plain = base64.b64encode(f"\0{username}\0{password}".encode())
@@ -99,8 +117,9 @@ class Imap:
         found = []
         for answer in await self.command("LIST", b'""', b'"*"'):
             if answer[:1] == [b"LIST"] and len(answer) >= 4:
-                flags = frozenset(flag.decode().lower() for flag in answer[1])
-                found.append((flags, None if answer[2] is None else answer[2].decode(), answer[3]))
+                with understood():
+                    flags = frozenset(flag.decode().lower() for flag in answer[1])
+                    found.append((flags, None if answer[2] is None else answer[2].decode(), bytes(answer[3])))
         return found
 
     async def examine(self, folder: bytes) -> Selected:
@@ -108,14 +127,15 @@ class Imap:
         self.selected = None
         validity = next_uid = exists = 0
         for answer in await self.command("EXAMINE", text(folder)):
-            if len(answer) == 2 and answer[1] == b"EXISTS":
-                exists = int(answer[0])
-            elif answer[0] == b"OK" and isinstance(answer[1], bytes):
-                name, _, number = answer[1].partition(b" ")
-                if name.upper() == b"UIDVALIDITY":
-                    validity = int(number)
-                elif name.upper() == b"UIDNEXT":
-                    next_uid = int(number)
+            with understood():
+                if len(answer) == 2 and answer[1] == b"EXISTS":
+                    exists = int(answer[0])
+                elif answer[:1] == [b"OK"] and isinstance(answer[1], bytes):
+                    name, _, number = answer[1].partition(b" ")
+                    if name.upper() == b"UIDVALIDITY":
+                        validity = int(number)
+                    elif name.upper() == b"UIDNEXT":
+                        next_uid = int(number)
         self.selected = Selected(folder, validity, next_uid, exists)
         return self.selected
 
@@ -124,7 +144,9 @@ class Imap:
         async for answer in self._run("UID FETCH", uids.encode(), f"(UID {items})".encode()):
             if len(answer) == 3 and answer[1] == b"FETCH" and isinstance(answer[2], list):
                 pairs = answer[2]
-                found = {pairs[i].decode().upper(): pairs[i + 1] for i in range(0, len(pairs) - 1, 2)}
+                with understood():
+                    found = {pairs[i].decode().upper(): pairs[i + 1] for i in range(0, len(pairs) - 1, 2)}
+                    int(found.get("UID") or 0)
                 if "UID" in found:
                     yield found
 
@@ -132,7 +154,8 @@ class Imap:
         uids: list[int] = []
         for answer in await self.command("UID SEARCH", *criteria):
             if answer[:1] == [b"SEARCH"]:
-                uids += map(int, answer[1:])
+                with understood():
+                    uids += map(int, answer[1:])
         return uids
 
     async def append(self, folder: bytes, data: bytes) -> None:
@@ -162,9 +185,11 @@ class Imap:
         while True:
             answer = await self._answer()
             if answer[0] == tag:
-                if answer[1] != b"OK":
+                if answer[1:2] != [b"OK"]:
                     raise refused(answer)
                 return
+            if answer[0] not in (b"*", b"+"):
+                raise ImapLost("the server's answer cannot be understood")
             if answer[0] == b"+":  # a challenge that nobody has an answer for: what was wrong comes behind it
                 await self._send(b"\r\n")
             elif answer[1:2] == [b"BYE"] and name != "LOGOUT":
@@ -175,27 +200,31 @@ class Imap:
     async def _send(self, data: bytes) -> None:
         try:
             self._writer.write(data)
-            await self._writer.drain()
+            async with asyncio.timeout(self._timeout):
+                await self._writer.drain()
         except (OSError, ssl.SSLError) as error:
-            raise ImapLost(str(error)) from None
+            raise ImapLost(str(error) or type(error).__name__) from None
 
     async def _answer(self) -> list[Value]:
         """One response: its tag and what follows."""
         pieces: list[bytes | Literal] = []
         try:
-            while True:
-                line = (await self._reader.readuntil(b"\n")).rstrip(b"\r\n")
-                pieces.append(line)
-                found = _LITERAL.search(line)
-                if found is None:
-                    break
-                size = int(found[1])
-                if size > LITERAL_LIMIT:
-                    raise ImapLost("the server sends more than was asked for")
-                pieces[-1] = line[: found.start()]
-                pieces.append(Literal(await self._reader.readexactly(size)))
+            async with asyncio.timeout(self._timeout):
+                while True:
+                    line = (await self._reader.readuntil(b"\n")).rstrip(b"\r\n")
+                    pieces.append(line)
+                    found = _LITERAL.search(line)
+                    if found is None:
+                        break
+                    size = int(found[1])
+                    if size > LITERAL_LIMIT:
+                        raise ImapLost("the server sends more than was asked for")
+                    pieces[-1] = line[: found.start()]
+                    pieces.append(Literal(await self._reader.readexactly(size)))
+        except TimeoutError:
+            raise ImapLost(f"no answer within {self._timeout:g} seconds") from None
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ssl.SSLError) as error:
-            raise ImapLost(str(error)) from None
+            raise ImapLost(str(error) or type(error).__name__) from None
         tag, _, rest = pieces[0].partition(b" ")
         status = _STATUS.fullmatch(rest) if len(pieces) == 1 else None
         if status is not None:
@@ -219,7 +248,18 @@ class Imap:
         transport.abort()
 
 
+@contextmanager
+def understood() -> Iterator[None]:
+    """What a server says is made into values here; if that is no use, neither is the connection."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, LookupError):
+        raise ImapLost("the server's answer cannot be understood") from None
+
+
 def refused(answer: list[Value]) -> ImapRefused:
+    if len(answer) != 4 or answer[1] not in (b"NO", b"BAD"):
+        raise ImapLost("the server's answer cannot be understood")
     code = (answer[2] or b"").decode("utf-8", "replace").split(" ")[0].upper()
     return ImapRefused(code, answer[3].decode("utf-8", "replace"))
 

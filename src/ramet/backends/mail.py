@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import re
 import ssl
 import time
@@ -27,8 +26,9 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ramet.backends import mail_message, mail_sending
+from ramet.backends.addresses import secret_from
 from ramet.backends.fixed import Fixed
-from ramet.backends.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set
+from ramet.backends.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set, understood
 from ramet.backends.mail_message import Part
 from ramet.backends.naming import as_name
 from ramet.core.errors import fail, unavailable
@@ -42,6 +42,8 @@ CONNECTIONS: Final = 4
 """At a time, and kept: servers allow few, and each costs a handshake and a login. None is held while a reader waits."""
 AT_ONCE: Final = 500
 """Messages that one request describes."""
+PASSING: Final = frozenset(("UNAVAILABLE", "INUSE", "LIMIT", "SERVERBUG"))
+"""Codes of refusals that are the server's own trouble and may pass."""
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _ENTRY: Final = re.compile(r".*__(\d+)(\.eml|\.json|)")
 _SEARCHED: Final = re.compile(r"[^\x00-\x1f\"\\=?_<>&:]{4,}")
@@ -89,6 +91,8 @@ class MailConfig:
     """Let the server look for the text of a recursive grep."""
     ttl: float = 5.0
     """Seconds for which what was seen may be trusted."""
+    timeout: float = 60.0
+    """Seconds without an answer after which the server counts as unreachable."""
 
 
 class _Message(NamedTuple):
@@ -147,16 +151,20 @@ class MailResource(Fixed):
         config = self.config
         context = None if config.tls == "off" else ssl.create_default_context(cafile=config.ca_file)
         port = config.port or (993 if config.tls == "implicit" else 143)
+        token, password = secret_from(config.token_env), secret_from(config.password_env)
         client = await asyncio.wait_for(
-            Imap.connect(config.host, port, context, start_tls=config.tls == "starttls"), 20
+            Imap.connect(config.host, port, context, start_tls=config.tls == "starttls", timeout=config.timeout),
+            min(20.0, config.timeout),
         )
         try:
-            if config.token_env is not None:
-                await client.login_by_token(config.username, os.environ.get(config.token_env, ""))
+            if token is not None:
+                await client.login_by_token(config.username, token)
             else:
-                await client.login(config.username, os.environ.get(config.password_env or "", ""))
-        except ImapRefused:
+                await client.login(config.username, password or "")
+        except ImapRefused as error:
             client.drop()
+            if error.code in PASSING:
+                raise
             raise fail(errno.EACCES, None, f"Permission denied: {config.host} refuses these credentials") from None
         except BaseException:
             client.drop()
@@ -187,13 +195,17 @@ class MailResource(Fixed):
             yield client
             done = True
         except ImapRefused as error:
+            if error.code in PASSING:
+                raise unavailable(path, f"{self.config.host} could not be reached: {error}") from None
             done = True
             number = errno.ENOENT if error.code in ("NONEXISTENT", "TRYCREATE") else errno.EACCES
             raise fail(number if error.code else errno.EIO, path, f"{self.config.host}: {error}") from None
         except ssl.SSLCertVerificationError as error:
             raise fail(errno.EACCES, path, f"{self.config.host}: {error.verify_message}") from None
         except (ImapLost, TimeoutError, ssl.SSLError) as error:
-            raise unavailable(path, f"{self.config.host} could not be reached: {error}") from None
+            while idle:  # they have been idle for longer, and are not any better
+                idle.pop().drop()
+            raise unavailable(path, f"{self.config.host} could not be reached: {str(error) or 'no answer'}") from None
         except OSError as error:
             if isinstance(error.filename, Path):
                 done = True
@@ -251,7 +263,8 @@ class MailResource(Fixed):
         async for found in client.fetch(f"{first}:*", "INTERNALDATE"):
             uid = int(found["UID"])
             if uid >= first and "INTERNALDATE" in found:  # `9:*` is the last message even where that is number 5
-                index.days[uid] = _received(found).strftime("%Y-%m-%d")
+                with understood():
+                    index.days[uid] = _received(found).strftime("%Y-%m-%d")
 
     async def _messages(self, path: Path, folder: bytes, uids: Iterable[int]) -> list[_Message]:
         """What is known of these; where something has to be asked, what follows them is asked for along with it."""
@@ -267,7 +280,8 @@ class MailResource(Fixed):
                     items = "RFC822.SIZE INTERNALDATE ENVELOPE BODYSTRUCTURE"
                     async for found in client.fetch(some, items):
                         if "RFC822.SIZE" in found:
-                            message = _message(found)
+                            with understood():
+                                message = _message(found)
                             index.known[message.uid] = message
         return [index.known[uid] for uid in wanted if uid in index.known]
 

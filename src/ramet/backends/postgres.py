@@ -173,6 +173,8 @@ class PostgresResource(Database):
         if isinstance(error, UnicodeError):
             return fail(errno.EILSEQ, path)
         if isinstance(error, OSError) and not isinstance(error.filename, Path):
+            if error.errno == errno.EACCES:
+                return fail(errno.EACCES, path, error.strerror)
             return unavailable(path, f"{where} could not be reached: {type(error).__name__}")
         return error
 

@@ -19,7 +19,8 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
 
-from ramet.core.errors import Unavailable, fail, unavailable
+from ramet.backends.addresses import secret_from
+from ramet.core.errors import Unavailable, fail, missing_extra, unavailable
 from ramet.core.paths import Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -48,7 +49,11 @@ class SSHConfig:
     password_env: str | None = None
     """The environment variable that holds the password."""
     verify_host: bool = True
+    """Whether the host must be known; without it anybody can pretend to be it."""
     ttl: float = 5.0
+    """Seconds for which what was seen may be trusted."""
+    timeout: float = 60.0
+    """Seconds without a sign of life after which the host counts as unreachable."""
 
 
 class SSHResource:
@@ -64,6 +69,8 @@ class SSHResource:
         self._connections: dict[asyncio.AbstractEventLoop, tuple[Any, Any, bytes]] = {}
         self._lock: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._plain: dict[Path, float] = {}
+        self._litter: set[bytes] = set()
+        """Contents that were on their way when a connection broke: the next one takes them away."""
 
     def __repr__(self) -> str:
         return f"SSHResource({self.config.host!r}, {self.config.root!r})"
@@ -86,10 +93,16 @@ class SSHResource:
         return found[1], found[2]
 
     async def _connect(self) -> tuple[Any, Any, bytes]:
-        import asyncssh
+        try:
+            import asyncssh
+        except ModuleNotFoundError:
+            raise missing_extra("ssh", "a mount by SSH") from None
 
         config = self.config
-        options: dict[str, Any] = {"port": config.port, "keepalive_interval": 15, "login_timeout": 20}
+        options: dict[str, Any] = {
+            "port": config.port, "keepalive_interval": config.timeout / 4, "keepalive_count_max": 3,
+            "login_timeout": min(20.0, config.timeout), "connect_timeout": min(20.0, config.timeout),
+        }  # fmt: skip
         if config.username is not None:
             options["username"] = config.username
         if not config.verify_host:
@@ -99,11 +112,16 @@ class SSHResource:
         if config.client_keys:
             options["client_keys"] = [_own(key) for key in config.client_keys]
         if config.password_env is not None:
-            options["password"] = os.environ.get(config.password_env)
+            options["password"] = secret_from(config.password_env)
+        connection = None
         try:
             connection = await asyncssh.connect(config.host, **options)
-            sftp = await connection.start_sftp_client(path_encoding=None)
-            return connection, sftp, await sftp.realpath(encode(config.root))
+            async with asyncio.timeout(config.timeout):
+                sftp = await connection.start_sftp_client(path_encoding=None)
+                root = await sftp.realpath(encode(config.root))
+                await self._tidy(sftp)
+            made, connection = connection, None
+            return made, sftp, root
         except asyncssh.HostKeyNotVerifiable:
             message = f"Permission denied: the key of {config.host} is not known; add it to known_hosts"
             raise fail(errno.EACCES, None, message) from None
@@ -111,8 +129,19 @@ class SSHResource:
             raise fail(errno.EACCES, None, f"Permission denied: {config.host} refuses these credentials") from None
         except asyncssh.SFTPNoSuchFile:
             raise fail(errno.ENOENT, config.root, f"{config.host} has no directory {config.root}") from None
+        except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, FileNotFoundError) as error:
+            raise fail(
+                errno.EACCES, None, f"Permission denied: a key for {config.host} cannot be used: {error}"
+            ) from None
         except (OSError, asyncssh.Error) as error:
-            raise unavailable(None, f"{config.host} could not be reached: {error}") from None
+            raise unavailable(None, f"{config.host} could not be reached: {_brief(error)}") from None
+        finally:
+            if connection is not None:
+                connection.abort()
+
+    async def _tidy(self, sftp: Any) -> None:
+        while self._litter:
+            await self._discard(sftp, self._litter.pop())
 
     async def _ask(self, path: Path, request: Awaitable[T]) -> T:
         import asyncssh
@@ -128,7 +157,7 @@ class SSHResource:
                 error, asyncssh.SFTPConnectionLost | asyncssh.SFTPNoConnection
             ):
                 raise fail(errno.EIO, path, str(error) or "failure") from None
-            raise unavailable(path, f"{self.config.host} could not be reached: {error}") from None
+            raise unavailable(path, f"{self.config.host} could not be reached: {_brief(error)}") from None
 
     async def _at(self, path: Path) -> tuple[Any, bytes]:
         """The client and the full name of `path`, once it is sure that no link lies on the way."""
@@ -261,7 +290,9 @@ class SSHResource:
             else:
                 await self._ask(path, sftp.posix_rename(temporary, name))
         except BaseException as error:
-            if not isinstance(error, Unavailable):
+            if isinstance(error, Unavailable):
+                self._litter.add(temporary)
+            else:
                 await self._discard(sftp, temporary)
             raise
 
@@ -371,6 +402,10 @@ _KINDS: Final = {
     modes.S_IFREG: Kind.FILE, modes.S_IFDIR: Kind.DIR, modes.S_IFLNK: Kind.LINK, modes.S_IFIFO: Kind.FIFO,
     modes.S_IFSOCK: Kind.SOCKET,
 }  # fmt: skip
+
+
+def _brief(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _own(path: str) -> str:

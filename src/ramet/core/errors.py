@@ -21,6 +21,8 @@ class Unavailable(OSError):
 
     version: str | None = None
     """What the bytes that a broken read has given are the beginning of, when that is known (see `Pinned`)."""
+    wait: float = 0.0
+    """Seconds that the backend asks to be left alone."""
 
 
 class LimitExceeded(Exception):

@@ -50,6 +50,7 @@ class Retry(Forward):
         """Wait before the next attempt, or raise `error` when patience has run out."""
         patience = self._patience
         pause = min(patience.longest, patience.first * float(2**attempt)) * (0.5 + self._jitter() / 2)
+        pause = max(pause, error.wait)
         if attempt + 1 >= patience.attempts or waited + pause > patience.deadline:
             raise error
         await self._sleep(pause)
