@@ -27,7 +27,7 @@ from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, ke
 from ramet.shell.interp.session import FunctionDef, Session
 from ramet.shell.interp.simple import compile_simple, trace
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.traps import before_command, failed
+from ramet.shell.interp.traps import before_command, child_died, failed
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -393,6 +393,8 @@ def _subshell(node: nodes.Subshell) -> Run:
             sh.killed = child.killed
         elif child.killed:
             report_death(sh, child.killed, child.own_pid(), command_text(node))
+        if sh.traps:
+            child_died(sh)
         sh.pipes = None
         sh.status = status
         return status
@@ -541,6 +543,7 @@ def _coproc(node: nodes.Coproc) -> Run:
         process = sh.jobs.spawn(sh, child, run_shell(child, run))
         job = sh.jobs.add(process, f"coproc {node.name} {command_text(node.body)}")
         sh.store.set(f"{node.name}_PID", str(job.pid))
+        sh.coprocs[node.name] = job.pid
         sh.background = job.pid
         sh.status = 0
         return 0

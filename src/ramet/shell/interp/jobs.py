@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.shell.interp import signals
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.traps import send
+from ramet.shell.interp.traps import child_died, interrupted, send
 
 if TYPE_CHECKING:
     from ramet.shell.interp.shell import Shell
@@ -87,6 +87,10 @@ def report_death(sh: Session, number: int, pid: int, text: str) -> None:
         sh.complain(f"{pid:5d} {shown:<24}{text}")
 
 
+class Ambiguous(Exception):
+    """More than one job begins with this text, or has it in it."""
+
+
 class Jobs:
     """The jobs of one shell; the processes are known to all shells of the same top."""
 
@@ -133,6 +137,8 @@ class Jobs:
         self.loose.discard(process)
         status = 128 + (process.killed or 15) if process.task.cancelled() else process.task.result()
         self.reaped[process.pid] = status
+        if process.session.parent is not None:
+            child_died(process.session.parent)
         if len(self.reaped) > 4096:
             del self.reaped[next(iter(self.reaped))]
         for job in self.jobs:
@@ -172,8 +178,12 @@ class Jobs:
         if spec.isdigit():
             return next((job for job in self.jobs if job.id == int(spec)), None)
         if spec[0] == "?":
-            return next((job for job in self.jobs if spec[1:] in job.text), None)
-        return next((job for job in self.jobs if job.text.startswith(spec)), None)
+            found = [job for job in self.jobs if spec[1:] in job.text]
+        else:
+            found = [job for job in self.jobs if job.text.startswith(spec)]
+        if len(found) > 1:
+            raise Ambiguous(spec.removeprefix("?"))
+        return found[0] if found else None
 
     def forget(self, job: Job) -> None:
         if job in self.jobs:
@@ -203,8 +213,8 @@ class Jobs:
                 raise
             if not done:
                 waiting.cancel()
-            if sh.pending:
-                return 128 + sh.pending[0]
+            if number := interrupted(sh):
+                return 128 + number
         # Callbacks that record the status run one turn after the task ends.
         if process.pid not in self.reaped:
             await asyncio.sleep(0)

@@ -308,19 +308,38 @@ def compile_select(node: Select, body: Run) -> Run:
 
 
 def menu(sh: Session, items: list[str]) -> str:
-    """The numbered list that `select` shows, in columns."""
+    """The numbered list that `select` shows, in columns that tabs lead to."""
     width = len(str(len(items)))
-    longest = max(len(item) for item in items)
     columns_text = sh.store.get("COLUMNS") or ""
     total = int(columns_text) if columns_text.isdigit() and int(columns_text) > 0 else 80
-    cell = width + 2 + longest + 2
+    cell = width + 2 + max(len(item) for item in items) + 2
     columns = max(1, total // cell)
     rows = -(-len(items) // columns)
     columns = -(-len(items) // rows)
-    if rows == 1 and len(items) > 1:
-        rows, columns = len(items), 1
+    if rows == 1:
+        rows, columns = columns, 1
+    first = len(str(rows))
     lines: list[str] = []
     for row in range(rows):
-        cells = [f"{index + 1:>{width}}) {items[index]}" for index in range(row, len(items), rows)]
-        lines.append("".join(text.ljust(cell) for text in cells[:-1]) + cells[-1] if columns > 1 else cells[0])
+        line, place, length = "", 0, 0
+        for index in range(row, len(items), rows):
+            if index >= rows:
+                line += _gap(place - cell + length, place)
+            text = f"{index + 1:>{width if place else first}}) {items[index]}"
+            line, length = line + text, len(text)
+            place += cell
+        lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def _gap(start: int, stop: int) -> str:
+    """What leads from one column to another on a line, by tabs as far as they reach."""
+    out = ""
+    while start < stop:
+        if stop // 8 > start // 8:
+            out += "\t"
+            start += 8 - start % 8
+        else:
+            out += " "
+            start += 1
+    return out

@@ -14,7 +14,7 @@ from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.traps import before_command, failed
+from ramet.shell.interp.traps import before_command, child_died, failed
 from ramet.shell.syntax.nodes import Pipeline, Simple, Subshell, Word
 from ramet.shell.syntax.printer import command_text, word_text
 
@@ -206,6 +206,8 @@ async def _stages(
             source.release()
         await _cancel(tasks)
         raise
+    if sh.traps:
+        child_died(sh, len(children))
     sh.pipes = statuses
     status = statuses[-1]
     if sh.pipefail:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from ramet.core.signals import NAMES as NAMES
+from ramet.core.signals import NAMES as ORDINARY
 
-NUMBERS: Final = {name: number for number, name in enumerate(NAMES)}
+NAMES: Final = [
+    *ORDINARY,
+    "",
+    "",
+    "RTMIN",
+    *(f"RTMIN+{number}" for number in range(1, 16)),
+    *(f"RTMAX-{number}" for number in range(14, 0, -1)),
+    "RTMAX",
+]
+"""By number; two of them have no name."""
+NUMBERS: Final = {name: number for number, name in enumerate(NAMES) if name}
+CHLD: Final = NUMBERS["CHLD"]
 PSEUDO: Final = ("DEBUG", "ERR", "RETURN")
 IGNORED_BY_DEFAULT: Final = frozenset((17, 18, 23, 28))
 """CHLD, CONT, URG, WINCH do nothing to a process that has no trap for them."""
@@ -45,7 +56,7 @@ UNREPORTED: Final = frozenset((2, 13))
 def number_of(text: str) -> int | None:
     """`TERM`, `SIGTERM`, `sigterm` or `15` as a number."""
     if text.isdigit():
-        return int(text) if int(text) <= 64 else None
+        return int(text) if int(text) < len(NAMES) else None
     name = text.upper()
     return NUMBERS.get(name.removeprefix("SIG"))
 
@@ -56,4 +67,4 @@ def trap_name(text: str) -> str | None:
     if name in PSEUDO:
         return name
     number = number_of(text)
-    return NAMES[number] if number is not None and number < len(NAMES) else None
+    return NAMES[number] or None if number is not None else None

@@ -25,7 +25,7 @@ from ramet.shell.interp.local import compile_local
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
-from ramet.shell.interp.traps import announce, before_command
+from ramet.shell.interp.traps import announce, before_command, child_died
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text
 
@@ -330,6 +330,8 @@ def _tell(sh: Session, node: Simple) -> None:
 
 async def _external(sh: Session, argv: list[str]) -> int:
     result = await run_external(sh, argv)
+    if sh.traps and not sh.lone:
+        child_died(sh)
     sh.last_arg = argv[-1]
     sh.pipes = None
     if result < 256:
@@ -481,6 +483,8 @@ async def _in_its_process(sh: Session, argv: list[str], redirects: list[Plan]) -
         return await _external(own, argv) if good else 1
 
     sh.status = await run_shell(child, lambda own: drive(body(own)))
+    if sh.traps:
+        child_died(sh)
     if child.killed:
         sh.died = child.killed, child.own_pid()
     sh.last_arg = argv[-1]

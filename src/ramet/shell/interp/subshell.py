@@ -21,7 +21,7 @@ from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Process
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.traps import Leave, deliver, exit_trap
+from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Simple
@@ -153,6 +153,8 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     child.trace_level += 1
     child.lone = body is not None and len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
     sh.status = sh.substitution_status = await run_shell(child, run)
+    if sh.traps:
+        child_died(sh)
     if not child.jobs.jobs and not child.jobs.loose:
         child.retire()
     if cat and sh.status and sh.errexit:

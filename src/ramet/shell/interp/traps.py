@@ -154,6 +154,18 @@ async def deliver(sh: Session) -> int:
     return 0
 
 
+def child_died(sh: Session, count: int = 1) -> None:
+    """So many processes of a shell have ended."""
+    if sh.traps.get("CHLD"):
+        sh.pending += [signals.CHLD] * count
+        sh.watch = True
+
+
+def interrupted(sh: Session) -> int:
+    """The signal that ends what waits for something, 0 for none: the end of a process is no reason to stop waiting."""
+    return next((number for number in sh.pending if number != signals.CHLD), 0)
+
+
 def send(sh: Session, number: int) -> None:
     """A signal arrives at a shell: its trap is queued, or the default action is taken."""
     name = signals.NAMES[number] if number < len(signals.NAMES) else ""

@@ -183,7 +183,9 @@ async def _generate(sh: Session, kind: str, word: str) -> list[str]:
         "HELP": lambda: list(SYNOPSES),
         "SETOPT": lambda: list(OPTIONS),
         "SHOPT": lambda: list(SHOPTS),
-        "SIGNAL": lambda: [name if name == "EXIT" else "SIG" + name for name in signals.NAMES] + list(signals.PSEUDO),
+        "SIGNAL": lambda: (
+            [name if name == "EXIT" else "SIG" + name for name in signals.NAMES if name] + list(signals.PSEUDO)
+        ),
     }
     return makers[kind]() if kind in makers else []
 

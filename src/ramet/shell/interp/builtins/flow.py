@@ -273,12 +273,9 @@ def _show_traps(sh: Session, wanted: list[str]) -> Result:
 
 def signal_list() -> str:
     """The table of `kill -l` and `trap -l`."""
-    cells = [f"{number:2d}) SIG{name}" for number, name in enumerate(signals.NAMES) if number]
-    for number in range(34, 65):
-        base = f"SIGRTMIN+{number - 34}" if number <= 49 else f"SIGRTMAX-{64 - number}"
-        cells.append(f"{number:2d}) {base.removesuffix('+0').removesuffix('-0')}")
-    rows = ["\t".join(f"{cell}" for cell in cells[i : i + 5]) for i in range(0, len(cells), 5)]
-    return "\n".join(rows) + "\n"
+    cells = [f"{number:2d}) SIG{name}" for number, name in enumerate(signals.NAMES) if number and name]
+    rows = ["\t".join(cells[i : i + 5]) for i in range(0, len(cells), 5)]
+    return "\n".join(rows) + ("\t\n" if len(cells) % 5 else "\n")
 
 
 TABLE: Final[dict[str, Builtin]] = {

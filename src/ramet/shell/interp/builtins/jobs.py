@@ -11,11 +11,11 @@ from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.traps import send
+from ramet.shell.interp.traps import interrupted, send
 from ramet.shell.interp.variables import is_name, split_subscript
 
 if TYPE_CHECKING:
-    from ramet.shell.interp.jobs import Job
+    from ramet.shell.interp.jobs import Job, Jobs
 
 
 def jobs(sh: Session, argv: list[str]) -> Result:
@@ -38,7 +38,7 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     table = sh.jobs.seen()
     if words:
         for word in words:
-            job = table.find(word if word.startswith("%") else "%" + word)
+            job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table)
             if job is None:
                 status = sh.error(f"jobs: {word}: no such job")
             else:
@@ -57,7 +57,8 @@ def jobs(sh: Session, argv: list[str]) -> Result:
             continue
         mark = "+" if job is current else "-" if job is previous else " "
         tail = " &" if job.running else ""
-        lines.append(f"[{job.id}]{mark}  {str(job.pid) + ' ' if long else ''}{state:<24}{job.text}{tail}\n")
+        place = f" {job.pid:5d} " if long else "  "
+        lines.append(f"[{job.id}]{mark}{place}{state:<24}{job.text}{tail}\n")
     written = sh.out(encode("".join(lines)), "jobs")
     for job in chosen:
         if not job.running:
@@ -65,11 +66,22 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     return status or written
 
 
+def _found(sh: Session, command: str, spec: str, table: Jobs | None = None) -> Job | None:
+    """The job that a text names; None for none, after a complaint when it may be several."""
+    from ramet.shell.interp.jobs import Ambiguous
+
+    try:
+        return (sh.jobs if table is None else table).find(spec)
+    except Ambiguous as error:
+        sh.complain(f"{command}: {error}: ambiguous job spec")
+        return None
+
+
 def _with_pids(sh: Session, argv: list[str]) -> Result:
     """`jobs -x`: a command whose job specifications are replaced by process ids."""
     words: list[str] = []
     for word in argv:
-        job = sh.jobs.find(word) if word.startswith("%") else None
+        job = sh.jobs.seen().find(word) if word.startswith("%") else None
         words.append(word if job is None else str(job.pid))
     return drive(sh.shell.invoke(sh, words)) if words else 0
 
@@ -85,7 +97,11 @@ def wait(sh: Session, argv: list[str]) -> Result:
             break
         for place, letter in enumerate(word[1:], 1):
             if letter == "p":
-                variable = word[place + 1 :] or (argv[i] if i < len(argv) else "")
+                if not word[place + 1 :] and i >= len(argv):
+                    sh.complain("wait: -p: option requires an argument")
+                    sh.err("wait: usage: wait [-fn] [-p var] [id ...]\n")
+                    return 2
+                variable = word[place + 1 :] or argv[i]
                 i += 0 if word[place + 1 :] else 1
                 break
             if letter not in "fn":
@@ -105,10 +121,10 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
     if not words:
         for job in list(sh.jobs.jobs):
             status = await sh.jobs.wait(sh, job.process)
-            if sh.pending:
+            if interrupted(sh):
                 return status
             sh.jobs.tell(sh)
-            sh.jobs.forget(job)
+            _waited(sh, job)
         return 0
     status = 0
     for word in words:
@@ -116,13 +132,26 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
     return status
 
 
+def _waited(sh: Session, job: Job) -> None:
+    """A job is over and known to be: it leaves the table, and the variables of a coprocess go with it."""
+    sh.jobs.forget(job)
+    for name, pid in list(sh.coprocs.items()):
+        if pid == job.pid:
+            del sh.coprocs[name]
+            sh.store.unset(name)
+            sh.store.unset(f"{name}_PID")
+
+
 async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
-    job = sh.jobs.find(word)
+    job = _found(sh, "wait", word)
+    if job is None and word[1:].isdigit() and word[0] == "%":
+        # One that was waited for is still known by its number, until another one has it.
+        job = next((old for old in reversed(sh.jobs.ended) if old.id == int(word[1:])), None)
     if job is not None:
         status = await sh.jobs.wait(sh, job.process)
-        if not sh.pending:
+        if not interrupted(sh):
             sh.jobs.tell(sh)
-            sh.jobs.forget(job)
+            _waited(sh, job)
             if variable:
                 sh.store.set(variable, str(job.pid))
         return status
@@ -142,7 +171,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
     """`wait -n`: the next job to end."""
     chosen: list[Job] = [] if words else list(sh.jobs.jobs)
     for word in words:
-        job = sh.jobs.find(word)
+        job = _found(sh, "wait", word)
         if job is None:
             sh.complain(f"wait: {word}: no such job")
         else:
@@ -160,15 +189,15 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
             return done.status
         await asyncio.wait([job.process.task for job in chosen], return_when=asyncio.FIRST_COMPLETED, timeout=0.05)
         await asyncio.sleep(0)
-        if sh.pending:
-            return 128 + sh.pending[0]
+        if number := interrupted(sh):
+            return 128 + number
 
 
 def fg(sh: Session, argv: list[str]) -> Result:
     if "monitor" not in sh.options:
         return sh.error("fg: no job control")
     spec = argv[1] if len(argv) > 1 else "%+"
-    job = sh.jobs.find(spec if spec.startswith("%") else "%" + spec)
+    job = _found(sh, "fg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
         return sh.error(f"fg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
     return drive(_foreground(sh, job))
@@ -187,7 +216,7 @@ def bg(sh: Session, argv: list[str]) -> Result:
     if "monitor" not in sh.options:
         return sh.error("bg: no job control")
     spec = argv[1] if len(argv) > 1 else "%+"
-    job = sh.jobs.find(spec if spec.startswith("%") else "%" + spec)
+    job = _found(sh, "bg", spec if spec.startswith("%") else "%" + spec)
     if job is None:
         return sh.error(f"bg: {argv[1] if len(argv) > 1 else 'current'}: no such job")
     return sh.error(f"bg: job {job.id} already in background", 0)
@@ -211,7 +240,7 @@ def disown(sh: Session, argv: list[str]) -> Result:
         return 0
     status = 0
     for word in words:
-        job = sh.jobs.find(word)
+        job = _found(sh, "disown", word)
         if job is None:
             status = sh.error(f"disown: {word}: no such job")
         elif not keep:
@@ -249,7 +278,7 @@ def kill(sh: Session, argv: list[str]) -> Result:
 
 def _kill_one(sh: Session, word: str, number: int) -> int:
     if word.startswith("%"):
-        job = sh.jobs.find(word)
+        job = _found(sh, "kill", word)
         if job is None:
             return sh.error(f"kill: {word}: no such job")
         if not job.running:

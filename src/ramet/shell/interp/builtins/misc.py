@@ -352,6 +352,8 @@ def refuse(sh: Session, argv: list[str]) -> Result:
 
 
 def suspend(sh: Session, argv: list[str]) -> Result:
+    if flags_of(sh, argv, "f") is None:
+        return 2
     return sh.error("suspend: cannot suspend: no job control")
 
 
