@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** `AgentRun`: the workspaces and sandboxes of a server. */
 
+import { StoreCare } from "./care.js";
 import { RametError, known } from "./errors.js";
 import { Http, lines } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
@@ -77,6 +78,8 @@ export class AgentRun {
   /** @param {ConnectOptions} options */
   constructor(options) {
     this.#http = new Http(known("AgentRun", options, "url", "token", "fetch"));
+    /** The care of the store: collecting, checking, what is kept for how long, keys. */
+    this.store = new StoreCare(this.#http);
   }
 
   /** Close the connections that are kept; a process ends without it too. */

@@ -36,6 +36,9 @@ export interface ExecOptions extends Changing {
   stdin?: string | Uint8Array | undefined;
   /** Who runs it, for the history. */
   agent?: string | undefined;
+  /** Message and author of the revision that it makes, if it makes one. */
+  message?: string | undefined;
+  author?: string | undefined;
 }
 
 /** Bytes that the client gives. */
@@ -107,6 +110,206 @@ export interface Revision {
   outputs: string[];
   /** Paths that were there and never enter a revision. */
   withheld: string[];
+  /** Paths whose new content seemed to hold secrets, each with the kind. */
+  suspected: string[];
+  mounts: MountInfo[];
+}
+
+export interface MountInfo {
+  prefix: string;
+  type: string;
+  mode: "read" | "write";
+  /** Its content in the store; null when its bytes live elsewhere, or when it is told as it is now. */
+  tree: string | null;
+  /** The workspace's own, which nobody mounted. */
+  scratch: boolean;
+}
+
+/** How far long work is. */
+export interface Progress {
+  stage: string;
+  done: number;
+  total: number | null;
+}
+
+export interface Watching extends Abortable {
+  /** Called now and then while the work goes on. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** What is kept; null or left out is as the store says, and if that says nothing, everything. */
+export interface Keeping {
+  /** The newest revisions, by number. */
+  keepLast?: number | null | undefined;
+  /** Revisions that are not older. */
+  keepWithinMs?: number | null | undefined;
+  /** Nothing younger is ever removed. */
+  minAgeMs?: number | null | undefined;
+  /** Collect after every so many commits. */
+  auto?: number | null | undefined;
+  /** How long things stay after they were condemned. */
+  graceMs?: number | null | undefined;
+}
+
+export interface Kept extends Required<Keeping> {
+  /** Why nothing may be removed; empty when it may. */
+  hold: string;
+}
+
+/** What holds, and in `said` what was said about this one itself. */
+export interface Retention extends Kept {
+  said: Kept;
+}
+
+export interface Pin {
+  token: string;
+  workspace: string;
+  /** Id of the revision that it keeps. */
+  target: string;
+  until: Date | null;
+  why: string;
+}
+
+/** What a collection did, or with `dry` would do. Sizes are bytes. */
+export interface Collected {
+  dry: boolean;
+  /** Revisions that went out of reach. */
+  expired: string[];
+  kept: number;
+  suspected: number;
+  condemned: number;
+  rewritten: number;
+  removed: number;
+  revisions: number;
+  reclaimed: number;
+  waiting: number;
+  written: number;
+  temporary: number;
+}
+
+export interface Costs {
+  workspaces: { workspace: string; unique: number; shared: number; revisions: number }[];
+  shared: number;
+  unused: number;
+  total: number;
+}
+
+export interface Damage {
+  what: "object" | "pack" | "index" | "revision" | "head" | "tag" | "entry";
+  name: string;
+  why: string;
+  revisions: string[];
+  /** Whether another, good copy is in the store: `repair` brings it back. */
+  elsewhere: boolean;
+}
+
+/** What a check found; all is well when nothing is damaged. */
+export interface Report {
+  objects: number;
+  packs: number;
+  revisions: number;
+  damaged: string[];
+  affected: string[];
+  damages: Damage[];
+}
+
+export interface Repaired {
+  salvaged: number;
+  rebuilt: string[];
+  moved: string[];
+  heads: Record<string, string>;
+  tags: string[];
+  lost: Damage[];
+}
+
+export interface KeyRings {
+  /** Id of the key that opened the store. */
+  wrappedBy: string;
+  rings: {
+    workspace: string;
+    state: string;
+    epochs: number;
+    ids: string[];
+    wrappedBy: string[];
+    names: string[];
+    destroyed: number;
+  }[];
+}
+
+export interface Shredded {
+  workspace: string;
+  destroyed: number;
+  /** Workspaces that have copies of some of its keys, and of how many. */
+  keptBy: Record<string, number>;
+  removed: number;
+}
+
+/** A move of a head: a CloudEvent, and the cursor that goes on after it. */
+export interface FeedEvent {
+  cursor: string;
+  envelope: Record<string, unknown>;
+}
+
+/** A command that ran. The output is how it began. */
+export interface CommandRecord {
+  number: number;
+  command: string;
+  session: string;
+  agent: string;
+  cwd: string;
+  startedAt: Date;
+  endedAt: Date;
+  exitCode: number;
+  timedOut: boolean;
+  cancelled: boolean;
+  stdout: Bytes;
+  stderr: Bytes;
+  stdoutSize: number;
+  stderrSize: number;
+}
+
+/** A background job (`cmd &`) that has ended. */
+export interface EndedJob {
+  session: string;
+  id: number;
+  command: string;
+  status: string;
+  exitCode: number;
+}
+
+export interface Bisected {
+  /** The first one in which the command fails; null when what was skipped leaves several. */
+  firstBad: Revision | null;
+  suspects: Revision[];
+  steps: { revision: Revision; verdict: "good" | "bad" | "skip"; exitCode: number }[];
+}
+
+export interface Pushed {
+  branch: string;
+  remote: string;
+  commit: string;
+}
+
+export interface PushOptions extends Changing {
+  revision?: string | undefined;
+  /** `{{.name}}` is the workspace, and the branch when not given. */
+  branch?: string | undefined;
+  paths?: string[] | undefined;
+  /** Used for this push, and kept nowhere. */
+  token?: string | undefined;
+  username?: string | undefined;
+}
+
+/** A push that is not done. */
+export interface WaitingPush {
+  workspace: string;
+  revision: string;
+  remote: string;
+  branch: string;
+  paths: string[];
+  username: string;
+  /** Name and key of the secret that opens the remote; never its value. */
+  secret: string[] | null;
 }
 
 export interface Change {
@@ -122,6 +325,13 @@ export interface BlameLine {
   text: string;
   session: string | null;
   command: string | null;
+  /** Id of the revision. */
+  id: string;
+  /** Where the line was then. */
+  path: string;
+  agent: string | null;
+  /** Number of the command. */
+  record: number | null;
 }
 
 export interface Merged {

@@ -2,7 +2,12 @@
 
 import { invalid } from "./errors.js";
 
-/** @import { Bytes, Change, FileStat, Revision, SessionInfo, Tag, WorkspaceInfo } from "./types.js" */
+/**
+ * @import {
+ *   Bytes, Change, CommandRecord, FileStat, MountInfo, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush,
+ *   WorkspaceInfo
+ * } from "./types.js"
+ */
 /** @typedef {Record<string, any>} Plain a decoded JSON object of the server */
 
 const encoder = new TextEncoder();
@@ -90,8 +95,65 @@ const date = (seconds) => new Date(seconds * 1000);
  * @param {Plain} found
  * @returns {Revision}
  */
-export function revision({ time, trace_id: traceId, outputs = [], withheld = [], ...rest }) {
-  return /** @type {Revision} */ ({ ...rest, time: date(time), traceId, outputs, withheld });
+export function revision(found) {
+  const { name, id, workspace, seq, message, lineage, phase, content, parents, author, agent, diff = null } = found;
+  const { time, trace_id: traceId, outputs = [], withheld = [], suspected = [], mounts = [] } = found;
+  return {
+    name, id, workspace, seq, time: date(time), message, lineage, phase, content, parents, author, agent, traceId, diff,
+    outputs, withheld, suspected, mounts: mounts.map(mountInfo),
+  };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {MountInfo}
+ */
+export function mountInfo({ prefix, type, mode, tree = null, scratch = false }) {
+  return { prefix, type, mode, tree, scratch };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {Pin}
+ */
+export function pin({ token, workspace, target, until = null, why }) {
+  return { token, workspace, target, until: until === null ? null : date(until), why };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {Retention}
+ */
+export function retention({ effective, said }) {
+  return { ...keeping(effective), said: keeping(said) };
+}
+
+/** @param {Plain} found */
+function keeping({ keep_last: keepLast = null, keep_within: within, min_age: age, auto = null, grace, hold = "" }) {
+  const ms = (/** @type {number | null | undefined} */ seconds) => (seconds == null ? null : seconds * 1000);
+  return { keepLast, keepWithinMs: ms(within), minAgeMs: ms(age), auto, graceMs: ms(grace), hold };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {CommandRecord}
+ */
+export function commandRecord(found) {
+  const { number, command, cwd } = found;
+  return {
+    number, command, cwd, session: found["session_id"], agent: found["agent_id"],
+    startedAt: date(found["started_at"]), endedAt: date(found["ended_at"]), exitCode: found["exit_code"],
+    timedOut: found["timed_out"], cancelled: found["cancelled"], stdout: fromBase64(found["stdout"]),
+    stderr: fromBase64(found["stderr"]), stdoutSize: found["stdout_bytes"], stderrSize: found["stderr_bytes"],
+  };
+}
+
+/**
+ * @param {Plain} found
+ * @returns {WaitingPush}
+ */
+export function waitingPush({ workspace, revision: of, remote, branch, paths, username, secret = null }) {
+  return { workspace, revision: of, remote, branch, paths, username, secret };
 }
 
 /**

@@ -1,16 +1,23 @@
 /** Workspaces and their sessions: a shell, files, and every state that was committed. */
 
+import { kept, longWork } from "./care.js";
 import { known, refusal } from "./errors.js";
 import { Files } from "./files.js";
 import { Job, Shell } from "./running.js";
-import { change, maybeRevision, query, revision, segment, sessionInfo, tag, workspaceInfo } from "./wire.js";
+import {
+  change, commandRecord, maybeRevision, mountInfo, pin, query, retention, revision, segment, sessionInfo, tag,
+  waitingPush, workspaceInfo,
+} from "./wire.js";
 
 /**
  * @import {
- *   Abortable, BlameLine, Bytes, Change, Changing, Content, Merged, Revision, SessionInfo, Tag, WorkspaceInfo
+ *   Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged,
+ *   MountInfo, Pin, Pushed, PushOptions, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
+ *   WorkspaceInfo
  * } from "./types.js"
  */
 /** @import { Http } from "./http.js" */
+/** @import { Plain } from "./wire.js" */
 
 /** A session: a shell of its own, with its own working directory and variables, on the files of all. */
 export class Session extends Shell {
@@ -68,6 +75,62 @@ export class Place extends Shell {
     this.#url = url;
     this.name = name;
     this.files = new Files(http, url, home === undefined ? {} : { home });
+  }
+
+  /**
+   * The commands that ran, the newest last: of one session, the `last` ones (1000 when not given).
+   * @param {Abortable & { revision?: string, session?: string, last?: number }} [options]
+   * @returns {Promise<CommandRecord[]>}
+   */
+  async history(options = {}) {
+    const { revision: of, session, last } = known("history", options, "revision", "session", "last");
+    const url = `${this.#url}/history${query({ revision: of, session, last })}`;
+    return (await this.#http.get(url, options))["commands"].map(commandRecord);
+  }
+
+  /**
+   * Background jobs (`cmd &`) that have ended.
+   * @param {Abortable & { revision?: string }} [options]
+   * @returns {Promise<EndedJob[]>}
+   */
+  async endedJobs(options = {}) {
+    const { revision: of } = known("endedJobs", options, "revision");
+    const found = (await this.#http.get(`${this.#url}/ended-jobs${query({ revision: of })}`, options))["jobs"];
+    return found.map((/** @type {Plain} */ { session_id: session, exit_code: exitCode, ...rest }) => ({
+      ...rest, session, exitCode,
+    }));
+  }
+
+  /**
+   * What is mounted where, also in a revision.
+   * @param {Abortable & { revision?: string }} [options]
+   * @returns {Promise<MountInfo[]>}
+   */
+  async mounts(options = {}) {
+    const { revision: of } = known("mounts", options, "revision");
+    return (await this.#http.get(`${this.#url}/mounts${query({ revision: of })}`, options))["mounts"].map(mountInfo);
+  }
+
+  /**
+   * Add an empty mount. What lives elsewhere is mounted by who runs the server.
+   * @param {string} prefix
+   * @param {Changing & { mode?: "read" | "write", message?: string }} [options]
+   * @returns {Promise<MountInfo>}
+   */
+  async mount(prefix, options = {}) {
+    const { mode, message } = known("mount", options, "mode", "message");
+    return mountInfo(await this.#http.post(`${this.#url}/mounts`, { prefix, mode, message }, options));
+  }
+
+  /**
+   * Take a mount away; past revisions keep it.
+   * @param {string} prefix
+   * @param {Changing & { message?: string }} [options]
+   * @returns {Promise<void>}
+   */
+  async umount(prefix, options = {}) {
+    const { message } = known("umount", options, "message");
+    await this.#http.json("DELETE", `${this.#url}/mounts${query({ prefix, message })}`, {}, options);
   }
 
   /**
@@ -171,9 +234,14 @@ export class Workspace extends Place {
    */
   async diff(of, against, options = {}) {
     const limit = 100_000;
-    const found = await this.#http.get(`${this.#url}/diff${query({ revision: of, against, limit })}`, options);
-    if (found["total"] > limit) throw new RangeError(`${found["total"]} paths changed, more than can be listed`);
-    return found["changes"].map(change);
+    /** @type {Change[]} */
+    const all = [];
+    for (;;) {
+      const asked = { revision: of, against, limit, offset: all.length };
+      const found = await this.#http.get(`${this.#url}/diff${query(asked)}`, options);
+      for (const one of found["changes"]) all.push(change(one));
+      if (all.length >= found["total"] || found["changes"].length === 0) return all;
+    }
   }
 
   /**
@@ -303,6 +371,157 @@ export class Workspace extends Place {
     const url = `${this.#url}/snapshot${query({ prefix, kind, message, author })}`;
     const found = await this.#http.json("PUT", url, { body: tar }, options);
     return { revision: maybeRevision(found["revision"]), leftOut: found["left_out"] };
+  }
+
+  /**
+   * The first revision in which a command fails: 0 is good, 125 cannot be told, everything else is bad.
+   * @param {string} good a revision in which it succeeds
+   * @param {string} command
+   * @param {Watching & { bad?: string, timeoutMs?: number }} [options]
+   * @returns {Promise<Bisected>}
+   */
+  async bisect(good, command, options = {}) {
+    const { bad, timeoutMs } = known("bisect", options, "bad", "timeoutMs", "onProgress");
+    const body = { good, bad, command, timeout_ms: timeoutMs };
+    const found = await longWork(this.#http, `${this.#url}/bisect`, body, options);
+    const steps = found["steps"].map((/** @type {Plain} */ { revision: of, verdict, exit_code: exitCode }) => ({
+      revision: revision(of), verdict, exitCode,
+    }));
+    return { firstBad: maybeRevision(found["first_bad"]), suspects: found["suspects"].map(revision), steps };
+  }
+
+  /**
+   * The whole history as `git fast-import` reads it.
+   * @param {Abortable} [options]
+   * @returns {AsyncGenerator<Bytes, void, void>}
+   */
+  async *git(options = {}) {
+    known("git", options);
+    yield* (await this.#http.send("GET", `${this.#url}/git`, {}, options)).blocks();
+  }
+
+  /**
+   * Have the server push a revision as one commit of a git branch; the server says where it pushes to at all.
+   * @param {string} remote
+   * @param {PushOptions} [options]
+   * @returns {Promise<Pushed>}
+   */
+  async push(remote, options = {}) {
+    known("push", options, "revision", "branch", "paths", "token", "username");
+    const { signal, idempotencyKey, ...body } = options;
+    const found = await this.#http.post(`${this.#url}/push`, { ...body, remote }, { signal, idempotencyKey });
+    return /** @type {Pushed} */ (found);
+  }
+
+  /**
+   * Pushes that are not done.
+   * @param {Abortable} [options]
+   * @returns {Promise<WaitingPush[]>}
+   */
+  async pushes(options = {}) {
+    return (await this.#http.get(`${this.#url}/pushes`, options))["pushes"].map(waitingPush);
+  }
+
+  /**
+   * Try again what could not be pushed; `secrets` by name and key have what it needs, and are kept nowhere.
+   * @param {Changing & { secrets?: Record<string, Record<string, string>> }} [options]
+   * @returns {Promise<{ pushed: Pushed[], failed: string[] }>}
+   */
+  async pushAgain(options = {}) {
+    const { secrets } = known("pushAgain", options, "secrets");
+    const { pushed, failed } = await this.#http.post(`${this.#url}/pushes`, { secrets }, options);
+    return { pushed, failed };
+  }
+
+  /**
+   * How long its revisions are kept.
+   * @param {Abortable} [options]
+   * @returns {Promise<Retention>}
+   */
+  async retention(options = {}) {
+    return retention(await this.#http.get(`${this.#url}/retention`, options));
+  }
+
+  /**
+   * Say anew how long its revisions are kept; what is not said is forgotten, but for a hold.
+   * @param {Keeping} keeping
+   * @param {Changing} [options]
+   * @returns {Promise<Retention>}
+   */
+  async setRetention(keeping, options = {}) {
+    return retention(await this.#http.json("PUT", `${this.#url}/retention`, { json: kept(keeping) }, options));
+  }
+
+  /**
+   * Keep everything of it from being removed until the hold is lifted.
+   * @param {string} why
+   * @param {Changing} [options]
+   * @returns {Promise<Retention>}
+   */
+  async hold(why, options = {}) {
+    return retention(await this.#http.json("PUT", `${this.#url}/hold`, { json: { why } }, options));
+  }
+
+  /**
+   * @param {Changing} [options]
+   * @returns {Promise<Retention>}
+   */
+  async lift(options = {}) {
+    return retention(await this.#http.json("DELETE", `${this.#url}/hold`, {}, options));
+  }
+
+  /**
+   * Keep a revision (the head when not given) from expiring, for a time or until `run.store.unpin(token)`.
+   * @param {Changing & { revision?: string, forMs?: number, why?: string }} [options]
+   * @returns {Promise<Pin>}
+   */
+  async pin(options = {}) {
+    const { revision: of, forMs, why } = known("pin", options, "revision", "forMs", "why");
+    const body = { revision: of, seconds: forMs === undefined ? undefined : forMs / 1000, why };
+    return pin(await this.#http.post(`${this.#url}/pins`, body, options));
+  }
+
+  /**
+   * Who may read and who may write; empty when everybody may do both.
+   * @param {Abortable} [options]
+   * @returns {Promise<Record<string, "readonly" | "readwrite">>}
+   */
+  async grants(options = {}) {
+    return (await this.#http.get(`${this.#url}/grants`, options))["grants"];
+  }
+
+  /**
+   * Let a principal read or write; from the first grant on, nobody else may.
+   * @param {string} principal
+   * @param {"readonly" | "readwrite"} access
+   * @param {Changing} [options]
+   * @returns {Promise<void>}
+   */
+  async grant(principal, access, options = {}) {
+    await this.#http.json("PUT", `${this.#url}/grants/${segment(principal)}`, { json: { access } }, options);
+  }
+
+  /**
+   * Take back what a principal was granted.
+   * @param {string} principal
+   * @param {Changing} [options]
+   * @returns {Promise<void>}
+   */
+  async revoke(principal, options = {}) {
+    await this.#http.json("DELETE", `${this.#url}/grants/${segment(principal)}`, {}, options);
+  }
+
+  /**
+   * Destroy its keys: what only they could open is lost for ever. `confirm` is its name once more.
+   * @param {Changing & { confirm: string }} options
+   * @returns {Promise<Shredded>}
+   */
+  async shred(options) {
+    const { confirm } = known("shred", options, "confirm");
+    const { workspace, destroyed, kept_by: keptBy, removed } = await this.#http.post(
+      `${this.#url}/shred`, { confirm }, options,
+    );
+    return { workspace, destroyed, keptBy, removed };
   }
 
   /**

@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import { AgentRun, Files, Job, Sandbox, Session, Workspace } from "../src/index.js";
+import { AgentRun, Files, Job, Sandbox, Session, StoreCare, Workspace } from "../src/index.js";
 import { serve } from "./server.js";
 
 /** @import { Server } from "./server.js" */
@@ -50,7 +50,16 @@ const OPERATIONS = {
     history_create_session: "createSession", history_show: "info", history_remove: "remove", history_diff: "diff",
     history_blame: "blame", history_commit: "commit", history_fork: "fork", history_revert: "revert",
     history_merge: "merge", history_tags: "tags", history_make_tag: "tag", history_untag: "untag",
-    history_download: "snapshot", history_upload: "load",
+    history_download: "snapshot", history_upload: "load", inside_history: "history", inside_ended_jobs: "endedJobs",
+    inside_mounts: "mounts", inside_mount: "mount", inside_umount: "umount", inside_bisect: "bisect", inside_git: "git",
+    care_push: "push", care_pushes: "pushes", care_push_again: "pushAgain", care_retention: "retention",
+    care_set_retention: "setRetention", care_hold: "hold", care_lift: "lift", care_pin: "pin", care_grants: "grants",
+    care_grant: "grant", care_revoke: "revoke", care_shred: "shred",
+  },
+  StoreCare: {
+    care_gc: "gc", care_cost: "cost", care_verify: "verify", care_repair: "repair", care_pins: "pins",
+    care_store_retention: "retention", care_set_store_retention: "setRetention", care_unpin: "unpin",
+    care_keys: "keys", care_rotate: "rotateKeys", inside_feed: "feed",
   },
 };
 /** Operations without a call: `stat` says what HEAD would. */
@@ -92,7 +101,7 @@ it("asks for everything that the server can do", async () => {
   const served = Object.values(paths).flatMap((methods) => Object.values(methods).map((one) => one.operationId));
   const asked = Object.entries(OPERATIONS).flatMap(([, names]) => Object.keys(names));
   assert.deepEqual(served.sort(), [...asked, ...WITHOUT].sort(), "routes and OPERATIONS differ");
-  const classes = { AgentRun, Files, Job, Sandbox, Session, Workspace };
+  const classes = { AgentRun, Files, Job, Sandbox, Session, StoreCare, Workspace };
   for (const [owner, names] of Object.entries(OPERATIONS)) {
     const { prototype } = classes[/** @type {keyof typeof classes} */ (owner)];
     for (const name of Object.values(names)) assert.ok(name in prototype, `${owner}.${name}`);

@@ -1,5 +1,6 @@
 /** `AgentRun`: the workspaces and sandboxes of a server. */
 /// <reference lib="esnext.disposable" preserve="true" />
+import { StoreCare } from "./care.js";
 import { Http } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
 import type { Abortable, Changing, ConnectOptions, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo } from "./types.js";
@@ -39,6 +40,8 @@ export declare class Sandbox extends Place {
 /** The workspaces and sandboxes of a server. */
 export declare class AgentRun {
     #private;
+    /** The care of the store: collecting, checking, what is kept for how long, keys. */
+    store: StoreCare;
     /** @param {ConnectOptions} options */
     constructor(options: ConnectOptions);
     /** Close the connections that are kept; a process ends without it too. */

@@ -1,5 +1,5 @@
 /** Between what travels and what the client gives: names in the server's spelling end here. */
-import type { Bytes, Change, FileStat, Revision, SessionInfo, Tag, WorkspaceInfo } from "./types.js";
+import type { Bytes, Change, CommandRecord, FileStat, MountInfo, Pin, Retention, Revision, SessionInfo, Tag, WaitingPush, WorkspaceInfo } from "./types.js";
 export type Plain = Record<string, any>;
 /**
  * A query. Names that are not UTF-8 come from the server with lone surrogates for their bytes, and go back as those.
@@ -47,7 +47,32 @@ export declare function given(values: Record<string, unknown>): Record<string, u
  * @param {Plain} found
  * @returns {Revision}
  */
-export declare function revision({ time, trace_id: traceId, outputs, withheld, ...rest }: Plain): Revision;
+export declare function revision(found: Plain): Revision;
+/**
+ * @param {Plain} found
+ * @returns {MountInfo}
+ */
+export declare function mountInfo({ prefix, type, mode, tree, scratch }: Plain): MountInfo;
+/**
+ * @param {Plain} found
+ * @returns {Pin}
+ */
+export declare function pin({ token, workspace, target, until, why }: Plain): Pin;
+/**
+ * @param {Plain} found
+ * @returns {Retention}
+ */
+export declare function retention({ effective, said }: Plain): Retention;
+/**
+ * @param {Plain} found
+ * @returns {CommandRecord}
+ */
+export declare function commandRecord(found: Plain): CommandRecord;
+/**
+ * @param {Plain} found
+ * @returns {WaitingPush}
+ */
+export declare function waitingPush({ workspace, revision: of, remote, branch, paths, username, secret }: Plain): WaitingPush;
 /**
  * @param {Plain | null | undefined} found
  * @returns {Revision | null}

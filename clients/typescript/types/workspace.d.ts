@@ -1,14 +1,17 @@
 /** Workspaces and their sessions: a shell, files, and every state that was committed. */
 import { Files } from "./files.js";
 import { Job, Shell } from "./running.js";
-import type { Abortable, BlameLine, Bytes, Change, Changing, Content, Merged, Revision, SessionInfo, Tag, WorkspaceInfo } from "./types.js";
+import type { Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged, MountInfo, Pin, Pushed, PushOptions, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching, WorkspaceInfo } from "./types.js";
 import type { Http } from "./http.js";
 /**
  * @import {
- *   Abortable, BlameLine, Bytes, Change, Changing, Content, Merged, Revision, SessionInfo, Tag, WorkspaceInfo
+ *   Abortable, Bisected, BlameLine, Bytes, Change, Changing, CommandRecord, Content, EndedJob, Keeping, Merged,
+ *   MountInfo, Pin, Pushed, PushOptions, Retention, Revision, SessionInfo, Shredded, Tag, WaitingPush, Watching,
+ *   WorkspaceInfo
  * } from "./types.js"
  */
 /** @import { Http } from "./http.js" */
+/** @import { Plain } from "./wire.js" */
 /** A session: a shell of its own, with its own working directory and variables, on the files of all. */
 export declare class Session extends Shell {
     #private;
@@ -44,6 +47,51 @@ export declare class Place extends Shell {
      * @param {string} [home] where relative paths of files begin
      */
     constructor(http: Http, name: string, home?: string);
+    /**
+     * The commands that ran, the newest last: of one session, the `last` ones (1000 when not given).
+     * @param {Abortable & { revision?: string, session?: string, last?: number }} [options]
+     * @returns {Promise<CommandRecord[]>}
+     */
+    history(options?: Abortable & {
+        revision?: string;
+        session?: string;
+        last?: number;
+    }): Promise<CommandRecord[]>;
+    /**
+     * Background jobs (`cmd &`) that have ended.
+     * @param {Abortable & { revision?: string }} [options]
+     * @returns {Promise<EndedJob[]>}
+     */
+    endedJobs(options?: Abortable & {
+        revision?: string;
+    }): Promise<EndedJob[]>;
+    /**
+     * What is mounted where, also in a revision.
+     * @param {Abortable & { revision?: string }} [options]
+     * @returns {Promise<MountInfo[]>}
+     */
+    mounts(options?: Abortable & {
+        revision?: string;
+    }): Promise<MountInfo[]>;
+    /**
+     * Add an empty mount. What lives elsewhere is mounted by who runs the server.
+     * @param {string} prefix
+     * @param {Changing & { mode?: "read" | "write", message?: string }} [options]
+     * @returns {Promise<MountInfo>}
+     */
+    mount(prefix: string, options?: Changing & {
+        mode?: "read" | "write";
+        message?: string;
+    }): Promise<MountInfo>;
+    /**
+     * Take a mount away; past revisions keep it.
+     * @param {string} prefix
+     * @param {Changing & { message?: string }} [options]
+     * @returns {Promise<void>}
+     */
+    umount(prefix: string, options?: Changing & {
+        message?: string;
+    }): Promise<void>;
     /**
      * A session that is there.
      * @param {string} id
@@ -217,6 +265,111 @@ export declare class Workspace extends Place {
         revision: Revision | null;
         leftOut: string[];
     }>;
+    /**
+     * The first revision in which a command fails: 0 is good, 125 cannot be told, everything else is bad.
+     * @param {string} good a revision in which it succeeds
+     * @param {string} command
+     * @param {Watching & { bad?: string, timeoutMs?: number }} [options]
+     * @returns {Promise<Bisected>}
+     */
+    bisect(good: string, command: string, options?: Watching & {
+        bad?: string;
+        timeoutMs?: number;
+    }): Promise<Bisected>;
+    /**
+     * The whole history as `git fast-import` reads it.
+     * @param {Abortable} [options]
+     * @returns {AsyncGenerator<Bytes, void, void>}
+     */
+    git(options?: Abortable): AsyncGenerator<Bytes, void, void>;
+    /**
+     * Have the server push a revision as one commit of a git branch; the server says where it pushes to at all.
+     * @param {string} remote
+     * @param {PushOptions} [options]
+     * @returns {Promise<Pushed>}
+     */
+    push(remote: string, options?: PushOptions): Promise<Pushed>;
+    /**
+     * Pushes that are not done.
+     * @param {Abortable} [options]
+     * @returns {Promise<WaitingPush[]>}
+     */
+    pushes(options?: Abortable): Promise<WaitingPush[]>;
+    /**
+     * Try again what could not be pushed; `secrets` by name and key have what it needs, and are kept nowhere.
+     * @param {Changing & { secrets?: Record<string, Record<string, string>> }} [options]
+     * @returns {Promise<{ pushed: Pushed[], failed: string[] }>}
+     */
+    pushAgain(options?: Changing & {
+        secrets?: Record<string, Record<string, string>>;
+    }): Promise<{
+        pushed: Pushed[];
+        failed: string[];
+    }>;
+    /**
+     * How long its revisions are kept.
+     * @param {Abortable} [options]
+     * @returns {Promise<Retention>}
+     */
+    retention(options?: Abortable): Promise<Retention>;
+    /**
+     * Say anew how long its revisions are kept; what is not said is forgotten, but for a hold.
+     * @param {Keeping} keeping
+     * @param {Changing} [options]
+     * @returns {Promise<Retention>}
+     */
+    setRetention(keeping: Keeping, options?: Changing): Promise<Retention>;
+    /**
+     * Keep everything of it from being removed until the hold is lifted.
+     * @param {string} why
+     * @param {Changing} [options]
+     * @returns {Promise<Retention>}
+     */
+    hold(why: string, options?: Changing): Promise<Retention>;
+    /**
+     * @param {Changing} [options]
+     * @returns {Promise<Retention>}
+     */
+    lift(options?: Changing): Promise<Retention>;
+    /**
+     * Keep a revision (the head when not given) from expiring, for a time or until `run.store.unpin(token)`.
+     * @param {Changing & { revision?: string, forMs?: number, why?: string }} [options]
+     * @returns {Promise<Pin>}
+     */
+    pin(options?: Changing & {
+        revision?: string;
+        forMs?: number;
+        why?: string;
+    }): Promise<Pin>;
+    /**
+     * Who may read and who may write; empty when everybody may do both.
+     * @param {Abortable} [options]
+     * @returns {Promise<Record<string, "readonly" | "readwrite">>}
+     */
+    grants(options?: Abortable): Promise<Record<string, "readonly" | "readwrite">>;
+    /**
+     * Let a principal read or write; from the first grant on, nobody else may.
+     * @param {string} principal
+     * @param {"readonly" | "readwrite"} access
+     * @param {Changing} [options]
+     * @returns {Promise<void>}
+     */
+    grant(principal: string, access: "readonly" | "readwrite", options?: Changing): Promise<void>;
+    /**
+     * Take back what a principal was granted.
+     * @param {string} principal
+     * @param {Changing} [options]
+     * @returns {Promise<void>}
+     */
+    revoke(principal: string, options?: Changing): Promise<void>;
+    /**
+     * Destroy its keys: what only they could open is lost for ever. `confirm` is its name once more.
+     * @param {Changing & { confirm: string }} options
+     * @returns {Promise<Shredded>}
+     */
+    shred(options: Changing & {
+        confirm: string;
+    }): Promise<Shredded>;
     /**
      * Remove it; its revisions stay until they are collected.
      * @param {Changing} [options]

@@ -56,24 +56,34 @@ async def repair(api: Api, call: Call) -> Reply:
 
 
 async def retention(api: Api, call: Call) -> Reply:
-    """Of a workspace, or of the store when none is named."""
-    store, name = api.hosting.need_store(), call.parts[0] if call.parts else None
+    return await _kept(api, call.parts[0])
+
+
+async def store_retention(api: Api, call: Call) -> Reply:
+    return await _kept(api, None)
+
+
+async def _kept(api: Api, name: str | None) -> Reply:
+    store = api.hosting.need_store()
     return answer(await api.hosting.blocking(lambda: care.RetentionInfo(store.retention(name=name), store.said(name))))
 
 
 async def set_retention(api: Api, call: Call) -> Reply:
+    return await _said(api, call, call.parts[0])
+
+
+async def set_store_retention(api: Api, call: Call) -> Reply:
+    return await _said(api, call, None)
+
+
+async def _said(api: Api, call: Call, name: str | None) -> Reply:
     """What is said replaces what was said before, but for a hold."""
     asked = decoded(await call.body(api.settings.bounds.json_bytes), care.Keeping)
-    store, name = api.hosting.need_store(), call.parts[0] if call.parts else None
-
-    def say() -> care.RetentionInfo:
-        said = Retention(asked.keep_last, asked.keep_within, asked.min_age, "", asked.auto, asked.grace)
-        store.retention(replace(said, hold=store.said(name).hold), name)
-        return care.RetentionInfo(store.retention(name=name), store.said(name))
-
-    found = await api.hosting.blocking(say)
+    store = api.hosting.need_store()
+    policy = Retention(asked.keep_last, asked.keep_within, asked.min_age, "", asked.auto, asked.grace)
+    await api.hosting.blocking(lambda: store.retention(replace(policy, hold=store.said(name).hold), name))
     api.events.add("retention", name or THE_STORE)
-    return answer(found)
+    return await _kept(api, name)
 
 
 async def hold(api: Api, call: Call) -> Reply:
