@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -121,6 +122,16 @@ def test_every_file_of_the_page_has_a_type_and_is_served() -> None:
         files()
     )
     assert {Path(name).suffix for name in files() if name != "/"} == set(TYPES)
+
+
+def test_every_file_of_the_page_goes_into_the_package() -> None:
+    top = STATIC.parents[4]
+    built = tomllib.loads((top / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert built == {"packages": ["src/ramet"]}  # a package is taken with all of its files that git does not ignore
+    if shutil.which("git") and (top / ".git").exists():
+        asked = "\n".join(str(path) for path in STATIC.rglob("*"))
+        done = subprocess.run(["git", "check-ignore", "--stdin"], cwd=top, input=asked, capture_output=True, text=True)
+        assert done.stdout == ""
 
 
 def test_references_lead_to_files_and_never_away() -> None:

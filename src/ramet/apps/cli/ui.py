@@ -22,6 +22,8 @@ from ramet.core.errors import RametError
 from ramet.core.paths import encode
 
 PATIENCE: Final = 30.0
+IDLE: Final = 20.0
+"""Seconds after a command in the page's terminal until agents may write to the workspace again."""
 
 
 def ui(
@@ -94,7 +96,8 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
         threading.Thread(target=_more_links, args=(link,), daemon=True).start()
         told = "Enter prints a new link, Ctrl-C ends it."
     typer.echo(f"It opens once. {told}", err=True)
-    settings = ServerSettings(token=token, configs={} if described is None else {described.name or "*": described})
+    configs = {} if described is None else {described.name or "*": described}
+    settings = ServerSettings(token=token, configs=configs, idle=IDLE)
     serve(served, settings=settings, mounts={UI: pages}, listening=listening)
 
 

@@ -4,6 +4,7 @@ import { get, run, workspacePath } from "../lib/api.js";
 import { Painter } from "../lib/ansi.js";
 import { button, h, refill } from "../lib/dom.js";
 import { name as safe, notice, problemBox } from "../lib/frame.js";
+import { place } from "../lib/names.js";
 import { duration, oneLine, plural, visible } from "../lib/text.js";
 import { heading, loaded } from "./shared.js";
 
@@ -80,10 +81,19 @@ export async function terminal({ route, signal }) {
   if (info.open && !rev) await located();
   return h("div", { class: "page wide term" },
     heading(info, "terminal", rev),
-    rev ? notice("Commands run on ", h("b", {}, safe(rev)), "; what they change is gone when they end.") : !info.open && h("p", { class: "faint" }, "The first command opens the workspace; nobody else can write to it until it is idle."),
+    where(info, name, rev),
     h("div", { class: "console" }, screen,
       h("div", { class: "entry-line" }, prompt, field),
       h("div", { class: "bar small" }, stop, button("Clear", () => refill(screen)), !rev && h("label", { class: "session" }, "session ", session, known), h("span", { class: "faint keys" }, "Enter runs · Shift-Enter new line · ↑ ↓ history · Ctrl-C stops"))));
+}
+
+/** What a command does to who else works here. */
+function where(info, name, rev) {
+  const copy = h("a", { href: place("term", { name, rev: "head" }) }, "a copy of the newest revision");
+  if (rev) return notice("Each command runs on a copy of ", h("b", {}, safe(rev)), " of its own; what it changes is gone when it ends. ", h("a", { href: place("term", { name }) }, "Work on the workspace itself"));
+  if (info.kind !== "stored" || info.open) return null;
+  if (info.busy) return notice("Another program writes to it: commands wait for that to end. Look around on ", copy, " instead.");
+  return h("p", { class: "faint" }, "A command opens the workspace, and nobody else can write to it until it is idle", info.head ? ["; ", copy, " disturbs nobody."] : ".");
 }
 
 /** Run and show; whatever happens is said in the block. */
