@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,26 @@ SLOW_DOWN = (
 
 
 class Faults:
-    """Forwards to `port` of this machine. Each connection has a fate that a seeded chance decides."""
+    """Forwards to a port or a socket's path of this machine. Each connection has a fate that a seeded chance decides.
 
-    def __init__(self, port: int, seed: int, *, trouble: float = 0.5) -> None:
-        self._target = port
+    `lies` are answers that do not come from the server, by name; without any they are those of an HTTP server. With
+    `silence` there are also connections on which the server suddenly says no more.
+    """
+
+    def __init__(
+        self,
+        target: int | str,
+        seed: int,
+        *,
+        trouble: float = 0.5,
+        lies: Mapping[str, bytes] | None = None,
+        silence: bool = False,
+    ) -> None:
+        self._target = target
         self._chance = random.Random(seed)
         self.trouble = trouble
+        self._lies = lies if lies is not None else {name: _refusal(head) for name, head in REFUSALS.items()}
+        self._fates: tuple[str, ...] = ("reset", "stall", "cut", "cut", *self._lies, *(("silence",) if silence else ()))
         self.met: dict[str, int] = {}
         """How often each fate was met."""
         self._server: asyncio.Server | None = None
@@ -65,7 +79,7 @@ class Faults:
     def _fate(self) -> str:
         if self._chance.random() >= self.trouble:
             return "none"
-        return self._chance.choice(("reset", "stall", "cut", "cut", *REFUSALS))
+        return self._chance.choice(self._fates)
 
     def hang_up(self) -> None:
         """On everybody: the next request needs a new connection, which has a fate of its own."""
@@ -78,10 +92,10 @@ class Faults:
         self._open.add(writer)
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
-                if fate in REFUSALS:
-                    await reader.readuntil(b"\r\n\r\n")
-                    head = REFUSALS[fate] + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(SLOW_DOWN)
-                    writer.write(head + SLOW_DOWN)
+                if fate in self._lies:
+                    with suppress(TimeoutError):  # in some protocols it is the server who speaks first
+                        await asyncio.wait_for(reader.read(65536), 0.05)
+                    writer.write(self._lies[fate])
                     await writer.drain()
                 elif fate == "stall":
                     await reader.read(1)
@@ -91,14 +105,19 @@ class Faults:
                     writer.transport.abort()
                 else:
                     # Somewhere in what is sent either way.
-                    limit = self._chance.randrange(1, 400_000) if fate == "cut" else 1 << 60
-                    await self._forward(reader, writer, limit)
+                    limit = 1 << 60 if fate == "none" else int(10 ** (self._chance.random() * 5.6))
+                    await self._forward(reader, writer, limit, silent=fate == "silence")
         finally:
             self._open.discard(writer)
             writer.close()
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int) -> None:
-        upstream_reader, upstream = await asyncio.open_connection("127.0.0.1", self._target)
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int, *, silent: bool
+    ) -> None:
+        if isinstance(self._target, str):
+            upstream_reader, upstream = await asyncio.open_unix_connection(self._target)
+        else:
+            upstream_reader, upstream = await asyncio.open_connection("127.0.0.1", self._target)
         left = limit
 
         async def move(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -117,7 +136,13 @@ class Faults:
             await asyncio.gather(*moves, return_exceptions=True)
             upstream.transport.abort()
             if left <= 0:
+                while silent and await reader.read(65536):
+                    pass  # until whoever waits has lost patience
                 writer.transport.abort()
+
+
+def _refusal(head: bytes) -> bytes:
+    return head + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(SLOW_DOWN) + SLOW_DOWN
 
 
 class Distance:

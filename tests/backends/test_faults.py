@@ -8,29 +8,24 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
-import hashlib
-import os
 import random
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from tests.fault_model import HASTY, ROUNDS, Model, content
 from tests.proxy import Faults
 from tests.servers import S3Server, seaweed
 
 from ramet.backends.s3 import S3Config, S3Resource
 from ramet.core import ops
 from ramet.core.errors import Unavailable
-from ramet.core.paths import Path, parse
+from ramet.core.paths import parse
 from ramet.core.resource import Resource
-from ramet.layers.retry import Patience
 from ramet.layers.stack import Policy, build
 
-ROUNDS = int(os.environ.get("RAMET_FAULTS", "50"))
 P = parse
-HASTY = Patience(attempts=4, first=0.005, longest=0.02)
-SIZES = (0, 1, 1000, 70_000, 300_000, 1_200_000)
 
 
 @pytest.fixture(scope="module")
@@ -45,63 +40,6 @@ def mounted(server: S3Server, port: int, prefix: str) -> Resource:
     return build(S3Resource(config), Policy(patience=HASTY))
 
 
-def content(seed: int, size: int) -> bytes:
-    """Bytes that tell where they belong: a piece of another content, or of another place, is noticed."""
-    line = hashlib.sha256(str(seed).encode()).digest()
-    return b"".join(hashlib.sha256(line + n.to_bytes(4, "big")).digest() for n in range(size // 32 + 1))[:size]
-
-
-async def pieces(data: bytes) -> AsyncIterator[bytes]:
-    for at in range(0, len(data), 65_536):
-        yield data[at : at + 65_536]
-
-
-class Model:
-    """What each file may hold: one content when all went well, several after a failure that told nothing."""
-
-    def __init__(self) -> None:
-        self.may: dict[Path, set[bytes | None]] = {}
-
-    def of(self, path: Path) -> set[bytes | None]:
-        return self.may.setdefault(path, {None})
-
-    async def write(self, fs: Resource, path: Path, data: bytes, *, streamed: bool) -> None:
-        try:
-            await fs.write(path, pieces(data) if streamed else data)
-            self.may[path] = {data}
-        except Unavailable:
-            self.of(path).add(data)
-
-    async def remove(self, fs: Resource, path: Path) -> None:
-        try:
-            await fs.remove(path)
-            assert self.of(path) != {None}
-            self.may[path] = {None}
-        except FileNotFoundError:
-            assert None in self.of(path), f"{path} is lost"
-            self.may[path] = {None}
-        except Unavailable:
-            self.of(path).add(None)
-
-    async def read(self, fs: Resource, path: Path) -> None:
-        try:
-            found: bytes | None = await ops.read_bytes(fs, path)
-        except FileNotFoundError:
-            found = None
-        except Unavailable:
-            return
-        assert found in self.of(path), f"{path} holds what nobody wrote ({len(found or b'')} bytes)"
-
-    async def list(self, fs: Resource) -> None:
-        try:
-            names = {entry[0] for entry in await ops.entries(fs, P("/d"))}
-        except Unavailable:
-            return
-        for path, may in self.may.items():
-            assert path.name in names or None in may, f"{path} is not listed"
-            assert path.name not in names or may != {None}, f"{path} is listed and was removed"
-
-
 def test_nothing_is_torn_lost_or_listed_wrongly(server: S3Server) -> None:
     async def act() -> dict[str, int]:
         chance, model, prefix = random.Random(7), Model(), uuid.uuid4().hex
@@ -112,23 +50,9 @@ def test_nothing_is_torn_lost_or_listed_wrongly(server: S3Server) -> None:
                 if number % 10 == 0:  # as of a process that starts
                     fs = mounted(server, proxy.port, prefix)
                 proxy.hang_up()
-                path = P(f"/d/f{chance.randrange(6)}")
-                match chance.randrange(8):
-                    case 0 | 1 | 2:
-                        data = content(number, chance.choice(SIZES))
-                        await model.write(fs, path, data, streamed=bool(chance.randrange(2)))
-                    case 3:
-                        await model.remove(fs, path)
-                    case 4:
-                        await model.list(fs)
-                    case _:
-                        await model.read(fs, path)
+                await model.round(fs, chance, number)
             met = dict(proxy.met)
-        # Without the network in between, everything must be what the model says.
-        plain = mounted(server, target, prefix)
-        for path in tuple(model.may):
-            await model.read(plain, path)
-        await model.list(plain)
+        await model.verify(mounted(server, target, prefix))
         return met
 
     met = asyncio.run(act())
