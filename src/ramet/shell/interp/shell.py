@@ -377,8 +377,7 @@ class Shell:
             sh.returning = False
         depth = sum(frame.function for frame in sh.frames)
         if depth and not sh.functrace and sh.trap_depth.get("RETURN", 0) == depth:
-            # Set inside this function, and gone with it.
-            sh.traps.pop("RETURN", None)
+            sh.trap_depth["RETURN"] = 0  # set inside this function, it holds around it from now on
         if result == EXIT:
             raise Leave(result)
 

@@ -138,7 +138,7 @@ def getopts(sh: Session, argv: list[str]) -> Result:
     index, place = sh.store.option_place
     wanted = sh.store.get("OPTIND") or "1"
     if wanted.isdigit() and int(wanted) != index:
-        index, place = int(wanted), 0
+        index, place = int(wanted) or 1, 0
 
     def leave(status: int, letter: str) -> Result:
         sh.store.option_place = (index, place)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime, timezone
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ramet.core.paths import decode, encode
@@ -20,6 +19,9 @@ from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
+
+if TYPE_CHECKING:
+    from ramet.shell.interp.builtins.long_double import LongDouble
 
 _SPEC: Final = re.compile(
     rb"%([-+ #0']*)(\*|[0-9]+)?(?:\.(\*|-?[0-9]*))?(?:hh|h|ll|l|j|z|t|L)?(?:\(([^)]*)\)(?=T))?(.)", re.DOTALL
@@ -142,22 +144,24 @@ class _Printer:
             return high if unsigned or value > 0 else low
         return value
 
-    def real(self, text: str | None) -> float:
+    def real(self, text: str | None) -> LongDouble:
+        from ramet.shell.interp.builtins import long_double
+        from ramet.shell.interp.builtins.long_double import LongDouble
+
         if not text:
-            return 0.0
+            return LongDouble(False)
         if text[0] in "'\"":
-            return float(_char_code(quote.as_locale(self.sh, text[1:])))
+            return long_double.of_int(_char_code(quote.as_locale(self.sh, text[1:])))
         match = _FLOAT.match(text)
         if match is None:
             self._wrong(text)
-            return 0.0
-        found = match[0].strip()
+            return LongDouble(False)
         if match.end() < len(text):
             self._wrong(text)
-        lowered = found.lower()
-        if "0x" in lowered:
-            return float.fromhex(found)
-        return float(found)
+        value = long_double.parse(match[0].strip())
+        if value.out_of_range:
+            self.sh.complain(f"printf: warning: {text}: Numerical result out of range")
+        return value
 
     def _wrong(self, text: str, octal: bool = False) -> None:
         self.sh.complain(f"printf: {text}: invalid {'octal ' if octal else ''}number")
@@ -239,13 +243,10 @@ class _Printer:
             digits = digits.rjust(width - len(sign), "0")
         self._text(encode(sign + digits), flags, width, None)
 
-    def _real(self, value: float, kind: str, flags: str, width: int, precision: int | None) -> None:
-        if kind in "aA":
-            text = _hexadecimal(value)
-            text = text.upper() if kind == "A" else text
-        else:
-            form = "%" + "".join(c for c in flags if c in "+ #") + f".{6 if precision is None else precision}{kind}"
-            text = form % value
+    def _real(self, value: LongDouble, kind: str, flags: str, width: int, precision: int | None) -> None:
+        from ramet.shell.interp.builtins import long_double
+
+        text = long_double.written(value, kind, flags, precision)
         if "0" in flags and "-" not in flags and text.lstrip("+- ")[:1].isdigit():
             sign = text[0] if text[0] in "+- " else ""
             text = sign + text[len(sign) :].rjust(width - len(sign), "0")
@@ -264,19 +265,6 @@ class _Printer:
                 zone = UTC
         moment = datetime.fromtimestamp(int(seconds), zone)
         return moment.strftime((spec.time or "%X").replace("%s", str(int(seconds))))
-
-
-def _hexadecimal(value: float) -> str:
-    """`%a` as a machine with 64-bit mantissas writes it: the first digit takes four bits."""
-    if value != value or value in (math.inf, -math.inf):
-        return str(value)
-    sign = "-" if math.copysign(1, value) < 0 else ""
-    if not value:
-        return f"{sign}0x0p+0"
-    mantissa, exponent = math.frexp(abs(value))
-    digits = f"{int(mantissa * 2**64):x}"
-    rest = digits[1:].rstrip("0")
-    return f"{sign}0x{digits[0]}{'.' + rest if rest else ''}p{exponent - 4:+d}"
 
 
 def _char_code(text: str) -> int:
