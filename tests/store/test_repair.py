@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
 from tests.store.test_verbs import make, refused
 
-from ramet import Store
+from ramet import RAMResource, Store
+from ramet.core.paths import parse
+from ramet.store import packs
+from ramet.store.indexes import Place
 from ramet.store.objects import MemoryObjects, Objects
-from ramet.store.packs import Place
 
 SCRIPTS = ("mkdir /d; seq 1 400 > /d/a; echo one > /one", "echo two > /two", "echo three > /three; rm /one")
 
@@ -107,13 +110,50 @@ def test_a_lost_index_is_made_again(place: Objects) -> None:
         place.delete(key)
     fresh = Store(place)
     assert fresh.verify().affected == ["w-1", "w-2", "w-3", "w-4"]
-    done = fresh.repair()
-    lost = {d.name for d in done.lost}
-    large = {chunk.hex() for chunk in store.repository.node(store.find("w"), "/large").chunks}
-    assert lost <= large, "all but the parts of a file that was cut are found"
+    assert fresh.repair().ok
     again = Store(place)
+    assert b"".join(again["w"].show("/large")).count(b"\n") == 300_000
     assert [r.content_manifest for r in again["w"].log()] == manifests
     assert b"".join(again["w"].show("/x/y/f3")) == b"1\n2\n3\n" and b"".join(again["w"].show("/one", "1")) == b"one\n"
+
+
+@pytest.mark.parametrize("block", [packs.BLOCK, 1 << 20])
+@pytest.mark.parametrize("pack", [packs.PACK, 300_000])
+def test_parts_of_large_files_are_found_without_an_index(
+    block: int, pack: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several in a block, beside small files, in packs whose trees are elsewhere: all indexes lost, or one of them."""
+    monkeypatch.setattr(packs, "BLOCK", block)
+    monkeypatch.setattr(packs, "PACK", pack)
+    monkeypatch.setattr(packs, "PENDING", 0)
+    rng, objects = random.Random(7), MemoryObjects()
+    contents = {f"/d/f{number}": rng.randbytes(1000 * number + 1) for number in range(12)}
+    contents |= {f"/d/large{number}": rng.randbytes(1_300_000 + 7 * number) for number in range(3)}
+    contents["/again"] = contents["/d/large1"][300_000:] + b"!" + contents["/d/f3"]
+    ram = RAMResource()
+
+    async def act() -> None:
+        store = Store(objects)
+        store.create("w")
+        await ram.mkdir(parse("/d"))
+        await ram.mkdir(parse("/empty"))
+        for path, data in contents.items():
+            await ram.write(parse(path), data)
+        async with store.open("w", mounts={"/": ram}) as ws:
+            await ws.commit("all")
+
+    asyncio.run(act())
+    names = keys(objects, "packs/", ".idx")
+    assert (len(names) > 4) is (pack != 64 << 20)
+    for lost in [names, *([name] for name in names)]:
+        hurt = MemoryObjects()
+        for key in objects.list(""):
+            if key not in lost:
+                hurt.put(key, objects.get(key))
+        done = Store(hurt).repair()
+        assert done.ok, done.lost
+        shown = Store(hurt)["w"]
+        assert {path: b"".join(shown.show(path)) for path in contents} == contents
 
 
 def test_what_is_lost_is_dropped_only_when_asked() -> None:

@@ -1,17 +1,22 @@
 """Finding objects in the blocks of a pack whose index is lost: nothing in a block says where one object ends.
 
-Trees say it themselves, being msgpack; so does a kernel state, being JSON; a file's size stands in its tree. What is
-found is believed only when it has the digest of something that is wanted.
+Trees say it themselves, being msgpack; so does a kernel state, being JSON; a file's size stands in its tree; a part of
+a large file ends where its content says, and the last part has what the others leave of the file's size. What is found
+is believed only when it has the digest of something that is wanted.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Final
 
+from blake3 import blake3
+
+from ramet.core.errors import RametError
 from ramet.store import trees
+from ramet.store.chunking import first_cut
 from ramet.store.ids import SIZE, chunk_id, tree_id
 from ramet.store.trees import DIR, FILE
 
@@ -21,9 +26,100 @@ KERNEL: Final = b'{"cache":'
 _COUNTS: Final = {0xDC: 2, 0xDD: 4}
 
 
-def carve(blocks: Iterable[bytes], wanted: set[bytes]) -> dict[bytes, bytes]:
+class Wants:
+    """What revisions need and no whole copy has, with all that is known about it.
+
+    `good` are the ids of objects that can be read, by `read`; `size_of` says how long one of them is.
+    """
+
+    def __init__(
+        self, good: Set[bytes], read: Callable[[bytes], bytes], size_of: Callable[[bytes], int | None]
+    ) -> None:
+        self.missing: set[bytes] = set()
+        self.sizes: set[int] = set()
+        """How long missing chunks may be."""
+        self._good, self._read, self._size_of = good, read, size_of
+        self._found: dict[bytes, int] = {}
+        self._cut: dict[bytes, int] = {}
+        """The sizes of files of several parts some of which are missing, by the ids of the parts."""
+        self._seen: set[bytes] = set()
+
+    @property
+    def parts(self) -> bool:
+        """Whether parts of large files are missing."""
+        return bool(self._cut)
+
+    def chunk(self, identity: bytes) -> None:
+        if not self._has(identity):
+            self.missing.add(identity)
+
+    def tree(self, top: bytes) -> None:
+        """Want a tree and everything below it."""
+        pending = [top]
+        while pending:
+            identity = pending.pop()
+            if identity in self._seen or identity in self._found:
+                continue
+            self._seen.add(identity)
+            try:
+                if identity not in self._good:
+                    raise ValueError("not there")
+                pending += self._look(self._read(identity))
+            except (ValueError, RametError):
+                self.missing.add(identity)
+
+    def knows(self, identity: bytes) -> bool:
+        """Whether something is looked for, or was before it was found."""
+        return identity in self.missing or identity in self._found
+
+    def take(self, identity: bytes, held: bytes) -> None:
+        """Note that an object was found."""
+        self.missing.discard(identity)
+        self._found[identity] = len(held)
+
+    def take_tree(self, identity: bytes, held: bytes) -> None:
+        self.take(identity, held)
+        for below in self._look(held):
+            self.tree(below)
+
+    def learn(self) -> bool:
+        """See whether what was found says how long something else is: of a large file all parts but one are known."""
+        before = len(self.sizes)
+        for payload, size in list(self._cut.items()):
+            ids = [payload[at : at + SIZE] for at in range(0, len(payload), SIZE)]
+            unknown = [identity for identity in ids if identity in self.missing]
+            if not unknown:
+                del self._cut[payload]
+            elif len(set(unknown)) == 1:
+                known = sum(self._length(identity) for identity in ids if identity != unknown[0])
+                self.sizes.add((size - known) // len(unknown))
+        return len(self.sizes) > before
+
+    def _length(self, identity: bytes) -> int:
+        return self._found.get(identity) or self._size_of(identity) or 0
+
+    def _has(self, identity: bytes) -> bool:
+        return identity in self._good or identity in self._found
+
+    def _look(self, encoded: bytes) -> list[bytes]:
+        """Want what the files of a tree lack; gives the trees below."""
+        nodes = trees.decode(encoded)
+        for node in nodes:
+            if node.kind == FILE:
+                payload = node.payload
+                lacking = [
+                    part for at in range(0, len(payload), SIZE) if not self._has(part := payload[at : at + SIZE])
+                ]
+                self.missing.update(lacking)
+                if lacking and len(payload) == SIZE:
+                    self.sizes.add(node.size)
+                elif lacking:
+                    self._cut[payload] = node.size
+        return [node.payload for node in nodes if node.kind == DIR]
+
+
+def carve(blocks: Iterable[bytes], wants: Wants) -> dict[bytes, bytes]:
     """Wanted objects that lie in these blocks, and what the trees among them want in turn."""
-    missing, sizes = set(wanted), set[int]()
     found: dict[bytes, bytes] = {}
     held = list(blocks)
     spans: list[list[tuple[int, int]]] = [[] for _ in held]
@@ -33,28 +129,22 @@ def carve(blocks: Iterable[bytes], wanted: set[bytes]) -> dict[bytes, bytes]:
         for number, block in enumerate(held):
             for start, end in _trees(block):
                 identity = tree_id(block[start:end])
-                if identity in missing:
+                if identity in wants.missing:
                     more = True
                     found[identity] = block[start:end]
-                    missing.discard(identity)
-                    spans[number].append((start, end))
-                    _want(block[start:end], missing, sizes, found)
-    for number, block in enumerate(held):
-        at = 0
-        for start, end in [*sorted(spans[number]), (len(block), len(block))]:
-            found.update(_files(block[at:start], missing, sizes))
-            at = max(at, end)
+                    if end - start > 1:  # the empty tree is one byte, which is everywhere
+                        spans[number].append((start, end))
+                    wants.take_tree(identity, found[identity])
+    more = True
+    while more:
+        for number, block in enumerate(held):
+            at = 0
+            for start, end in [*sorted(spans[number]), (len(block), len(block))]:
+                if start > at:
+                    found.update(_files(block[at:start], wants))
+                at = max(at, end)
+        more = wants.learn()
     return found
-
-
-def _want(encoded: bytes, missing: set[bytes], sizes: set[int], found: dict[bytes, bytes]) -> None:
-    for node in trees.decode(encoded):
-        if node.kind == DIR and node.payload not in found:
-            missing.add(node.payload)
-        elif node.kind == FILE and node.payload:
-            missing.update(node.payload[at : at + SIZE] for at in range(0, len(node.payload), SIZE))
-            if len(node.payload) == SIZE:
-                sizes.add(node.size)
 
 
 def _trees(block: bytes) -> list[tuple[int, int]]:
@@ -114,37 +204,55 @@ def _value(block: bytes, at: int) -> int | None:
     return at if at <= len(block) else None
 
 
-def _files(gap: bytes, missing: set[bytes], sizes: set[int]) -> dict[bytes, bytes]:
+def _files(gap: bytes, wants: Wants) -> dict[bytes, bytes]:
     """Wanted chunks that lie one after the other in bytes between trees: from the front, then from the back.
 
-    Between the two may be parts of a large file, whose sizes nobody knows.
+    Between the two may be what nobody wants, whose size nobody knows.
     """
     found: dict[bytes, bytes] = {}
 
     def take(start: int, end: int) -> bool:
         identity = chunk_id(gap[start:end])
-        if start < end and identity in missing:
-            found[identity] = gap[start:end]
-            return True
-        return False
+        if start == end or not wants.knows(identity):
+            return False
+        found[identity] = gap[start:end]
+        wants.take(identity, gap[start:end])
+        return True
 
     at, end = 0, len(gap)
     while at < end:
-        lengths = sorted({end - at, *(size for size in sizes if size <= end - at), *_json(gap[at:])}, reverse=True)
-        length = next((length for length in lengths if take(at, at + length)), None)
-        if length is None:
+        lengths = {end - at, *(size for size in wants.sizes if size <= end - at), *_json(gap[at:])}
+        if wants.parts:
+            lengths.add(first_cut(gap[at:]))
+        length = _longest(gap[at:], sorted(lengths), wants)
+        if not length:
             break
+        take(at, at + length)
         at += length
     while at < end:
-        lengths = sorted((size for size in sizes if size <= end - at), reverse=True)
+        sizes = sorted((size for size in wants.sizes if size <= end - at), reverse=True)
         kernel = gap.rfind(KERNEL, at, end)
         if kernel >= 0:
-            lengths.insert(0, end - kernel)
-        length = next((length for length in lengths if take(end - length, end)), None)
-        if length is None:
+            sizes.insert(0, end - kernel)
+        length = next((size for size in sizes if take(end - size, end)), 0)
+        if not length:
             break
         end -= length
     take(at, end)
+    return found
+
+
+def _longest(data: bytes, lengths: list[int], wants: Wants) -> int:
+    """The greatest of some lengths at which bytes begin with a wanted chunk; 0 for none. Nothing is hashed twice.
+
+    The greatest, because a large file may begin as a small one does.
+    """
+    view, digest, done, found = memoryview(data), blake3(), 0, 0
+    for length in lengths:
+        digest.update(view[done:length])
+        done = length
+        if length and wants.knows(digest.digest()):
+            found = length
     return found
 
 

@@ -58,3 +58,8 @@ def cut(window: bytes, *, last: bool = False) -> tuple[list[memoryview], int]:
         found.append(view[done:end])
         done = end
     return found, done
+
+
+def first_cut(data: bytes) -> int:
+    """Where the first chunk of a large content that begins like this ends, if more follows."""
+    return next((int(chunk.length) for chunk in _cutter().cut_buf(data)), 0)

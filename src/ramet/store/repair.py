@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store.carving import carve
+from ramet.store.carving import Wants, carve
 from ramet.store.checking import (
     Damage,
     Reach,
@@ -29,6 +29,7 @@ from ramet.store.checking import (
 from ramet.store.drafts import read_drafts
 from ramet.store.frames import Frames, frames_of, sealed_of
 from ramet.store.ids import RevisionId, chunk_id, tree_id
+from ramet.store.logs import joined_rows
 from ramet.store.objects import Objects
 from ramet.store.packs import Index, PackReader
 from ramet.store.refs import decode as decode_entry
@@ -65,10 +66,10 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
     done = Repaired()
     objects = repository.objects
     scan = scan_packs(objects, progress)
-    wanted = _wanted(objects, scan)
-    broken = sorted({*scan.packs, *scan.indexes, *_without_index(objects, scan, wanted)})
+    wants = _wanted(objects, scan)
+    broken = sorted({*scan.packs, *scan.indexes, *_without_index(objects, scan, wants)})
     if broken:
-        _salvage(objects, scan, broken, wanted, done, progress)
+        _salvage(objects, scan, broken, wants, done, progress)
         for name in broken:
             for key in (f"packs/{name}.idx", f"packs/{name}.pack"):
                 set_aside(objects, key, drop, done)
@@ -77,6 +78,8 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
     for draft in read_drafts(objects):
         for key in (*draft.broken, *draft.unreached):
             set_aside(objects, key, drop, done)
+    for key in [key for key in objects.list("past/") if not _is_past(objects, key)]:
+        set_aside(objects, key, drop, done)
     repository.decisions.mend(repository.clock())
     if drop:
         _drop(repository, done, progress)
@@ -84,58 +87,81 @@ def repair(repository: Repository, drop: bool = False, progress: Progress = sile
     return done
 
 
-def _wanted(objects: Objects, scan: Scan) -> set[bytes]:
-    """Ids that revisions need and no whole copy has."""
-    reach = Reach(scan, whole_first(objects, scan))
-    found: set[bytes] = set()
+def _is_past(objects: Objects, key: str) -> bool:
+    """Whether what is kept of old entries of a log can be understood; the log goes on without it."""
+    try:
+        return joined_rows(objects.get(key)) is not None
+    except RametError:
+        return False
+
+
+def _wanted(objects: Objects, scan: Scan) -> Wants:
+    """What revisions need and no whole copy has."""
+    reader = whole_first(objects, scan)
+
+    def size_of(identity: bytes) -> int | None:
+        place = reader.find(identity)
+        return None if place is None else place.size
+
+    wants = Wants(scan.good, reader.read, size_of)
     for revision in read_revisions(objects)[0].values():
-        found |= reach.missing(revision)
-    return found
+        for mount in revision.mounts:
+            for tree in mount.trees:
+                wants.tree(tree)
+        for chunk in revision.chunks:
+            wants.chunk(chunk)
+    return wants
 
 
-def _without_index(objects: Objects, scan: Scan, wanted: set[bytes]) -> list[str]:
+def _without_index(objects: Objects, scan: Scan, wants: Wants) -> list[str]:
     """Packs that have no index, when something is missing that may be in them."""
-    if not wanted:
+    if not wants.missing:
         return []
     keys = set(objects.list("packs/"))
     return [name for name in scan.names if f"packs/{name}.idx" not in keys]
 
 
-def _salvage(
-    objects: Objects, scan: Scan, broken: list[str], wanted: set[bytes], done: Repaired, progress: Progress
-) -> None:
-    """Write what can be read of broken packs into new ones. Whole packs are not written again."""
+def _salvage(objects: Objects, scan: Scan, broken: list[str], wants: Wants, done: Repaired, progress: Progress) -> None:
+    """Write what can be read of broken packs into new ones. Whole packs are not written again.
+
+    What is found in one pack may say what to look for in another: they are read until nothing new is found.
+    """
     reader = PackReader(objects)
     for name in scan.names:
         if name not in broken and (whole := read_index(objects, name)) is not None:
             reader.load(whole.pack)
     codec = frames_of(objects)
     writers = Rewriters(objects, reader)
+    rebuilt: set[str] = set()
+    more = True
     try:
-        for number, name in enumerate(broken):
-            progress("salvage", number, len(broken))
-            try:
-                data = objects.get(f"packs/{name}.pack")
-            except KeyError:
-                continue
-            index = read_index(objects, name)
-            found = 0
-            writer = writers.like(name)
-            for identity, held in _readable(data, index, wanted, codec) if writer is not None else ():
-                assert writer is not None
-                if not writer.has(identity):
-                    writer.add(identity, held)
-                    done.salvaged += 1
-                found += 1
-            if found and (index is None or name in scan.indexes):
-                done.rebuilt.append(name)
+        while more:
+            before = done.salvaged
+            for number, name in enumerate(broken):
+                progress("salvage", number, len(broken))
+                try:
+                    data = objects.get(f"packs/{name}.pack")
+                except KeyError:
+                    continue
+                index = read_index(objects, name)
+                writer = writers.like(name)
+                for identity, held in _readable(data, index, wants, codec) if writer is not None else ():
+                    assert writer is not None
+                    wants.take(identity, held)
+                    if not writer.has(identity):
+                        writer.add(identity, held)
+                        done.salvaged += 1
+                    if index is None or name in scan.indexes:
+                        rebuilt.add(name)
+            more = done.salvaged > before and (wants.learn() or bool(wants.missing))
         writers.finish()
     except BaseException:
         writers.abandon()
         raise
+    done.rebuilt += sorted(rebuilt)
 
 
-def _readable(data: bytes, index: Index | None, wanted: set[bytes], codec: Frames) -> Iterator[tuple[bytes, bytes]]:
+def _readable(data: bytes, index: Index | None, wants: Wants, codec: Frames) -> Iterator[tuple[bytes, bytes]]:
     """Objects of a pack that have their digest: those its index names, and those between them that are wanted."""
     taken: dict[int, list[tuple[int, int]]] = {}
     if index is not None:
@@ -149,17 +175,9 @@ def _readable(data: bytes, index: Index | None, wanted: set[bytes], codec: Frame
         at = 0
         for begin, end in [*sorted(taken.get(start, [])), (len(block), len(block))]:
             if begin > at:
-                yield from _named(block[at:begin], wanted)
                 gaps.append(block[at:begin])
             at = max(at, end)
-    yield from carve(gaps, wanted).items()
-
-
-def _named(held: bytes, wanted: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Bytes that no index names: an object if someone wants them under one of the ids that they can have."""
-    for identity in (chunk_id(held), tree_id(held)):
-        if identity in wanted:
-            yield identity, held
+    yield from carve(gaps, wants).items()
 
 
 def set_aside(objects: Objects, key: str, drop: bool = False, done: Repaired | None = None) -> None:
