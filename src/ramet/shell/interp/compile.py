@@ -63,6 +63,8 @@ async def _breathe(sh: Session) -> int:
 
 
 def _nothing(sh: Session) -> Result:
+    if sh.pipes is None:
+        sh.pipes = [sh.status]  # no command has run since
     sh.status = 0
     return 0
 
@@ -163,7 +165,7 @@ def compile_node(node: nodes.Node) -> Run:
     if isinstance(node, nodes.AndOr):
         return _and_or(node)
     if isinstance(node, nodes.Pipeline):
-        return compile_pipeline(node, [compile_node(stage) for stage in node.stages])
+        return compile_pipeline(node, [_apart(stage) for stage in node.stages])
     run = _COMPOUND[type(node)](node)
     redirects = getattr(node, "redirects", ())
     if redirects and not isinstance(node, nodes.Subshell):
@@ -402,6 +404,21 @@ def _subshell(node: nodes.Subshell) -> Run:
     return lambda sh: drive(run(sh))
 
 
+def _apart(node: nodes.Node) -> Run:
+    """A command that gets a shell of its own anyway: a subshell needs no second one."""
+    if not isinstance(node, nodes.Subshell):
+        return compile_node(node)
+    body = compile_script(node.body)
+    plans = compile_redirects(node.redirects)
+    line = node.line
+
+    def run(sh: Session) -> Result:
+        sh.line, sh.ran = line, node
+        return drive(_inside(sh, plans, body)) if plans else body(sh)
+
+    return run
+
+
 async def _inside(child: Session, plans: list[Plan], body: Run) -> int:
     """The body of a subshell behind its redirections, which hold until it is gone: its last words go there too."""
     undo: Undo = []
@@ -493,7 +510,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 
 
 def _background(statement: nodes.Statement) -> Run:
-    run = compile_node(statement.node)
+    run = _apart(statement.node)
     if counts(statement.node):
         run = _checked(run, statement.node)
     node = statement.node

@@ -94,6 +94,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             return 2
         text = rest.pop(0)
         child.origin = "environment"
+        child.vars["BASH_EXECUTION_STRING"] = text
         if rest:
             child.name = child.arg0 = rest.pop(0)
         child.params = rest
@@ -124,7 +125,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     if child.group is not None:
         child.group.members.append(child)
     try:
-        status = await run_shell(child, lambda own: drive(shell.run_text(own, script, top=True)))
+        status = await run_shell(child, lambda own: drive(_started(shell, own, script)))
     finally:
         if child.group is not None:
             child.group.members.remove(child)
@@ -133,3 +134,15 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     elif child.killed:
         sh.died = child.killed, child.own_pid()
     return status
+
+
+async def _started(shell: Shell, own: Session, script: str) -> int:
+    """A script, after the file that BASH_ENV names."""
+    startup = own.store.get("BASH_ENV")
+    if startup and not own.posix and "privileged" not in own.options:
+        path = paths.parse(own.prompt(startup), own.cwd)
+        if await shell.exists(path):
+            result = await shell.invoke(own, [".", str(path)])
+            if result > 255:
+                return result
+    return await shell.run_text(own, script, top=True)

@@ -60,6 +60,8 @@ def compile_while(node: While, condition: Run, body: Run) -> Run:
             if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
                 await breathe(sh, turns)
         sh.loops -= 1
+        if sh.pipes is None and sh.status != status:
+            sh.pipes = [sh.status]
         sh.status = status
         return status
 

@@ -312,8 +312,11 @@ def times_text(sh: Session, form: str, elapsed: float, used: float) -> str:
             out.append(_minutes(values[key], digits) if long else f"{values[key]:.{digits}f}")
         elif key == "P":
             out.append(f"{100 * used / elapsed if elapsed else 0:.2f}")
+        elif key == "%":
+            out.append("%")
         else:
-            out.append("%" if key == "%" else "%" + key)
+            sh.complain(f"TIMEFORMAT: `{key}': invalid format character")
+            return ""
     return "".join(out) + "\n"
 
 

@@ -310,6 +310,8 @@ class Session:
             self.options.add(name)
         else:
             self.options.discard(name)
+        if on and name in ("vi", "emacs"):
+            self.options.discard("vi" if name == "emacs" else "emacs")
         if name in HOT_OPTIONS:
             setattr(self, name, on)
             if name in ("xtrace", "noexec"):

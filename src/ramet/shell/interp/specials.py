@@ -158,6 +158,8 @@ def install(sh: Session) -> None:
             "HOSTTYPE": "x86_64",
             "MACHTYPE": VERSION[5],
             "OSTYPE": "linux-gnu",
+            "BASH_LOADABLES_PATH": "/usr/local/lib/bash:/usr/lib/bash:/opt/local/lib/bash:/usr/pkg/lib/bash"
+            ":/opt/pkg/lib/bash:.",
             "IFS": " \t\n",
             "OPTERR": "1",
             "OPTIND": "1",
@@ -170,6 +172,8 @@ def install(sh: Session) -> None:
     attrs["BASH_VERSINFO"] = READONLY
     for name in ("UID", "EUID", "PPID"):
         attrs[name] = READONLY | INTEGER
+    for name in ("RANDOM", "SRANDOM", "SECONDS", "BASHPID", "HISTCMD", "OPTIND"):
+        attrs[name] = INTEGER
 
 
 def adopt_environment(sh: Session, env: dict[str, str]) -> None:
@@ -184,7 +188,10 @@ def adopt_environment(sh: Session, env: dict[str, str]) -> None:
         if option in OPTIONS:
             sh.set_option(option, True)
     level = sh.store.get("SHLVL") or "0"
-    sh.vars["SHLVL"] = str(int(level) + 1 if level.isdigit() else 1)
+    number = int(level) + 1 if level.lstrip("-").isdigit() else 1
+    if number >= 1000:
+        sh.err(f"{sh.name}: warning: shell level ({number}) too high, resetting to 1\n")
+    sh.vars["SHLVL"] = str(max(number, 0) if number < 1000 else 1)
     sh.store.attrs["SHLVL"] = EXPORT
     for name, value in (("PATH", PATH), ("TERM", "dumb"), ("SHELL", "/bin/bash")):
         if name not in sh.vars:

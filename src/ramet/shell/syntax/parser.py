@@ -248,6 +248,7 @@ class Parser(AssignmentReader):
                     timed = "time -p"
                     self.skip()
                 if self.kind == WORD and self.raw == "--":
+                    timed = "time -p"
                     self.skip()
         if prefixed and self._no_command():
             return Pipeline((), negated, timed, (), line)
