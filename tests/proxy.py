@@ -53,6 +53,7 @@ class Faults:
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self.port = 0
+        self.is_up = asyncio.Event()
 
     async def __aenter__(self) -> Faults:
         await self.up()
@@ -64,12 +65,14 @@ class Faults:
     async def up(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
+        self.is_up.set()
 
     async def down(self) -> None:
         """As when the server is killed: nobody is answered, and everybody is hung up on."""
         if self._server is not None:
             self._server.close()
             self._server = None
+        self.is_up.clear()
         self.hang_up()
         await asyncio.sleep(0)
 

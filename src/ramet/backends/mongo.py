@@ -122,11 +122,11 @@ class MongoResource(Database):
             if error.code == 13:
                 raise fail(errno.EACCES, path, f"Permission denied: {said}") from None
             raise fail(errno.ENOENT if error.code == 26 else errno.EINVAL, path, said) from None
-        except errors.ConnectionFailure as error:
+        except (errors.ConnectionFailure, errors.ProtocolError, BSONError) as error:
             raise unavailable(path, f"{where} could not be reached: {type(error).__name__}") from None
         except (errors.InvalidName, errors.ConfigurationError, errors.InvalidOperation) as error:
             raise fail(errno.EINVAL, path, str(error)) from None
-        except (errors.PyMongoError, BSONError) as error:
+        except errors.PyMongoError as error:
             raise fail(errno.EIO, path, str(error)) from None
 
     async def _ask(self, path: Path, request: Awaitable[T]) -> T:
