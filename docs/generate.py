@@ -175,6 +175,36 @@ def http_page() -> str:
     return "\n".join(lines)
 
 
+def surfaces_page() -> str:
+    """What each verb is called on every surface, from the table that a test holds to the code."""
+    from ramet.apps.parity import ELSEWHERE, LOCAL, NOT_AFAR, OPTIONS, TABLE
+    from ramet.apps.server.routes import ROUTES
+
+    known = {f"{route.method} {route.path}": route for route in ROUTES}
+    lines = ["# One engine, many surfaces\n", NOTE, SURFACES_INTRO]
+    lines += ["| verb | library | HTTP | Python client | TypeScript | MCP |", "|---|---|---|---|---|---|"]
+    for row in TABLE:
+        routes = "<br>".join(f"`{route}`{' (administrator)' if known[route].admin else ''}" for route in row.routes)
+        mcp = f"`{row.mcp}`" if row.mcp else ""
+        lines.append(f"| `{row.verb}` | `{row.library}` | {routes} | `{row.python}` | `{row.typescript}` | {mcp} |")
+    lines += ["", "## Verbs of one machine\n", "| verb | why it has no route |", "|---|---|"]
+    lines += [f"| `{verb}` | {why} |" for verb, why in LOCAL.items()]
+    lines += ["", "## Routes without a verb\n", "| route | what stands for it |", "|---|---|"]
+    lines += [f"| `{route}` | {what} |" for route, what in ELSEWHERE.items()]
+    lines += ["", "## What the Python client has not\n", "| call | why |", "|---|---|"]
+    lines += [f"| `{place}` | {why} |" for place, why in NOT_AFAR.items()]
+    for place, (names, why) in OPTIONS.items():
+        lines.append(f"| `{place}`: {', '.join(f'`{name}`' for name in names.split())} | {why} |")
+    return "\n".join(lines) + "\n"
+
+
+SURFACES_INTRO = """\
+What one surface can do, all can: the command line, the library, the HTTP API and its clients. `ramet --store URL VERB`
+asks a server (`http://...`, `https://...`, `unix:/PATH`) in the place of a store; the token is `$RAMET_TOKEN`. Routes
+for the administrator need the server's own token where principals have tokens as well.
+"""
+
+
 def content_says(content: dict[str, Any]) -> str:
     return " or ".join(f"{schema_says(kind['schema'])} (`{media}`)" for media, kind in content.items())
 
@@ -239,8 +269,8 @@ SITE = (
     ("Begin", ("index.md", "quickstart.md", "tenets.md", "glossary.md")),
     ("How to", ("config.md", "store.md", "ui.md", "http.md", "typescript.md", "mcp.md", "agents.md", "openai-agents.md",
                 "agent-run.md", "backends.md", "writing-a-backend.md")),
-    ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "commands.md", "errors.md", "format.md",
-                   "store-promises.md", "architecture.md")),
+    ("Reference", ("cli.md", "config-reference.md", "http-reference.md", "surfaces.md", "commands.md", "errors.md",
+                   "format.md", "store-promises.md", "architecture.md")),
 )  # fmt: skip
 """The pages of the site by section; `zensical.toml` has the same, which a test checks."""
 
@@ -281,6 +311,7 @@ def summary_of(text: str) -> str:
 
 PAGES = {
     "commands.md": commands_page, "errors.md": errors_page, "cli.md": cli_page, "http-reference.md": http_page,
+    "surfaces.md": surfaces_page,
     "config-reference.md": config_page, "llms.txt": llms_page,
 }  # fmt: skip
 

@@ -112,7 +112,8 @@ def generator() -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", ["commands.md", "errors.md", "cli.md", "http-reference.md", "config-reference.md", "llms.txt"]
+    "name",
+    ["commands.md", "errors.md", "cli.md", "http-reference.md", "surfaces.md", "config-reference.md", "llms.txt"],
 )
 def test_reference_pages_are_up_to_date(name: str) -> None:
     assert (ROOT / "docs" / name).read_text() == generator().PAGES[name](), "run `make docs`"

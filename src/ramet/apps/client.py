@@ -40,7 +40,7 @@ QUIET: Final = 1.0
 """Seconds without an event after which everything that had happened is known to have come."""
 SERVED: Final = (
     "resources", "mounts", "secrets", "settings", "wait", "commit", "every", "pins", "withhold", "scan", "env",
-    "policy", "prepare",
+    "policy", "prepare", "drafts",
 )  # fmt: skip
 """Options of `Store.open` that are the server's to say."""
 

@@ -1,0 +1,158 @@
+"""What one surface can do, all can: the table of verbs and what each is called elsewhere. A test holds it to the code.
+
+A verb that only makes sense on one's own machine is in `LOCAL` with the reason; so are calls that a client has not.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Row(NamedTuple):
+    """One verb of the command line, the call of the library behind it, and how the other surfaces spell it."""
+
+    verb: str
+    library: str
+    routes: tuple[str, ...]
+    python: str
+    typescript: str
+    mcp: str = ""
+
+
+W: Final = "/v1/workspaces/{name}"
+
+TABLE: Final = (
+    Row("create", "Store.create", ("POST /v1/workspaces",), "RemoteStore.create", "AgentRun.createWorkspace"),
+    Row("ls", "Store.ls", ("GET /v1/workspaces", f"GET {W}"), "RemoteStore.ls", "AgentRun.workspaces"),
+    Row("exec", "StoredWorkspace.execute", (f"POST {W}/exec",), "RemoteWorkspace.execute", "Workspace.exec", "bash"),
+    Row("fork", "StoredWorkspaceRef.fork", (f"POST {W}/fork",), "RemoteRef.fork", "Workspace.fork", "ws_fork"),
+    Row("revert", "StoredWorkspaceRef.revert", (f"POST {W}/revert",), "RemoteRef.revert", "Workspace.revert",
+        "ws_revert"),
+    Row("merge", "StoredWorkspaceRef.merge", (f"POST {W}/merge",), "RemoteRef.merge", "Workspace.merge"),
+    Row("tag", "StoredWorkspaceRef.tag", (f"GET {W}/tags", f"PUT {W}/tags/{{id}}", f"DELETE {W}/tags/{{id}}"),
+        "RemoteRef.tag", "Workspace.tag"),
+    Row("mount", "StoredWorkspace.mount", (f"POST {W}/mounts",), "RemoteWorkspace.mount", "Workspace.mount"),
+    Row("umount", "StoredWorkspace.unmount", (f"DELETE {W}/mounts",), "RemoteWorkspace.unmount", "Workspace.umount"),
+    Row("rm", "Store.rm", (f"DELETE {W}",), "RemoteStore.rm", "Workspace.remove"),
+    Row("log", "StoredWorkspaceRef.log", (f"GET {W}/log",), "RemoteRef.log", "Workspace.log", "ws_log"),
+    Row("diff", "StoredWorkspaceRef.diff", (f"GET {W}/diff",), "RemoteRef.diff", "Workspace.diff", "ws_diff"),
+    Row("show", "StoredWorkspaceRef.show", (f"GET {W}/file",), "RemoteRef.show", "Workspace.show", "read"),
+    Row("blame", "StoredWorkspaceRef.blame", (f"GET {W}/blame",), "RemoteRef.blame", "Workspace.blame"),
+    Row("history", "StoredWorkspaceRef.history", (f"GET {W}/history",), "RemoteRef.history", "Workspace.history"),
+    Row("sessions", "StoredWorkspaceRef.sessions", (f"GET {W}/sessions",), "RemoteRef.sessions",
+        "Workspace.sessions"),
+    Row("jobs", "StoredWorkspaceRef.jobs", (f"GET {W}/ended-jobs",), "RemoteRef.jobs", "Workspace.endedJobs"),
+    Row("mounts", "StoredWorkspaceRef.mounts", (f"GET {W}/mounts",), "RemoteRef.mounts", "Workspace.mounts"),
+    Row("bisect", "StoredWorkspaceRef.bisect", (f"POST {W}/bisect",), "RemoteRef.bisect", "Workspace.bisect"),
+    Row("checkout", "StoredWorkspaceRef.checkout", (f"GET {W}/snapshot",), "RemoteRef.checkout",
+        "Workspace.snapshot"),
+    Row("snapshot", "StoredWorkspaceRef.export", (f"GET {W}/snapshot",), "RemoteRef.export", "Workspace.snapshot"),
+    Row("export", "StoredWorkspaceRef.export_git", (f"GET {W}/snapshot", f"GET {W}/git"), "RemoteRef.export_git",
+        "Workspace.git"),
+    Row("import", "Store.import_archive", (f"PUT {W}/snapshot",), "RemoteStore.import_archive", "Workspace.load"),
+    Row("push", "StoredWorkspaceRef.push", (f"POST {W}/push", f"GET {W}/pushes", f"POST {W}/pushes"),
+        "RemoteRef.push", "Workspace.push"),
+    Row("events", "Store.events", ("GET /v1/feed",), "RemoteStore.events", "StoreCare.feed"),
+    Row("verify", "Store.verify", ("POST /v1/store/verify",), "RemoteStore.verify", "StoreCare.verify"),
+    Row("repair", "Store.repair", ("POST /v1/store/repair",), "RemoteStore.repair", "StoreCare.repair"),
+    Row("gc", "Store.gc", ("POST /v1/store/gc",), "RemoteStore.gc", "StoreCare.gc"),
+    Row("cost", "Store.cost", ("GET /v1/store/cost",), "RemoteStore.cost", "StoreCare.cost"),
+    Row("retention", "Store.retention",
+        ("GET /v1/store/retention", "PUT /v1/store/retention", f"GET {W}/retention", f"PUT {W}/retention"),
+        "RemoteStore.retention", "StoreCare.setRetention"),
+    Row("hold", "Store.hold", (f"PUT {W}/hold", f"DELETE {W}/hold"), "RemoteStore.hold", "Workspace.hold"),
+    Row("pin", "StoredWorkspaceRef.pin", (f"POST {W}/pins", "GET /v1/pins", "DELETE /v1/pins/{id}"),
+        "RemoteRef.pin", "Workspace.pin"),
+    Row("grant", "StoredWorkspaceRef.grant", (f"PUT {W}/grants/{{id}}", f"DELETE {W}/grants/{{id}}"),
+        "RemoteRef.grant", "Workspace.grant"),
+    Row("grants", "StoredWorkspaceRef.grants", (f"GET {W}/grants",), "RemoteRef.grants", "Workspace.grants"),
+    Row("keys show", "Keys.show", ("GET /v1/store/keys",), "RemoteKeys.show", "StoreCare.keys"),
+    Row("keys init", "Keys.wrapped_by", ("GET /v1/store/keys",), "RemoteKeys.wrapped_by", "StoreCare.keys"),
+    Row("keys rotate", "Keys.rotate", ("POST /v1/store/keys/rotate",), "RemoteKeys.rotate", "StoreCare.rotateKeys"),
+    Row("keys shred", "Keys.shred", (f"POST {W}/shred",), "RemoteKeys.shred", "Workspace.shred"),
+)  # fmt: skip
+
+LOCAL: Final = {
+    "shell": "reads lines from the terminal of the machine that has the store; `exec` works from afar",
+    "ui": "opens a page that a server shows by itself; with a server's URL it asks that one",
+    "bind": "runs a program of this machine in a directory of this machine",
+    "serve": "is the server",
+    "rendezvous": "is a server",
+    "mcp": "serves the workspace to a model that this machine started",
+    "config check": "is about files of this machine",
+    "config show": "is about files of this machine",
+    "config init": "is about files of this machine",
+    "config schema": "is about files of this machine",
+    "doctor": "looks at this machine; of a server it tells whether it answers",
+    "demo": "shows the idea in a temporary directory",
+    "version": "tells the version of this program; `GET /v1/health` that of a server",
+    "keys new": "makes a key, which never travels",
+}
+"""Verbs without a route, and why."""
+
+ELSEWHERE: Final = {
+    "GET /v1/health": "whether the server is up",
+    "GET /v1/events": "what happens on the server itself; the feed of the store is `/v1/feed`",
+    "GET /v1/sandboxes": "`AgentRun`",
+    "POST /v1/sandboxes": "`AgentRun.sandbox`",
+    "GET /v1/sandboxes/{name}": "`Sandbox`",
+    "POST /v1/sandboxes/{name}/terminate": "`Sandbox.terminate`",
+    f"GET {W}/jobs": "detached commands: a command line waits for its own",
+    f"GET {W}/jobs/{{id}}": "a detached command",
+    f"POST {W}/jobs/{{id}}/wait": "a detached command",
+    f"DELETE {W}/jobs/{{id}}": "a detached command",
+    f"POST {W}/sessions": "`exec` with variables and directories that last",
+    f"GET {W}/sessions/{{id}}": "one of `sessions`",
+    f"DELETE {W}/sessions/{{id}}": "ends a session",
+    f"PUT {W}/file": "`exec` with a redirection",
+    f"PATCH {W}/file": "`exec` with chmod, touch or truncate",
+    f"DELETE {W}/file": "`exec` with rm",
+    f"GET {W}/stat": "`exec` with stat",
+    f"GET {W}/dir": "`exec` with ls",
+    f"PUT {W}/dir": "`exec` with mkdir",
+    f"POST {W}/move": "`exec` with mv",
+    f"POST {W}/copy": "`exec` with cp",
+    f"POST {W}/link": "`exec` with ln",
+    f"POST {W}/commit": "`exec` commits by itself",
+}
+"""Routes without a verb, and what stands for them there."""
+
+NOT_AFAR: Final = {
+    "Store.repository": "the store's own inside",
+    "Store.deliver": "how far a sink came is written by who delivers, beside the store",
+    "Store.forget_sink": "how far a sink came is written by who delivers, beside the store",
+    "StoredWorkspace.absorb": "how a server keeps large contents",
+    "StoredWorkspace.acknowledge": "the server does it before it answers",
+    "StoredWorkspace.base": "ask `store[name].head`",
+    "StoredWorkspace.binding": "directories of the machine that has the store",
+    "StoredWorkspace.branch": "shares memory with the workspace; `fork` makes a workspace",
+    "StoredWorkspace.cached_files": "the cache is the server's",
+    "StoredWorkspace.claim": "who works in it; `agent_run()` has sandboxes",
+    "StoredWorkspace.command": "a function of this process cannot be sent",
+    "StoredWorkspace.commands": "a function of this process cannot be sent",
+    "StoredWorkspace.draft": "the server does it before it answers",
+    "StoredWorkspace.finish": "the server commits; `close` lets the connection go",
+    "StoredWorkspace.from_config": "`ramet serve --config` describes workspaces",
+    "StoredWorkspace.fs": "files have calls of their own: `read`, `write`, `stat`, `scan`, ...",
+    "StoredWorkspace.hydrated": "how a store opens a workspace",
+    "StoredWorkspace.keep_going": "the lease is the server's",
+    "StoredWorkspace.lease": "the lease is the server's",
+    "StoredWorkspace.load": "`store.import_archive` brings a snapshot in",
+    "StoredWorkspace.recovered": "what a crash left is committed by the server",
+    "StoredWorkspace.repository": "the store's own inside",
+    "StoredWorkspace.speculate": "shares memory with the workspace; `fork` makes workspaces",
+    "StoredWorkspace.sync": "the server does it before each commit",
+    "StoredWorkspace.watch": "directories of the machine that has the store",
+}
+"""Calls of the library that the Python client has not, and why."""
+
+OPTIONS: Final = {
+    "Store.open": ("resources mounts secrets settings wait commit every pins withhold scan env policy prepare drafts",
+                   "how a workspace is opened is said to the server: its options and configuration"),
+    "StoredWorkspace.execute": ("native limits cancel", "limits are the server's; cancelling the task stops a command"),
+    "StoredWorkspace.commit": ("agent diff outputs progress noting memory",
+                               "the end of a sandbox narrows and records; the rest is of this process"),
+    "AgentRun.sandbox": ("git git_secrets resume drafts",
+                         "a server pushes by `push`, keeps no processes, and loses nothing that it acknowledged"),
+}  # fmt: skip
+"""Parameters that the client's call has not, and why."""
