@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec import UNSET
 
@@ -16,6 +17,8 @@ from ramet.store.diff import Difference
 from ramet.store.revisions import MountState, Revision
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
+
+MANY_NULS: Final = 1024
 
 
 def revision_info(revision: Revision) -> models.RevisionInfo:
@@ -62,8 +65,11 @@ def session_info(session: Session, scrub: Iterable[str]) -> models.SessionInfo:
 
 
 def text_or_base64(*pieces: bytes, forced: bool = False) -> tuple[list[str], models.Encoding]:
-    """Bytes as text when all of them are UTF-8, else all as base64: nothing is lost either way."""
-    if not forced:
+    """Bytes as text when all of them are UTF-8, else all as base64: nothing is lost either way.
+
+    JSON spells a NUL with six characters: what is long and holds many of them goes as base64, which is a fifth of that.
+    """
+    if not forced and not any(piece.count(0) > MANY_NULS and len(piece) < 8 * piece.count(0) for piece in pieces):
         try:
             return [piece.decode() for piece in pieces], "utf-8"
         except UnicodeDecodeError:

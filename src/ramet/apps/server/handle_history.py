@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import AsyncIterator
 from typing import IO, TYPE_CHECKING
 
@@ -12,8 +11,10 @@ from ramet import __version__
 from ramet.apps.server import models
 from ramet.apps.server.asking import NO_STORE, Call, Reply, answer, decoded
 from ramet.apps.server.describing import change, revision_info, session_info, workspace_info
+from ramet.apps.server.spooling import spool
 from ramet.core.errors import RametError
 from ramet.core.paths import decode, parse
+from ramet.store.frames import sealed_of
 from ramet.store.revisions import Revision
 from ramet.workspace.workspace import Workspace
 
@@ -299,7 +300,8 @@ async def _piped(api: Api, write: object) -> AsyncIterator[bytes]:
 async def upload(api: Api, call: Call) -> Reply:
     asked = call.query(models.UploadQuery)
     name, hosting = call.parts[0], api.hosting
-    with tempfile.TemporaryFile(prefix="ramet-upload-") as file:
+    encrypted = sealed_of(hosting.need_store().repository.objects) is not None
+    with spool(sealed=encrypted) as file:
         async for block in call.blocks(api.settings.bounds.upload_bytes):
             await asyncio.to_thread(file.write, block) if len(block) > PIECE else file.write(block)
         file.seek(0)
