@@ -152,10 +152,12 @@ class SSHResource:
             raise fail(errno.ENOENT, path) from None
         except asyncssh.SFTPPermissionDenied:
             raise fail(errno.EACCES, path) from None
-        except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection, asyncssh.Error, ConnectionError) as error:
+        except (asyncssh.Error, ConnectionError) as error:
             if isinstance(error, asyncssh.SFTPError) and not isinstance(
                 error, asyncssh.SFTPConnectionLost | asyncssh.SFTPNoConnection
             ):
+                if isinstance(error, asyncssh.SFTPOpUnsupported):
+                    raise fail(errno.ENOTSUP, path) from None
                 raise fail(errno.EIO, path, str(error) or "failure") from None
             raise unavailable(path, f"{self.config.host} could not be reached: {_brief(error)}") from None
 
