@@ -165,7 +165,9 @@ def compile_node(node: nodes.Node) -> Run:
     if isinstance(node, nodes.AndOr):
         return _and_or(node)
     if isinstance(node, nodes.Pipeline):
-        return compile_pipeline(node, [_apart(stage) for stage in node.stages])
+        return compile_pipeline(
+            node, [(_apart if len(node.stages) > 1 else compile_node)(stage) for stage in node.stages]
+        )
     run = _COMPOUND[type(node)](node)
     redirects = getattr(node, "redirects", ())
     if redirects and not isinstance(node, nodes.Subshell):

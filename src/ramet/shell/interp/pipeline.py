@@ -147,7 +147,7 @@ async def _stages(
     count = len(stages)
     sh.line = node.line or sh.line
     children: list[Session] = []
-    lastpipe = "lastpipe" in sh.shopts and "monitor" not in sh.options
+    lastpipe = "lastpipe" in sh.shopts and "monitor" not in sh.options and not isinstance(node.stages[-1], Subshell)
     tasks: list[asyncio.Task[int] | int] = []
     source: Description | None = None
     last: Session | None = None

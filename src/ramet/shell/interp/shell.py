@@ -263,6 +263,7 @@ class Shell:
                         parser.horizon = sys.maxsize
                         parsed = await aside(sh, parser.next)
                 except SyntaxFailure as failure:
+                    plain = False  # what fails is to fail again
                     result = self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
