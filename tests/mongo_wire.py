@@ -1,12 +1,17 @@
 """A server that speaks MongoDB's wire protocol over collections in memory, for machines that have no `mongod`.
 
 The protocol (OP_MSG, and OP_QUERY for the greeting) is ours; what filters, sorts and pipelines mean is mongomock's.
-It knows the commands that the tests need and refuses all others as a server does.
+It knows the commands that the tests need and refuses all others as a server does. Where it has users, it lets nobody in
+who has not proven a password by SCRAM-SHA-256.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import itertools
+import secrets
 import socketserver
 import struct
 import threading
@@ -27,9 +32,13 @@ class Refused(Exception):
 
 
 class Wire:
-    """Answers commands; `asked` counts them by name, `break_after` cuts a connection behind that many getMores."""
+    """Answers commands; `asked` counts them by name, `break_after` cuts a connection behind that many getMores.
+
+    `users` are names with their passwords.
+    """
 
     def __init__(self) -> None:
+        self.users: dict[str, str] = {}
         self.data: Any = mongomock.MongoClient()
         self.asked: dict[str, int] = {}
         self.sent = 0
@@ -38,10 +47,14 @@ class Wire:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
-    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, command: dict[str, Any], login: Login) -> dict[str, Any]:
         name = next(iter(command))
         with self._lock:
             self.asked[name] = self.asked.get(name, 0) + 1
+            if name in ("saslStart", "saslContinue"):
+                return login.step(self.users, command)
+            if self.users and not login.done and name.lower() not in ("hello", "ismaster", "ping", "endsessions"):
+                return {"ok": 0.0, "code": 13, "codeName": "Unauthorized", "errmsg": f"{name} requires authentication"}
             act: Callable[[dict[str, Any]], dict[str, Any]] | None = getattr(self, f"do_{name.lower()}", None)
             if act is None:
                 return {"ok": 0.0, "code": 59, "codeName": "CommandNotFound", "errmsg": f"no such command: '{name}'"}
@@ -56,7 +69,7 @@ class Wire:
         return {
             "isWritablePrimary": True, "ismaster": True, "maxBsonObjectSize": 16 << 20,
             "maxMessageSizeBytes": 48_000_000, "maxWriteBatchSize": 100_000, "minWireVersion": 0, "maxWireVersion": 21,
-            "readOnly": False,
+            "readOnly": False, **({"saslSupportedMechs": ["SCRAM-SHA-256"]} if "saslSupportedMechs" in command else {}),
         }  # fmt: skip
 
     do_ismaster = do_hello
@@ -135,17 +148,51 @@ class Wire:
         return len(self._cursors)
 
 
+class Login:
+    """How far somebody on one connection has come with proving a password (RFC 5802, RFC 7677)."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._said: list[bytes] = []
+        self._salted = b""
+
+    def step(self, users: dict[str, str], command: dict[str, Any]) -> dict[str, Any]:
+        refusal = {"ok": 0.0, "code": 18, "codeName": "AuthenticationFailed", "errmsg": "Authentication failed."}
+        words = dict(part.split(b"=", 1) for part in bytes(command["payload"]).split(b",") if b"=" in part)
+        if "saslStart" in command:
+            user = words[b"n"].decode()
+            if command["mechanism"] != "SCRAM-SHA-256" or user not in users:
+                return refusal
+            salt = secrets.token_bytes(16)
+            self._salted = hashlib.pbkdf2_hmac("sha256", users[user].encode(), salt, 4096)
+            answer = b"r=%s%s,s=%s,i=4096" % (words[b"r"], secrets.token_hex(12).encode(), base64.b64encode(salt))
+            self._said = [bytes(command["payload"]).removeprefix(b"n,,"), answer]
+        else:
+            if b"p" not in words:
+                return {"conversationId": 1, "done": True, "payload": b"", "ok": 1.0}
+            message = b",".join([*self._said, bytes(command["payload"]).rpartition(b",p=")[0]])
+            client, server = (hmac.digest(self._salted, key, "sha256") for key in (b"Client Key", b"Server Key"))
+            signature = hmac.digest(hashlib.sha256(client).digest(), message, "sha256")
+            proof = bytes(a ^ b for a, b in zip(client, signature, strict=True))
+            if not hmac.compare_digest(base64.b64decode(words[b"p"]), proof):
+                return refusal
+            answer = b"v=" + base64.b64encode(hmac.digest(server, message, "sha256"))
+            self.done = True
+        return {"conversationId": 1, "done": self.done, "payload": answer, "ok": 1.0}
+
+
 OPTIONS = bson.CodecOptions(uuid_representation=4, tz_aware=True)  # type: ignore[var-annotated]
 
 
 class _Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         wire: Wire = self.server.wire  # type: ignore[attr-defined]
+        login = Login()
         while header := self.rfile.read(16):
             size, number, _, code = struct.unpack("<iiii", header)
             body = self.rfile.read(size - 16)
             try:
-                self.wfile.write(_reply(wire, number, code, body))
+                self.wfile.write(_reply(wire, login, number, code, body))
             except (ConnectionError, ValueError):
                 return
 
@@ -156,17 +203,17 @@ class _Connection(socketserver.StreamRequestHandler):
             pass  # the client left first
 
 
-def _reply(wire: Wire, number: int, code: int, body: bytes) -> bytes:
+def _reply(wire: Wire, login: Login, number: int, code: int, body: bytes) -> bytes:
     if code == OP_QUERY:
         end = body.index(b"\0", 4)
         command = bson.decode(_one(body, end + 9), OPTIONS)
-        reply = struct.pack("<iqii", 8, 0, 0, 1) + bson.encode(wire.answer(command), codec_options=OPTIONS)
+        reply = struct.pack("<iqii", 8, 0, 0, 1) + bson.encode(wire.answer(command, login), codec_options=OPTIONS)
         return struct.pack("<iiii", 16 + len(reply), 0, number, OP_REPLY) + reply
     flags = struct.unpack_from("<I", body)[0]
     if code != OP_MSG or flags & 1 or body[4] != 0:
         raise ValueError("not a message that this server understands")
     command = bson.decode(_one(body, 5), OPTIONS)
-    reply = struct.pack("<IB", 0, 0) + bson.encode(wire.answer(command), codec_options=OPTIONS)
+    reply = struct.pack("<IB", 0, 0) + bson.encode(wire.answer(command, login), codec_options=OPTIONS)
     return struct.pack("<iiii", 16 + len(reply), 0, number, OP_MSG) + reply
 
 

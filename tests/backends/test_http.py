@@ -336,6 +336,28 @@ def test_a_read_without_a_version_that_breaks_is_an_error() -> None:
     asyncio.run(act())
 
 
+@pytest.mark.parametrize(("asked", "waits"), [("7", 7.0), ("0", 0.1), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.1)])
+def test_a_server_that_asks_for_patience_gets_it(asked: str, waits: float) -> None:
+    async def act() -> None:
+        def answer(headers: dict[str, str], count: int) -> bytes:
+            if count == 1:
+                return f"HTTP/1.1 429 Too Many Requests\r\nRetry-After: {asked}\r\nContent-Length: 0\r\n\r\n".encode()
+            return whole(headers, '"v1"', len(CONTENT) if headers["method"] == "GET" else 0)
+
+        pauses: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+
+        async with broken(answer) as base:
+            fs = at(base, index="none")
+            assert (await Retry(fs, sleep=sleep, jitter=lambda: 1.0).stat(P("/f"))).size == len(CONTENT)
+            assert pauses == [waits]
+            await fs.close()
+
+    asyncio.run(act())
+
+
 def test_a_server_that_answers_no_head_is_asked_for_a_byte() -> None:
     def answer(headers: dict[str, str], count: int) -> bytes:
         if headers["method"] == "HEAD":

@@ -270,3 +270,34 @@ def test_a_server_that_is_not_there() -> None:
     with warnings.catch_warnings():  # the driver leaves the socket of a refused connection to the collector
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+
+
+def test_a_password_is_proven_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIGHT", "hunter2 with spaces: and @")
+    monkeypatch.setenv("WRONG", "hunter3")
+
+    async def act(url: str, address: str, denied: str = "", **options: Any) -> None:
+        fs = MongoResource(MongoConfig(url=address.replace("HOST", url.removeprefix("mongodb://")), **options))
+        try:
+            if denied:
+                with pytest.raises(PermissionError, match=denied) as refusal:
+                    [entry async for entry in fs.scan(P("/shop"))]
+                assert "hunter" not in str(refusal.value) + repr(fs) + repr(fs.config) + str(fs.describe())
+            else:
+                assert "people" in [name async for name, _ in fs.scan(P("/shop"))]
+        finally:
+            await fs.close()
+
+    with mongo_wire() as (url, wire):
+        wire.users["ada"] = "hunter2 with spaces: and @"
+        wire.data["shop"]["people"].insert_one({"_id": 1})
+        quoted = "hunter2%20with%20spaces%3A%20and%20%40"
+        asyncio.run(act(url, f"mongodb://ada:{quoted}@HOST"))
+        asyncio.run(act(url, "mongodb://HOST", username="ada", password_env="RIGHT"))
+        asyncio.run(act(url, "mongodb://ada@HOST", password_env="RIGHT"))
+        asyncio.run(act(url, "mongodb://HOST", "refuses these credentials", username="ada", password_env="WRONG"))
+        asyncio.run(act(url, "mongodb://ada:hunter3@HOST", "refuses these credentials"))
+        asyncio.run(act(url, "mongodb://HOST", "refuses these credentials", username="bob", password_env="RIGHT"))
+        asyncio.run(act(url, "mongodb://HOST", "NOT_SET is not set", username="ada", password_env="NOT_SET"))
+        asyncio.run(act(url, "mongodb://HOST", "requires authentication"))
+        assert wire.asked["saslStart"] >= 5
