@@ -73,9 +73,11 @@ class Imap:
         `timeout` is how long the server may be silent where something is expected of it.
         """
         direct = None if start_tls else context
-        reader, writer = await asyncio.open_connection(
-            host, port, ssl=direct, server_hostname=host if direct else None, limit=LINE_LIMIT
-        )
+        secure: dict[str, Any] = {}
+        if direct is not None:
+            # A handshake that comes to nothing is not followed by a long farewell.
+            secure = {"server_hostname": host, "ssl_handshake_timeout": timeout, "ssl_shutdown_timeout": 0.5}
+        reader, writer = await asyncio.open_connection(host, port, ssl=direct, limit=LINE_LIMIT, **secure)
         client = cls(reader, writer, timeout)
         try:
             greeting = await client._answer()
