@@ -77,6 +77,8 @@ def test_answers_are_what_the_document_says(case: schemathesis.Case[Any], addres
     runs = case.path.endswith(("/exec", "/bisect"))
     if runs and isinstance(case.body, dict) and isinstance(case.body.get("timeout_ms", 0), int | None):
         case.body["timeout_ms"] = 100
+    if case.path.endswith("/rotate") and isinstance(case.body, dict):  # what a KMS says is not ours
+        case.body.update({name: f"env:{key}" for name, key in case.body.items() if name in ("to", "old") and key})
     if case.query and "follow" in case.query:
         case.query["follow"] = False
     response = case.call(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)

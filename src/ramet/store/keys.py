@@ -89,11 +89,13 @@ class KmsKey:
         return self._ask("decrypt", "Plaintext", CiphertextBlob=wrapped)
 
     def _ask(self, verb: str, wanted: str, **values: Any) -> bytes:
-        if self._client is None:
-            self._client = _kms_client(self._key)
-        from botocore.exceptions import BotoCoreError, ClientError
-
         try:
+            from botocore.exceptions import BotoCoreError, ClientError
+        except ImportError:
+            raise missing_extra("kms", "a key in AWS KMS") from None
+        try:
+            if self._client is None:
+                self._client = _kms_client(self._key)
             answer = getattr(self._client, verb)(KeyId=self._key, EncryptionContext=_CONTEXT, **values)
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", "refused"))

@@ -53,6 +53,10 @@ class Store:
     """Workspaces by name, at a path, in memory (`memory:`) or on an object store (`s3://bucket/prefix`)."""
 
     def __init__(self, where: str | Objects = "~/.ramet", *, principal: str | None = None, **options: Any) -> None:
+        if isinstance(where, str) and where.startswith(("http://", "https://", "unix:")):
+            raise RametError(
+                "invalid_argument", f"{where} is the address of a server", f"use ramet.connect({where!r}, token=...)"
+            )
         principal = principal or os.environ.get("RAMET_PRINCIPAL") or None
         self.repository = Repository(where, principal=principal, **options)
 
