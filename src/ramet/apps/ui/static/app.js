@@ -35,6 +35,10 @@ async function show({ keep = false } = {}) {
     route, signal, reload: soon(() => signal.aborted || show({ keep: true })),
     live: (listener) => signal.addEventListener("abort", listen(listener)),
   };
+  if (!keep) {
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // it asks about another place
+    main.inert = true; // as does what is still shown of it
+  }
   crumb(route);
   const waiting = setTimeout(() => refill(main, h("p", { class: "waiting" }, "Loading…")), keep ? 5000 : 200);
   const [from, focused] = [scrollY, keep && marks(document.activeElement)];
@@ -43,6 +47,7 @@ async function show({ keep = false } = {}) {
     const made = await view(context);
     if (signal.aborted) return;
     clearTimeout(waiting);
+    main.inert = false;
     refill(main, made);
     if (keep) {
       scrollTo(0, from);
@@ -54,6 +59,7 @@ async function show({ keep = false } = {}) {
   } catch (error) {
     clearTimeout(waiting);
     if (error.name === "AbortError" || signal.aborted) return;
+    main.inert = false;
     if (error.status === 401) return;
     refill(main, h("div", { class: "page" }, problemBox(error), h("p", {}, link("#/", "All workspaces"))));
   }
@@ -94,6 +100,7 @@ function takeLink() {
 
 function lock(error) {
   leaving.abort();
+  main.inert = false;
   keepToken("");
   refill(crumbs);
   const field = h("input", { type: "password", name: "token", required: true, autocomplete: "off", "aria-label": "Token of the server" });

@@ -1,0 +1,216 @@
+"""The page in a real browser, where one is installed: what people see and do, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from tests.apps.ui.browser import PROGRAM, Browser
+
+from ramet import Store
+from ramet.apps.cli.ui import asked
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+HOSTILE = "<img src=x onerror=window.taken=1>"
+SCRIPTS = (
+    ("first", "mkdir /src /odd; seq 1 40 > /src/numbers; echo keep > /src/same"),
+    ("second", "sed -i '20s/.*/twenty/' /src/numbers; mv /src/same /src/moved"),
+    (HOSTILE, f"echo \"{HOSTILE}\" > \"/odd/{HOSTILE}\"; touch /odd/$'bad\\xff' '/odd/a b#c?d%41'; "
+              "echo '<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>' > /odd/evil.svg; "
+              "head -c 3000 /dev/zero > /odd/zeros; yes 'a line of a large file' | head -n 20000 > /odd/large; "
+              "ln -s ../src/numbers /odd/link; base64 -d > /odd/dot.png"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """`ramet serve --ui` on a store that has something to look at: its URL and its token."""
+    place = tmp_path_factory.mktemp("ui")
+    store = Store(str(place))
+    store.create("proj")
+
+    async def work() -> None:
+        for message, script in SCRIPTS:
+            async with store.open("proj") as ws:
+                result = await ws.execute(script, stdin=base64.b64encode(PIXEL))
+                assert result.exit_code == 0, result.error_text
+                await ws.commit(message, author="an agent")
+
+    asyncio.run(work())
+    store["proj"].fork("proj-1", "other")
+    words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(place), "--port", "0", "--ui"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = re.search(r"http://\S+:\d+", process.stderr.readline())
+        assert url
+        for _ in range(400):
+            try:
+                httpx2.get(f"{url[0]}/v1/health", timeout=30)
+                break
+            except httpx2.TransportError:
+                time.sleep(0.05)
+        yield url[0], (place / "server-token").read_text().strip()
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def page(server: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    browser.send("Page.navigate", url=asked(*server, ""))
+    browser.sees("Workspaces")
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(autouse=True)
+def uncomplaining(page: Browser) -> Iterator[None]:
+    yield
+    assert page.complaints == []
+    assert page.run("window.taken") is None
+
+
+def test_the_link_is_taken_out_of_the_address(page: Browser) -> None:
+    assert page.run("location.hash") == "#/"
+    assert page.run("Boolean(sessionStorage.getItem('ramet-token'))")
+    assert page.run("localStorage.length") == 0
+
+
+def test_workspaces_and_their_newest_revision(page: Browser) -> None:
+    page.go("#/")
+    told = page.sees("2 workspaces")
+    assert HOSTILE in told and "an agent" in told
+
+
+def test_the_history_leads_to_revisions_and_their_changes(page: Browser) -> None:
+    page.go("#/ws/proj")
+    page.sees("proj-3")
+    page.click("second")
+    told = page.sees("twenty")
+    assert "1 modified" in told and "1 renamed" in told and "an agent" in told
+    assert page.run("location.hash") == "#/ws/proj@proj-2"
+    assert page.run("document.querySelectorAll('tr.came').length") == 1
+
+
+def test_two_revisions_are_chosen_and_compared(page: Browser) -> None:
+    page.go("#/ws/proj")
+    page.sees("proj-3")
+    page.run("[...document.querySelectorAll('.row input')].slice(1).forEach((box) => box.click())")
+    page.click("Compare", ".picked a")
+    page.sees("twenty")
+    assert page.run("location.hash") == "#/diff/proj@proj-2?against=proj-1"
+
+
+@pytest.mark.parametrize(
+    ("path", "where", "told"),
+    [("/src/numbers", ".code .text", "twenty"), ("/odd/evil.svg", ".code .text", "<script>"),
+     ("/odd/zeros", ".hex", "00000000  00 00"), ("/odd/large", ".pane .notice", "A large file"),
+     ("/odd/bad%FF", ".pane", "An empty file"), ("/odd/a%20b%23c%3Fd%2541", ".pane", "An empty file"),
+     ("/odd/link", ".pane", "(/src/numbers)"), ("/odd/dot.png", "figcaption", "1 × 1"),
+     ("/src/numbers?blame", ".blame", "proj-2")],
+)  # fmt: skip
+def test_files_are_shown_as_what_they_are(path: str, where: str, told: str, page: Browser) -> None:
+    page.go(f"#/ws/proj{path}")
+    page.sees(told, where)
+
+
+def test_names_that_want_to_be_markup_are_names(page: Browser) -> None:
+    page.go("#/ws/proj/odd")
+    told = page.sees("evil.svg", ".listing")
+    assert HOSTILE in told and "bad\\xff" in told
+    page.click(HOSTILE, ".listing a")
+    page.sees(HOSTILE, ".code .text")
+
+
+def test_the_commands_that_ran(page: Browser) -> None:
+    page.go("#/cmds/proj")
+    page.sees("3 commands")
+    page.click("sed -i", "summary")
+    page.sees("Took")
+
+
+def test_the_terminal_runs_and_stops(page: Browser) -> None:
+    page.go("#/term/proj")
+    page.fill("#command", "cd /src; cat moved; printf '\\033[31mred\\033[0m\\n'; false")
+    page.press("Enter", 13)
+    told = page.sees("exit 1", ".screen")
+    assert "keep" in told and page.run("document.querySelector('.screen .fg1').innerText") == "red"
+    page.until("document.querySelector('.entry-line .prompt').innerText === '/src $'")
+    page.fill("#command", "echo begun; sleep 60")
+    page.press("Enter", 13)
+    page.sees("begun\n", ".screen")
+    page.press("c", 67, modifiers=2)
+    page.sees("stopped", ".screen")
+    page.press("ArrowUp", 38)
+    page.until("document.querySelector('#command').value === 'echo begun; sleep 60'")
+
+
+def test_a_terminal_on_the_past_changes_nothing(page: Browser) -> None:
+    page.go("#/term/proj@1")
+    page.sees("on a copy of")
+    page.fill("#command", "rm -r /src; ls /")
+    page.press("Enter", 13)
+    assert "src\n" not in page.sees(" ms", ".screen").partition("ls /")[2]
+    page.go("#/ws/proj@1/src/numbers")
+    page.sees("40", ".code .text")
+
+
+def test_a_refusal_is_told_where_it_was_asked_for(page: Browser) -> None:
+    page.go("#/ws/other")
+    page.sees("other-1")
+    page.click("Fork")
+    page.fill("dialog input", "proj")
+    page.click("Fork", "dialog button")
+    told = page.sees("exists already", "dialog .problem")
+    assert "workspace_exists" in told
+    page.fill("dialog input", "third")
+    page.click("Fork", "dialog button")
+    page.until("location.hash === '#/ws/third'")
+    page.sees("fork of other-1")
+
+
+def test_a_path_is_restored(page: Browser) -> None:
+    page.go("#/ws/other@proj-1/src/numbers")
+    page.sees("20", ".code .text")
+    page.go("#/term/other")
+    page.fill("#command", "rm /src/numbers")
+    page.press("Enter", 13)
+    page.sees(" ms", ".screen")
+    page.go("#/ws/other@proj-1/src/numbers")
+    page.sees("20", ".code .text")
+    page.click("Restore this path")
+    page.click("Restore", "dialog button")
+    page.sees("reverted to proj-1")
+    assert "1 added" in page.sees("/src/numbers")
+
+
+def test_what_others_do_appears(server: tuple[str, str], page: Browser) -> None:
+    page.go("#/ws/proj")
+    page.sees("proj-3")
+    body = {"command": "echo new > /new"}
+    headers = {"authorization": f"Bearer {server[1]}"}
+    done = httpx2.post(f"{server[0]}/v1/workspaces/proj/exec", json=body, headers=headers, timeout=30)
+    assert done.status_code == 200
+    page.sees("echo new > /new")
+
+
+def test_without_the_token_nothing_is_shown(page: Browser, server: tuple[str, str]) -> None:
+    page.run("sessionStorage.clear()")
+    page.send("Page.navigate", url="about:blank")
+    page.send("Page.navigate", url=f"{server[0]}/ui/#/ws/proj?link={'x' * 43}")
+    told = page.sees("This page needs a token")
+    assert "used already" in told and "proj" not in told
+    page.fill("main input", server[1])
+    page.click("Open")
+    page.sees("proj-3")

@@ -1,0 +1,124 @@
+"""A Chromium that a test drives through its debugging port: just enough to open a page, wait, click and type."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+PROGRAM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+PATIENCE = 25.0
+
+
+class Browser:
+    """One page. What the browser complains about (a policy that was violated, an exception) is in `complaints`."""
+
+    def __init__(self, folder: Path) -> None:
+        from websockets.sync.client import connect
+
+        assert PROGRAM is not None
+        self._process = subprocess.Popen(
+            [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
+            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.complaints: list[str] = []
+        self._number = 0
+        self._open = ExitStack()
+        try:
+            self._begin(connect)
+        except BaseException:
+            self._end()
+            raise
+
+    def _begin(self, connect: Any) -> None:
+        assert self._process.stderr is not None
+        port = ""
+        for line in self._process.stderr:
+            if found := re.search(rb"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line):
+                port = found[1].decode()
+                break
+        pages = httpx2.get(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE).json()
+        address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
+        self._socket = self._open.enter_context(connect(address, max_size=None, compression=None))
+        for domain in ("Page", "Runtime", "Log"):
+            self.send(f"{domain}.enable")
+
+    def close(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        self._open.close()
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+
+    def send(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        self._socket.send(json.dumps({"id": self._number, "method": method, "params": params}))
+        while True:
+            told = json.loads(self._socket.recv(timeout=PATIENCE))
+            if told.get("id") == self._number:
+                assert "error" not in told, told
+                result: dict[str, Any] = told["result"]
+                return result
+            self._heard(told)
+
+    def _heard(self, told: dict[str, Any]) -> None:
+        params = told.get("params", {})
+        if told.get("method") == "Runtime.exceptionThrown":
+            self.complaints.append(json.dumps(params["exceptionDetails"]))
+        elif told.get("method") == "Log.entryAdded" and params["entry"]["source"] in ("security", "violation"):
+            self.complaints.append(params["entry"]["text"])
+
+    def run(self, script: str) -> Any:
+        told = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in told, told
+        return told["result"].get("value")
+
+    def until(self, script: str) -> Any:
+        """What the script gives, as soon as that is true."""
+        end = time.monotonic() + PATIENCE
+        while not (found := self.run(f"(() => {{ try {{ return {script} }} catch {{ return null }} }})()")):
+            assert time.monotonic() < end, (script, self.run("document.body.innerText")[:2000])
+            time.sleep(0.02)
+        return found
+
+    def go(self, place: str) -> None:
+        self.run(f"location.hash = {json.dumps(place)}")
+
+    def sees(self, text: str, where: str = "main") -> str:
+        """Wait until a text can be read there."""
+        found: str = self.until(
+            f"document.querySelector({json.dumps(where)})?.innerText.includes({json.dumps(text)})"
+            f" && document.querySelector({json.dumps(where)}).innerText"
+        )
+        return found
+
+    def click(self, text: str, where: str = "main button, main a") -> None:
+        has = f"(one) => one.textContent.includes({json.dumps(text)})"
+        found = f"[...document.querySelectorAll({json.dumps(where)})].find({has})"
+        self.until(f"{found}.disabled !== true")
+        self.run(f"{found}.click()")
+
+    def fill(self, where: str, text: str) -> None:
+        self.until(f"document.querySelector({json.dumps(where)}) !== null")
+        self.run(f"document.querySelector({json.dumps(where)}).focus()")
+        self.run(f"document.querySelector({json.dumps(where)}).select?.()")
+        self.send("Input.insertText", text=text)
+
+    def press(self, key: str, code: int = 0, modifiers: int = 0) -> None:
+        pressed: dict[str, Any] = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **pressed, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **pressed)
