@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import subprocess
 import threading
@@ -14,6 +15,7 @@ from tests.apps.server_harness import TOKEN, run, serving
 
 from ramet import Store
 from ramet.apps.server.asking import Call
+from ramet.apps.server.describing import text_or_base64
 from ramet.apps.server.working import Watched, long_work
 from ramet.core.progress import Progress
 from ramet.store.keys import new_key_file
@@ -270,3 +272,14 @@ def test_repeating_with_a_key_changes_nothing_more(tmp_path: Path) -> None:
             assert len((await http.get("/v1/pins")).json()["pins"]) == 1
 
     run(test)
+
+
+def test_many_nuls_travel_as_base64() -> None:
+    """JSON would spell each of them with six characters; a few among text stay text."""
+    for data, encoding in (
+        (bytes(10_000), "base64"), (b"name\0" * 10, "utf-8"), (b"x" * 100_000 + bytes(5000), "utf-8"),
+        (b"\xff", "base64"),
+    ):  # fmt: skip
+        (text,), found = text_or_base64(data)
+        assert found == encoding
+        assert (base64.b64decode(text) if found == "base64" else text.encode()) == data
