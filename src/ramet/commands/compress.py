@@ -22,6 +22,7 @@ from ramet.commands.compression import (
 )
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, shown, value
+from ramet.commands.gzip_list import list_gzip
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -170,7 +171,9 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
         max(low, min(level, high if format_ is not ZSTD else 22)),
     )
     if mode == "l":
-        return await _list(job, operands)
+        if format_ is not GZIP:
+            raise UsageError(f"listing is not supported for {format_.name}", hint=False)
+        return await list_gzip(proc, operands, lambda word: _bare(job, word) or word, quiet=o.quiet, verbose=o.verbose)
     for word in operands or ["-"]:
         if word == "-":
             await _stream(job, proc.stdin, "stdin")
@@ -399,17 +402,8 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         proc.stderr.write(encode(f"{word}:\t{ratio:5.1f}% -- {action} {target}\n"))
 
 
-def _target(job: _Pack, word: str) -> str | None:
-    if job.mode == "z":
-        if word.endswith(job.suffix) and not job.o.force:
-            if job.format is BZIP2:
-                job.warn(f"Input file {word} already has {job.suffix} suffix.")
-            elif job.format is GZIP:
-                job.warn(f"{shown(word)} already has {job.suffix} suffix -- unchanged", 2)
-            else:
-                job.warn(f"{shown(word)}: File already has '{job.suffix}' suffix, skipping", 2)
-            return None
-        return word + job.suffix
+def _bare(job: _Pack, word: str) -> str | None:
+    """A name without the suffix of the format; None when it has none."""
     endings = {
         "gzip": {".gz": "", "-gz": "", ".z": "", "-z": "", "_z": "", ".tgz": ".tar", ".taz": ".tar", ".Z": ""},
         "bzip2": {".bz2": "", ".bz": "", ".tbz2": ".tar", ".tbz": ".tar"},
@@ -421,6 +415,23 @@ def _target(job: _Pack, word: str) -> str | None:
     for ending, replacement in table.items():
         if word.endswith(ending) and len(word) > len(ending):
             return word[: -len(ending)] + replacement
+    return None
+
+
+def _target(job: _Pack, word: str) -> str | None:
+    if job.mode == "z":
+        if word.endswith(job.suffix) and not job.o.force:
+            if job.format is BZIP2:
+                job.warn(f"Input file {word} already has {job.suffix} suffix.")
+            elif job.format is GZIP:
+                job.warn(f"{shown(word)} already has {job.suffix} suffix -- unchanged", 2)
+            else:
+                job.warn(f"{shown(word)}: File already has '{job.suffix}' suffix, skipping", 2)
+            return None
+        return word + job.suffix
+    found = _bare(job, word)
+    if found is not None:
+        return found
     if job.format is GZIP:
         job.warn(f"{shown(word)}: unknown suffix -- ignored", 2)
     elif job.format is BZIP2:
@@ -434,42 +445,6 @@ def _target(job: _Pack, word: str) -> str | None:
     else:
         job.warn(f"{shown(word)}: Filename has an unknown suffix, skipping", 2)
     return None
-
-
-async def _list(job: _Pack, operands: list[str]) -> int:
-    proc = job.proc
-    if job.format not in (GZIP, XZ, ZSTD):
-        raise UsageError("listing is not supported for this format", hint=False)
-    await proc.emit(b"         compressed        uncompressed  ratio uncompressed_name\n")
-    sums, frame = (0, 0), 0
-    for word in operands or ["-"]:
-        try:
-            reader = await proc.open(word)
-            data = await reader.read_all()
-            await proc.close(reader)
-            total = 0
-            from ramet.core.streams import BytesReader
-
-            async for block in decompressed(BytesReader(data), job.format):
-                total += len(block)
-        except OSError as error:
-            job.warn(_missing(job, word, error))
-            continue
-        except Corrupt as corrupt:
-            _bad(job, shown(word), corrupt)
-            continue
-        frame = _frame(job, word)
-        name = word.removesuffix(job.suffix) if word != "-" else "stdout"
-        await proc.emit(_listed(len(data), total, frame, name))
-        sums = (sums[0] + len(data), sums[1] + total)
-    if len(operands) > 1:
-        await proc.emit(_listed(*sums, frame, "(totals)"))
-    return job.status
-
-
-def _listed(packed: int, whole: int, frame: int, name: str) -> bytes:
-    ratio = (1 - (packed - frame) / whole) * 100 if whole else 0.0
-    return encode(f"{packed:19d} {whole:19d} {ratio:5.1f}% {name}\n")
 
 
 def _frame(job: _Pack, word: str) -> int:

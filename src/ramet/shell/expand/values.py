@@ -113,7 +113,7 @@ class Assoc:
         if self._order is None:
             names = list(self.items)
             names.reverse()
-            names.sort(key=_bucket)
+            names.sort(key=bucket)
             self._order = names
         return list(self._order)
 
@@ -133,7 +133,7 @@ _buckets: dict[str, int] = {}
 _PRODUCTS = tuple(bits * 16777619 & 1023 for bits in range(1024))
 
 
-def _bucket(key: str) -> int:
+def bucket(key: str) -> int:
     """The bucket of a key: the lowest ten bits of 32-bit FNV-1 over its bytes, which only the lowest ten make up."""
     found = _buckets.get(key)
     if found is None:

@@ -6,11 +6,14 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
+from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
+
+_BUCKETS: Final = 256
 
 KEYWORDS: Final = [
     "if",
@@ -257,10 +260,13 @@ def hash_(sh: Session, argv: list[str]) -> Result:
             return 0
         if not sh.hashed:
             return 0 if "l" in flags else sh.out(b"hash: hash table empty\n", "hash")
+        # In the order of bash's table: by bucket, what came last first.
+        known = list(reversed(sh.hashed.items()))
+        known.sort(key=lambda item: bucket(item[0]) % _BUCKETS)
         if "l" in flags:
-            lines = "".join(f"builtin hash -p {_shown(path)} {name}\n" for name, (path, _) in sh.hashed.items())
+            lines = "".join(f"builtin hash -p {_shown(path)} {name}\n" for name, (path, _) in known)
         else:
-            lines = "hits\tcommand\n" + "".join(f"{hits:4d}\t{_shown(path)}\n" for path, hits in sh.hashed.values())
+            lines = "hits\tcommand\n" + "".join(f"{hits:4d}\t{_shown(path)}\n" for _, (path, hits) in known)
         return sh.out(encode(lines), "hash")
     return drive(_hash(sh, words))
 
