@@ -2,15 +2,30 @@
 
 The rule of every implementation: of many callers that append the same number, exactly one succeeds, and an entry that
 was appended is never changed.
+
+    <space>/<name>/<20-digit number>     an entry
+    past/<name>/<20-digit number>        of a log of refs, what is worth keeping of the entries up to this number
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Protocol
+
+from blake3 import blake3
 
 from ramet.core.errors import RametError
-from ramet.store.objects import Objects
+from ramet.store.frames import Damaged, compressed, decompressed
+from ramet.store.objects import Objects, delete_all
+
+PAST: Final = "past"
+MAGIC: Final = b"RAMETPA1"
+DIGEST: Final = 32
+FULL: Final = 256 * 1024
+"""Bytes from which on what is kept of old entries is not written again with newer ones."""
+AT_ONCE: Final = 16
 
 
 class Log(Protocol):
@@ -49,8 +64,61 @@ class ObjectLog:
         return None if newest is None else (int(newest.rpartition("/")[2]), self._read(newest))
 
     def entries(self, name: str, after: int = 0) -> Iterator[tuple[int, bytes]]:
-        for key in self._objects.list(f"{self._space}/{name}/", self._key(name, after) if after else ""):
-            yield int(key.rpartition("/")[2]), self._read(key)
+        """Those that were joined come without the ones that say nothing any more."""
+        while True:
+            live = list(self._objects.list(f"{self._space}/{name}/", self._key(name, after) if after else ""))
+            try:
+                if self._space == "refs" and (not live or _number(live[0]) != after + 1):
+                    joined = list(self._objects.list(f"{PAST}/{name}/"))
+                    for key in (key for key in joined if _number(key) > after):
+                        for number, data in joined_rows(self._read(key)) or [(_number(key), b"")]:
+                            if number > after:
+                                yield number, data
+                                after = number
+                    after = max([after, *map(_number, joined)])
+                for key in live:
+                    if _number(key) > after:
+                        data = self._read(key)
+                        yield _number(key), data
+                        after = _number(key)
+                return
+            except KeyError:
+                continue  # joined since it was listed: it is with the others now
+
+    # ------------------------------------------------------------------------------------------ old entries
+
+    def live(self, name: str) -> list[int]:
+        """The numbers of the entries that were not joined."""
+        return [_number(key) for key in self._objects.list(f"{self._space}/{name}/")]
+
+    def read_all(self, name: str, numbers: Sequence[int]) -> list[bytes]:
+        """Some entries; on a remote store many at a time."""
+        if not getattr(self._objects, "remote", False):
+            return [self._read(self._key(name, number)) for number in numbers]
+        with ThreadPoolExecutor(AT_ONCE, "ramet-log") as pool:
+            return list(pool.map(lambda number: self._read(self._key(name, number)), numbers))
+
+    def join(self, name: str, upto: int, kept: Sequence[tuple[int, bytes]]) -> None:
+        """Let `kept` stand for all entries up to a number. Nothing is removed before that is durable."""
+        before = self._covered(name)
+        rows = [(number, data) for number, data in kept if number > max(before, default=0)]
+        last = f"{PAST}/{name}/{max(before):020d}" if before else ""
+        needless: list[str] = []
+        if last and len(packed := self._read(last)) < FULL and (older := joined_rows(packed)):
+            rows = [*older, *rows]
+            needless.append(last)
+        data = compressed(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())
+        key = f"{PAST}/{name}/{upto:020d}"
+        self._objects.put(key, MAGIC + blake3(data).digest() + data)
+        old = (other for other in self._objects.list(f"{self._space}/{name}/") if _number(other) <= upto)
+        delete_all(self._objects, [*old, *(other for other in needless if other != key)])
+
+    def withdraw(self, name: str, number: int) -> None:
+        """Take back an entry that was appended in the place of one that is no more."""
+        self._objects.delete(self._key(name, number))
+
+    def _covered(self, name: str) -> list[int]:
+        return [_number(key) for key in self._objects.list(f"{PAST}/{name}/")]
 
     def _read(self, key: str) -> bytes:
         try:
@@ -65,3 +133,19 @@ class ObjectLog:
 
     def _key(self, name: str, number: int) -> str:
         return f"{self._space}/{name}/{number:020d}"
+
+
+def _number(key: str) -> int:
+    return int(key.rpartition("/")[2])
+
+
+def joined_rows(data: bytes) -> list[tuple[int, bytes]] | None:
+    """What is kept of old entries, by number; None when the bytes are not what was written."""
+    start = len(MAGIC) + DIGEST
+    packed = data[start:]
+    if data[: len(MAGIC)] != MAGIC or blake3(packed).digest() != data[len(MAGIC) : start]:
+        return None
+    try:
+        return [(number, text.encode()) for number, text in json.loads(decompressed(packed))]
+    except (ValueError, TypeError, Damaged):
+        return None

@@ -6,6 +6,10 @@ Appending the next number succeeds for one writer only (`Log`): an atomic compar
 and in PostgreSQL alike. The
 head and the lease live in the same log, so whoever takes a lease over moves the log on, and a writer that wakes up late
 fails its next append: it cannot overwrite anything, and it learns that its fence is not the current one.
+
+Logs do not grow for ever: old entries are joined into one object, without those that only held a lease longer. An
+entry is removed only when it is older than `AGE`; whoever appends more than `LATE` after the last look makes sure that
+the number was free because nobody had it, and not because it was removed.
 """
 
 from __future__ import annotations
@@ -18,16 +22,24 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 from ramet.core.errors import RametError
 from ramet.store.ids import RevisionId
-from ramet.store.logs import Log
+from ramet.store.logs import Log, ObjectLog
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 TTL: Final = 60.0
 SKEW: Final = 5.0
 """Seconds by which clocks may disagree: a lease of another machine is dead only this long after its end."""
+AGE: Final = 3600.0
+"""Seconds for which an entry is an object of its own."""
+LATE: Final = 900.0
+RECENT: Final = 64
+"""Entries that are never joined, however old: the log goes on from them."""
+LIVE: Final = 512
+"""Entries from which on it is worth joining them."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +113,8 @@ class Refs:
     def __init__(self, log: Log, clock: Callable[[], float] = time.time) -> None:
         self._log, self._clock = log, clock
         self._last: dict[str, Entry] = {}
+        self._learned: dict[str, tuple[int, float]] = {}
+        """Which entry of a log was the last one, and when that was so."""
 
     def names(self) -> list[str]:
         """Workspaces that exist, sorted."""
@@ -110,12 +124,13 @@ class Refs:
         """What holds now; `workspace_not_found` when there is no such log."""
         if not NAME.fullmatch(name):
             raise not_found(name)  # it could not have been created, and must not reach what looks for keys
-        known = self._last.get(name)
+        known, began = self._last.get(name), self._clock()
         newest = self._log.newest(name, 0 if known is None else known.number)
         if newest is not None:
             known = self._last[name] = decode(*newest)
         if known is None:
             raise not_found(name)
+        self._learned[name] = known.number, began
         return known
 
     def living(self, name: str) -> Entry:
@@ -171,10 +186,47 @@ class Refs:
         return entry
 
     def _append(self, name: str, entry: Entry) -> bool:
-        if self._log.append(name, entry.number, entry.encode()):
-            self._last[name] = entry
-            return True
-        return False
+        if not self._log.append(name, entry.number, entry.encode()) or self._is_late(name, entry.number):
+            return False
+        self._last[name] = entry
+        self._learned[name] = entry.number, self._clock()
+        return True
+
+    def _is_late(self, name: str, number: int) -> bool:
+        """Whether a number that was just appended had been used, and the entry was joined with others since."""
+        before, when = self._learned.get(name, (0, -1e18))
+        if not isinstance(self._log, ObjectLog) or (before == number - 1 and self._clock() - when < LATE):
+            return False
+        # Behind what was joined there are always so many entries; in a moment nobody appends as many.
+        if self._log.newest(name, number + RECENT - 1) is None:
+            return False
+        self._log.withdraw(name, number)
+        return True
+
+    def tidy(self, name: str) -> int:
+        """Join the old entries of a log, if they are many; how many. What happened stays told, in its order."""
+        log = self._log
+        if not isinstance(log, ObjectLog) or len(numbers := log.live(name)) < LIVE:
+            return 0
+        try:
+            read = log.read_all(name, numbers[: -RECENT + 1])
+        except KeyError:
+            return 0  # another one is at it
+        found: list[tuple[Entry, bytes]] = []
+        for number, data in zip(numbers, read, strict=False):
+            try:
+                entry = decode(number, data)
+            except RametError:
+                break  # what is damaged stays where `repair` looks for it
+            found.append((entry, data))
+            if entry.time > self._clock() - AGE:
+                break
+        # The last that was read only says what follows those that are joined.
+        old = [pair for pair, after in pairwise(found) if _tells(pair[0], after[0])]
+        if len(found) <= RECENT:
+            return 0
+        log.join(name, found[-2][0].number, [(entry.number, data) for entry, data in old])
+        return len(found) - 1
 
     def move(self, name: str, seen: Entry, *, head: RevisionId | None, kind: str) -> Entry:
         """Move the head on from the entry that the caller saw; refuses when the log went on since."""
@@ -263,6 +315,11 @@ class Refs:
         entry = replace(now, number=now.number + 1, fence=now.fence + 1, holder="", kind="delete", deleted=True)
         if not self._append(name, entry):
             raise RametError("head_moved", f"the head of {name!r} moved meanwhile", "try again")
+
+
+def _tells(entry: Entry, following: Entry) -> bool:
+    """Whether an entry says more than the one that follows it: where the head moved, or a fence ended."""
+    return entry.kind not in ("renew", "gc") or entry.fence != following.fence
 
 
 def not_found(name: str) -> RametError:

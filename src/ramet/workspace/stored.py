@@ -45,6 +45,8 @@ from ramet.workspace.workspace import Settings, Workspace
 
 AGAIN: Final = 3
 """How often a commit is tried again after collections took what it had written."""
+TIDY: Final = 256
+"""Entries of the log after which it is looked at whether old ones can be joined."""
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir"})
 
 
@@ -432,11 +434,14 @@ class StoredWorkspace(Workspace):
     def keep_going(self) -> None:
         """Renew the lease while the workspace is open, and commit on the timer if there is one."""
         if self.lease is not None:
+            self._tidy = self.lease.number // TIDY
             self._tasks.append(asyncio.create_task(self._watched(self._renewing)))
             if self._drafter is not None and self._drafter.every:
                 self._tasks.append(asyncio.create_task(self._watched(self._drafting)))
             if self._commits.when == "timer":
                 self._tasks.append(asyncio.create_task(self._watched(self._ticking)))
+
+    _tidy = 0
 
     async def _watched(self, work: Callable[[Callable[[float], Any]], Coroutine[Any, Any, None]]) -> None:
         """Background work whose failure the next call raises: nobody awaits it, and it must not go unheard."""
@@ -457,6 +462,13 @@ class StoredWorkspace(Workspace):
                 async with self._committing:  # a commit moves the lease, too
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
                 await self.draft()  # what jobs in the background have done meanwhile
+                await self._tidied()
+
+    async def _tidied(self) -> None:
+        """Have the log of the workspace joined now and then: whoever holds it long writes many entries."""
+        if self.lease is not None and self.lease.number // TIDY > self._tidy:
+            self._tidy = self.lease.number // TIDY
+            await asyncio.to_thread(self.repository.refs.tidy, self.name)
 
     async def _drafting(self, sleep: Callable[[float], Any]) -> None:
         assert self._drafter is not None
@@ -507,6 +519,7 @@ class StoredWorkspace(Workspace):
                 await asyncio.to_thread(watcher.close)
             if self.lease is not None:
                 await asyncio.to_thread(self.repository.refs.release, self.name, self.lease)
+                await self._tidied()
                 self.lease = None
             await self.close()
 

@@ -1,0 +1,192 @@
+"""Old entries of a log are joined: nothing that happened is forgotten, and nobody who comes late is taken in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.store.encrypted import KEY
+from tests.store.test_gc import Clock
+from tests.store.test_refs import Dying, Killed
+
+from ramet import RametError, Store
+from ramet.store.logs import ObjectLog
+from ramet.store.objects import MemoryObjects
+from ramet.store.refs import AGE, LIVE, RECENT, Refs
+from ramet.store.repository import Repository
+
+HOUR = AGE + 1
+
+
+def busy(repository: Repository, clock: Clock, commits: int = 5, renewals: int = 130) -> list[str]:
+    """A workspace that was held long and committed to now and then; the ids of its heads."""
+    repository.create("w")
+    heads = []
+    for number in range(commits):
+        store = Store(repository.objects, clock=clock)
+
+        async def commit(store: Store = store, number: int = number) -> str:
+            async with store.open("w") as ws:
+                await ws.execute(f"echo {number} > f")
+                return (await ws.commit(str(number))).id.hex()
+
+        heads.append(asyncio.run(commit()))
+        held = repository.refs.acquire("w", "somebody")
+        for _ in range(renewals):
+            clock.now += 20
+            held = repository.refs.renew("w", held)
+        repository.refs.release("w", held)
+    return heads
+
+
+def events(repository: Repository, since: str | None = None) -> list[tuple[str, str]]:
+    from ramet.store.feed import events as feed
+
+    return [(event.id, event.cursor) for event in feed(repository, since)]
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
+def test_what_happened_stays_told(key: bytes | None) -> None:
+    clock = Clock()
+    repository = Repository(MemoryObjects(), clock=clock, key=key)
+    heads = busy(repository, clock)
+    before = events(repository)
+    entries = list(repository.refs.history("w"))
+    assert len(entries) > LIVE
+    last = entries[-1]
+    clock.now += HOUR
+    assert repository.refs.tidy("w") == len(entries) - RECENT
+    assert len(list(repository.objects.list("refs/w/"))) == RECENT
+    for seen in (repository, Repository(repository.objects, clock=clock)):
+        assert seen.refs.last("w") == last
+        assert events(seen) == before
+        for number, (_, cursor) in enumerate(before):
+            assert events(seen, cursor) == before[number + 1 :]
+        assert [r.id.hex() for r in seen.log("w")] == heads[::-1]
+        assert all(seen.was_head("w", head[:12]) for head in heads)
+        left = list(seen.refs.history("w"))
+        assert len(left) < 100 and [e.head for e in left if e.kind == "commit"] == [
+            e.head for e in entries if e.kind == "commit"
+        ]
+        assert {e.fence: e.head for e in left} == {e.fence: e.head for e in entries}
+        for after in range(0, last.number + 1, 37):
+            assert [e for e in left if e.number > after] == list(seen.refs.history("w", after))
+    assert Store(repository.objects, clock=clock).verify().ok
+    assert repository.refs.tidy("w") == 0
+
+
+def test_what_is_joined_is_joined_again_and_stays_one_object() -> None:
+    clock = Clock()
+    repository = Repository(MemoryObjects(), clock=clock)
+    busy(repository, clock)
+    for _ in range(4):
+        clock.now += HOUR
+        repository.refs.tidy("w")
+        held = repository.refs.acquire("w", "somebody")
+        for _ in range(LIVE):
+            held = repository.refs.renew("w", held)
+        repository.refs.release("w", held)
+    numbers = [entry.number for entry in repository.refs.history("w")]
+    assert numbers == sorted(set(numbers)) and len(events(repository)) == 5
+    assert len(list(repository.objects.list("past/w/"))) == 1
+
+
+def test_young_entries_stay() -> None:
+    clock = Clock()
+    repository = Repository(MemoryObjects(), clock=clock)
+    repository.create("w")
+    held = repository.refs.acquire("w", "somebody")
+    for _ in range(2 * LIVE):
+        held = repository.refs.renew("w", held)
+    assert repository.refs.tidy("w") == 0 and not list(repository.objects.list("past/"))
+
+
+def test_who_slept_while_its_number_was_used_and_removed_is_told() -> None:
+    """Its append finds the number free: it was used, and the entry was joined with others."""
+    clock, place = Clock(), MemoryObjects()
+    repository = Repository(place, clock=clock)
+    repository.create("w")
+    slept = Refs(ObjectLog(place), clock)
+    held = slept.acquire("w", "slept")
+    clock.now += HOUR
+    busier = repository.refs.acquire("w", "other")
+    for _ in range(LIVE + RECENT):
+        busier = repository.refs.renew("w", busier)
+    clock.now += HOUR
+    assert repository.refs.tidy("w")
+    assert f"refs/w/{held.number + 1:020d}" not in place._objects
+    with pytest.raises(RametError) as caught:
+        slept.move("w", held, head=None, kind="commit")
+    assert caught.value.code == "lease_lost"
+    assert f"refs/w/{held.number + 1:020d}" not in place._objects
+    fresh = Refs(ObjectLog(place), clock)
+    with pytest.raises(RametError):
+        fresh.move("w", held, head=None, kind="commit")
+    assert repository.refs.renew("w", busier).number == busier.number + 1
+
+
+def test_death_at_every_write_of_the_joining() -> None:
+    clock, place = Clock(), MemoryObjects()
+    repository = Repository(place, clock=clock)
+    busy(repository, clock)
+    before, heads = events(repository), {e.fence: e.head for e in repository.refs.history("w")}
+    clock.now += HOUR
+    for number in range(2 * LIVE + 10):
+        if number > 6 and number % 61:
+            continue
+        dying = Dying(dict(place._objects), number)
+        try:
+            Refs(ObjectLog(dying), clock).tidy("w")
+        except Killed:
+            pass
+        left = MemoryObjects()
+        left._objects.update(dying._objects)
+        after = Repository(left, clock=clock)
+        assert events(after) == before and {e.fence: e.head for e in after.refs.history("w")} == heads
+        after.refs.tidy("w")
+        assert events(after) == before
+
+
+class Interrupting(MemoryObjects):
+    """Has the log joined between what a reader lists and what it reads."""
+
+    act: Callable[[], object] | None = None
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        found = [*super().list(prefix, after)]
+        if prefix == "refs/w/" and self.act is not None:
+            act, self.act = self.act, None
+            act()
+        return iter(found)
+
+
+def test_a_reader_does_not_notice() -> None:
+    clock, place = Clock(), Interrupting()
+    repository = Repository(place, clock=clock)
+    busy(repository, clock)
+    before = events(repository)
+    clock.now += HOUR
+    place.act = lambda: repository.refs.tidy("w")
+    assert events(Repository(place, clock=clock)) == before
+    assert list(place.list("past/w/"))
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
+def test_a_damaged_one_is_told_and_set_aside(key: bytes | None) -> None:
+    clock, place = Clock(), MemoryObjects()
+    repository = Repository(place, clock=clock, key=key)
+    heads = busy(repository, clock)
+    clock.now += HOUR
+    repository.refs.tidy("w")
+    (past,) = list(place.list("past/"))
+    damaged = bytearray(place._objects[past])
+    damaged[len(damaged) // 2] ^= 1
+    place._objects[past] = bytes(damaged)
+    with pytest.raises(RametError) as caught:
+        list(repository.refs.history("w"))
+    assert caught.value.code == "store_corrupt"
+    store = Store(place, clock=clock, key=key)
+    assert [damage.what for damage in store.verify().damages] == ["entry"]
+    store.repair()
+    assert store.verify().ok and [r.id.hex() for r in store["w"].log()] == heads[::-1]
