@@ -125,6 +125,21 @@ def test_files_are_shown_as_what_they_are(path: str, where: str, told: str, page
     page.sees(told, where)
 
 
+def test_a_link_to_a_line_finds_it_in_a_large_file(page: Browser) -> None:
+    page.go("#/ws/proj/odd/large?line=15000")
+    page.until("document.querySelector('.line-mark')?.hidden === false")
+    seen = """(() => {
+        const mark = document.querySelector('.line-mark').getBoundingClientRect();
+        const code = document.querySelector('.code').getBoundingClientRect();
+        return mark.top >= code.top && mark.bottom <= code.bottom;
+    })()"""
+    page.until(seen)
+    height = page.run("document.querySelector('.line-mark').offsetTop / 14999")
+    assert (
+        abs(height - page.run("parseFloat(getComputedStyle(document.querySelector('.code .text')).lineHeight)")) < 0.01
+    )
+
+
 def test_names_that_want_to_be_markup_are_names(page: Browser) -> None:
     page.go("#/ws/proj/odd")
     told = page.sees("evil.svg", ".listing")

@@ -10,6 +10,8 @@ import { download } from "./shared.js";
 const PART = 256 << 10;
 const HEX = 16 << 10;
 const IMAGE = 20 << 20;
+const PADDING = 10;
+/** Pixels above the first line, as in the style sheet. */
 const KEPT = 24;
 /** Parts that are shown below each other before the page asks to download instead. */
 
@@ -28,14 +30,19 @@ export async function fileView({ route, signal }, state, path, stat, revision, a
   const type = imageType(first.bytes);
   if (type) return [bar(false), await image(name, path, rev, first, type, signal)];
   const readable = looksLikeText(first.bytes);
-  return [bar(readable), (readable ? text : hex)(name, path, rev, first, signal)];
+  return [bar(readable), readable ? text(name, path, rev, first, signal, Number(route.query.line) || 0, at) : hex(name, path, rev, first, signal)];
 }
 
 // ------------------------------------------------------------------------------------------------------- text
 
-function text(name, path, rev, first, signal) {
+function text(name, path, rev, first, signal, line, at) {
   if (!first.bytes.length) return h("p", { class: "faint" }, "An empty file.");
-  const numbers = h("pre", { class: "numbers", "aria-hidden": "true" });
+  const numbers = h("pre", { class: "numbers", "aria-hidden": "true", title: "Click for a link to the line", onclick: (event) => {
+    const found = Math.floor((event.offsetY - PADDING) / height()) + 1;
+    if (found < 1 || found > lines) return;
+    window.history.replaceState(null, "", at({ line: found }));
+    point(found);
+  } });
   const body = h("pre", { class: "text" });
   const holder = h("div");
   const told = h("div");
@@ -74,7 +81,21 @@ function text(name, path, rev, first, signal) {
     }
   };
   add(first);
-  return put(holder, told, h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, numbers, body), ending);
+  const mark = h("div", { class: "line-mark", hidden: true });
+  const code = h("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Content" }, numbers, body, mark);
+  const height = () => parseFloat(getComputedStyle(body).lineHeight);
+  const point = (number) => {
+    mark.hidden = false;
+    mark.style.top = `${PADDING + (number - 1) * height()}px`;
+  };
+  const seek = async () => {
+    while (lines < line && ending.childElementCount && parts < KEPT) await more();
+    if (line > lines) return;
+    point(line);
+    code.scrollTop = mark.offsetTop - code.clientHeight / 2;
+  };
+  if (line) requestAnimationFrame(seek);
+  return put(holder, told, code, ending);
 }
 
 /** The last part of a file, without line numbers: nobody has counted what is before it. */
