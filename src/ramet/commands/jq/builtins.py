@@ -179,7 +179,7 @@ def _last(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) 
         for result in source(env, item):
             tick()
             last, found = result, True
-        if found:
+        if found or not path:
             yield last
 
     return run
@@ -233,15 +233,10 @@ def _repeat(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool
 
     def run(env: Env, item: Any) -> Iterator[Any]:
         tick = compiler.host.tick
-        stack: list[Iterator[Any]] = [iter((item,))]
-        while stack:
-            for current in stack[-1]:
-                tick()
-                yield current
-                stack.append(step(env, current))
-                break
-            else:
-                stack.pop()
+        # The step begins anew with the same input each time: what ends this is an error, or whoever has enough.
+        while True:
+            tick()
+            yield from step(env, item)
 
     return run
 
@@ -264,10 +259,6 @@ def _range(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool)
                 tick()
                 yield current
                 current = values.add(current, step)
-        elif start < stop:
-            while True:
-                tick()
-                yield current
 
     def run(env: Env, item: Any) -> Iterator[Any]:
         if len(runs) == 1:
@@ -325,8 +316,8 @@ def _by(name: str) -> Native:
             if not isinstance(item, list):
                 if name in ("min", "max"):
                     raise fail(f"Cannot index {kind(item)} with number")
-                doing = "sorted" if name == "sort" else "grouped"
-                raise fail(f"{described(item)} cannot be {doing}, as it is not an array")
+                keys = described([])
+                raise fail(f"{described(item)} and {keys} cannot be sorted, as they are not both arrays")
             pairs = [(list(key_run(env, element)), element) for element in item]
             if name in ("min", "max"):
                 yield _extreme_pair(pairs, name == "max")
@@ -368,7 +359,7 @@ def _input(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool)
         for value in compiler.host.inputs():
             yield value
             return
-        raise fail("No more inputs")
+        raise fail("break")
 
     return compiler.computed(run, path)
 
@@ -615,7 +606,7 @@ def leaf_paths: paths(scalars);
 def first: .[0];
 def last: .[-1];
 def nth($n): .[$n];
-def nth($n; f): if $n < 0 then error("Out of bounds negative array index") else first(skip($n; f)) end;
+def nth($n; f): if $n < 0 then error("nth doesn't support negative indices") else first(skip($n; f)) end;
 def in(xs): . as $x | xs | has($x);
 def inside(xs): . as $x | xs | contains($x);
 def combinations: if length == 0 then [] else .[0][] as $x | .[1:] | combinations as $rest | [$x] + $rest end;

@@ -274,7 +274,7 @@ class Session:
         if self.parse_error is not None:
             await self.flush()
             self.proc.stderr.write(encode(f"jq: parse error: {self.parse_error}\n"))
-            self.status = 2
+            self.status = 5
 
     async def run_slurped(self, run: Run, source: AsyncIterator[list[Json]]) -> None:
         if self.o.raw_input:
@@ -437,7 +437,7 @@ async def _execute(state: Session, text: str) -> int:
             await state.run(run)
     except Halt as halt:
         await state.flush()
-        if halt.shown:
+        if halt.shown and halt.value is not None:
             shown = halt.value if isinstance(halt.value, str) else values.dumps(halt.value) + "\n"
             proc.stderr.write(shown.encode("utf-8", "replace"))
         return halt.status
@@ -486,7 +486,7 @@ async def _copy(state: Session) -> None:
             break
     if state.parse_error is not None:
         state.proc.stderr.write(encode(f"jq: parse error: {state.parse_error}\n"))
-        state.status = 2
+        state.status = 5
 
 
 async def _file_variable(proc: Proc, kind: str, file: str) -> Json:

@@ -14,7 +14,7 @@ from ramet.commands.jq.compile_flow import Flow
 from ramet.commands.jq.compile_operators import Operators
 from ramet.commands.jq.compile_values import Values
 from ramet.commands.jq.parser import Node
-from ramet.commands.jq.scopes import ROOT, Closure, Env, Function, Run, Scope, Tail
+from ramet.commands.jq.scopes import Closure, Env, Function, Run, Scope, Tail
 from ramet.commands.jq.values import Break, CompileError, JqError, fail
 
 Native = Callable[["Compiler", tuple[Node, ...], Scope, bool], Run]
@@ -62,8 +62,8 @@ class Compiler(Values, Flow, Operators):
                 yield from environments(at + 1, env, item, (inner, Closure(args[at], scope, env, self)))
                 return
             for value in run(env, item[1] if path else item):
-                # `$x` is known both as a variable and as a filter.
-                cell = (inner, Closure(("literal", value), ROOT, None, self))
+                # `$x` is known both as a variable and, with all that it yields, as a filter.
+                cell = (inner, Closure(args[at], scope, env, self))
                 yield from environments(at + 1, env, item, (cell, value))
 
         def prepared(env: Env, item: Any) -> Iterator[Env]:

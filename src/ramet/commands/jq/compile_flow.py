@@ -141,10 +141,8 @@ class Flow(Scoped):
         return made, inner
 
     def binder(self, node: Node, names: list[str], scope: Scope) -> Callable[[Env, Json], Iterator[Env]]:
-        # Keys of object patterns may use variables bound before them in the same pattern.
-        keyed = scope
-        for name in names:
-            keyed = self.bind(keyed, name)
+        for key in _keys(node):
+            self.value(key, scope)
 
         def environment(env: Env, found: dict[str, Json]) -> Env:
             for name in names:
@@ -173,8 +171,8 @@ class Flow(Scoped):
                 yield found
                 return
             key_node, name, inner = patterns[at]
-            key_run = self.value(key_node, keyed)
-            for key in key_run(environment(env, found), value):
+            key_run = self.value(key_node, scope)
+            for key in key_run(env, value):
                 if not isinstance(key, str):
                     raise fail(f"Cannot index {kind(value)} with {kind(key)}")
                 element = index(value, key)
@@ -240,6 +238,16 @@ class Flow(Scoped):
                     yield from self.alternatives(bindings, env, value, step)
 
         return run
+
+
+def _keys(pattern: Node) -> Iterator[Node]:
+    """What is computed to find the members that a pattern names."""
+    for part in pattern[1] if pattern[0] != "var" else ():
+        if pattern[0] == "object":
+            yield part[0]
+            part = part[2]
+        if part is not None:
+            yield from _keys(part)
 
 
 def _names(pattern: Node) -> Iterator[str]:

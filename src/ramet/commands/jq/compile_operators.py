@@ -9,7 +9,7 @@ from ramet.commands.jq import values
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.paths import checked, delete_paths, get_path, set_path
 from ramet.commands.jq.scopes import Env, Run, Scope, Scoped
-from ramet.commands.jq.values import JqError, Json, compare, described, fail, truthy
+from ramet.commands.jq.values import Json, compare, described, fail, truthy
 
 _ASSIGN = frozenset(("=", "|=", "+=", "-=", "*=", "/=", "%=", "//="))
 _OPERATORS: dict[str, Callable[[Json, Json], Json]] = {
@@ -64,12 +64,7 @@ class Operators(Scoped):
 
         def run(env: Env, item: Any) -> Iterator[Any]:
             any_ = False
-            results = left(env, item)
-            while True:
-                try:
-                    result = next(results)
-                except (StopIteration, JqError):
-                    break
+            for result in left(env, item):
                 if truthy(result[1] if path else result):
                     any_ = True
                     yield result

@@ -41,7 +41,7 @@ def _broken(value: Json, name: str) -> list[Json]:
 
 def mktime(value: Json) -> Json:
     if not isinstance(value, list):
-        raise fail("mktime requires array of 6 numbers")
+        raise fail("mktime requires array inputs")
     if len(value) < 6 or not all(is_number(item) for item in value[:6]):
         raise fail("mktime requires parsed datetime inputs")
     year, month, day, hour, minute, second = (int(item) for item in value[:6])
@@ -101,7 +101,7 @@ def strptime(value: Json, form: Json) -> list[Json]:
     got = {name: text for name, text in found.groupdict().items() if text is not None}
     if "s" in got:
         return gmtime(int(got["s"]))
-    year = int(got.get("Y", 1900))
+    year = int(got.get("Y", 1970))
     if "y" in got:
         year = int(got["y"]) + (1900 if int(got["y"]) >= 69 else 2000)
     month = int(got.get("m", 1))

@@ -7,12 +7,12 @@ import binascii
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
-from ramet.commands.jq.values import CompileError, Json, described, dumps, fail, to_text
+from ramet.commands.jq.values import Json, described, dumps, fail, to_text
 
 
 def _row(value: Json, name: str, cell: Callable[[Json], str], separator: str) -> str:
     if not isinstance(value, list):
-        raise fail(f"{described(value)} cannot be {name}-formatted, only array can be")
+        raise fail(f"{described(value)} cannot be {name}-formatted, only array")
     return separator.join(cell(item) for item in value)
 
 
@@ -40,7 +40,7 @@ def _tsv_cell(item: Json) -> str:
 
 def _html(value: Json) -> str:
     text = to_text(value)
-    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&#39;"), ('"', "&quot;")):
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&apos;"), ('"', "&quot;")):
         text = text.replace(char, entity)
     return text
 
@@ -61,11 +61,9 @@ def _base64d(value: Json) -> str:
     text = to_text(value)
     trimmed = text.rstrip("=")
     padding = "=" * (-len(trimmed) % 4)
-    if len(trimmed) % 4 == 1 and len(trimmed) > 1:
+    if len(trimmed) % 4 == 1:
         raise fail(f"{described(text)} trailing base64 byte found")
     try:
-        if len(trimmed) % 4 == 1:
-            raise ValueError
         data = base64.b64decode((trimmed + padding).encode("ascii"), validate=True)
     except (ValueError, binascii.Error):
         raise fail(f"{described(text)} is not valid base64 data") from None
@@ -100,5 +98,10 @@ FORMATS: dict[str, Callable[[Json], str]] = {
 def known(name: str) -> Callable[[Json], str]:
     found = FORMATS.get(name)
     if found is None:
-        raise CompileError(f"{name[1:]} is not a valid format")
+        message = f"{name[1:]} is not a valid format"
+
+        def refuse(value: Json) -> str:
+            raise fail(message)
+
+        return refuse
     return found

@@ -73,24 +73,24 @@ def tonumber(value: Json) -> Json:
             return values.parse_int(text) if re.fullmatch(r"-?\d+", text) else values.parse_float(text)
         if text.lower() == "nan":
             return math.nan
+        fromjson(value)
     raise fail(f"{described(value)} cannot be parsed as a number")
 
 
 def fromjson(value: Json) -> Json:
     if not isinstance(value, str):
-        raise fail(f"{described(value)} cannot be parsed as JSON")
-    text = value.strip(" \t\r\n")
-    if text.lower() in ("nan", "-nan"):
-        return math.nan
-    try:
-        result, end = values.decoder.raw_decode(text)
-        if end != len(text):
-            raise ValueError
-    except (ValueError, RecursionError):
-        from ramet.commands.jq.reader import complaint
+        raise fail(f"{described(value)} only strings can be parsed")
+    from ramet.commands.jq.reader import JsonReader, ParseError
 
-        raise fail(f"{complaint(value)} (while parsing '{value}')") from None
-    return result
+    reader = JsonReader()
+    reader.feed(value.encode("utf-8", "surrogatepass"), True)
+    try:
+        found = list(reader.take(True))
+        if len(found) != 1:
+            raise ParseError("Unexpected extra JSON values" if found else "Expected JSON value")
+    except ParseError as error:
+        raise fail(f"{error} (while parsing '{value}')") from None
+    return found[0]
 
 
 def tojson(value: Json) -> Json:
@@ -146,7 +146,7 @@ def _trimmer(method: str) -> Callable[[Json], Json]:
 
 def explode(value: Json) -> Json:
     if not isinstance(value, str):
-        raise fail(f"{described(value)} cannot be exploded")
+        raise fail("explode input must be a string")
     return [ord(char) for char in value]
 
 
@@ -156,7 +156,7 @@ def implode(value: Json) -> Json:
     out: list[str] = []
     for code in value:
         if not is_number(code):
-            raise fail("Unicode codepoint must be numeric")
+            raise fail(f"{described(code)} can't be imploded, unicode codepoint needs to be numeric")
         whole = int(code)
         out.append(chr(whole) if 0 <= whole < 0x110000 and not 0xD800 <= whole < 0xE000 else "\ufffd")
     return "".join(out)
@@ -201,9 +201,11 @@ def flatten(value: Json, depth: Json = 1e9) -> Json:
 def reverse(value: Json) -> Json:
     if value is None:
         return []
-    if isinstance(value, str):
-        return value[::-1]
     if not isinstance(value, list):
+        if isinstance(value, (str, dict)) and not value:
+            return []
+        if isinstance(value, bool):
+            raise fail(f"{described(value)} has no length")
         raise fail(f"Cannot index {kind(value)} with number")
     return value[::-1]
 
@@ -237,6 +239,10 @@ def add(value: Json) -> Json:
     return result
 
 
+_KEY_NAMES = ("key", "k", "name", "Name", "Key", "K")
+_VALUE_NAMES = ("value", "v", "Value", "V")
+
+
 def from_entries(value: Json) -> Json:
     result: dict[str, Json] = {}
     items = value.values() if isinstance(value, dict) else value
@@ -246,24 +252,10 @@ def from_entries(value: Json) -> Json:
         key: Json = None
         found: Json = None
         if isinstance(entry, dict):
-            for name in ("key", "k", "name", "Name", "Key", "K"):
-                key = entry.get(name)
-                if key is not None and key is not False:
-                    break
-            else:
-                key = False if any(entry.get(n) is False for n in ("key", "k", "name", "Name", "Key", "K")) else None
-            for name in ("value", "v", "Value", "V"):
-                if name in entry and entry[name] is not None:
-                    found = entry[name]
-                    break
+            key = next((entry[name] for name in _KEY_NAMES if truthy(entry.get(name))), None)
+            found = next((entry[name] for name in _VALUE_NAMES if entry.get(name) is not None), None)
         else:
             index(entry, "key")
-        if isinstance(key, bool):
-            key = "true" if key else "false"
-        elif key is None:
-            key = "null"
-        elif is_number(key):
-            key = dumps(key)
         if not isinstance(key, str):
             raise fail(f"Cannot use {described(key)} as object key")
         result[key] = found
@@ -296,7 +288,7 @@ def tostream(value: Json) -> Iterator[Json]:
 
 def _case(value: Json, upper: bool) -> Json:
     if not isinstance(value, str):
-        raise fail(f"{'ascii_upcase' if upper else 'ascii_downcase'} input must be a string")
+        raise fail("explode input must be a string")
     low, high = ("a", "z") if upper else ("A", "Z")
     return "".join((char.upper() if upper else char.lower()) if low <= char <= high else char for char in value)
 
@@ -332,7 +324,8 @@ def delpaths(value: Json, paths: Json) -> Json:
     if not isinstance(paths, list):
         raise fail("Paths must be specified as an array")
     if not all(isinstance(path, list) for path in paths):
-        raise fail("Path must be specified as an array")
+        wrong = next(path for path in paths if not isinstance(path, list))
+        raise fail(f"Path must be specified as array, not {kind(wrong)}")
     return delete_paths(value, paths)
 
 
@@ -447,12 +440,17 @@ def _whole_or(function: Callable[[float], float]) -> Callable[[float], float]:
     return lambda x: function(x) if x - x == 0 else x
 
 
+def _cube_root(x: float) -> float:
+    near = math.cbrt(x)
+    return float(round(near)) if x - x == 0 and abs(near) < 1e5 and float(round(near)) ** 3 == x else near
+
+
 _MATH: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
     "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
     "acosh": math.acosh, "atanh": math.atanh, "exp": math.exp, "exp2": lambda x: math.pow(2.0, x),
     "exp10": lambda x: math.pow(10.0, x),
-    "pow10": lambda x: math.pow(10.0, x), "expm1": math.expm1, "log1p": math.log1p, "cbrt": math.cbrt,
+    "pow10": lambda x: math.pow(10.0, x), "expm1": math.expm1, "log1p": math.log1p, "cbrt": _cube_root,
     "log": lambda x: -math.inf if x == 0 else math.log(x), "log2": lambda x: -math.inf if x == 0 else math.log2(x),
     "log10": lambda x: -math.inf if x == 0 else math.log10(x), "significand": significand, "logb": logb,
     "gamma": math.lgamma, "lgamma": math.lgamma, "tgamma": math.gamma, "ceil": _whole_or(math.ceil),

@@ -9,29 +9,38 @@ from typing import Any
 from ramet.commands.jq.compile import Compiler, Native
 from ramet.commands.jq.parser import Node
 from ramet.commands.jq.scopes import Env, Run, Scope
-from ramet.commands.jq.values import Json, described, fail
+from ramet.commands.jq.values import Json, described, fail, kind
 from ramet.patterns import PatternError, perl
 from ramet.patterns.engines import compile_regex
 from ramet.patterns.perl_reader import Style
+
+_IN_ONIGURUMA_WORDS = {
+    "missing closing parenthesis": "end pattern with unmatched parenthesis",
+    "unmatched closing parenthesis": "unmatched close parenthesis",
+    "missing terminating ] for character class": "premature end of char-class",
+    "quantifier does not follow a repeatable item": "target of repeat operator is not specified",
+    "\\ at end of pattern": "end pattern at escape",
+    "reference to non-existent subpattern": "invalid backref number/name",
+    "range out of order in character class": "empty range in char class",
+}
+"""What is wrong with a pattern, as jq says it."""
 
 
 @functools.lru_cache(maxsize=256)
 def _compiled(source: str, flags: str) -> Any:
     import regex
 
-    bits = regex.MULTILINE
+    bits = 0
     for flag in flags:
-        if flag == "s":
-            bits &= ~regex.MULTILINE
-        elif flag == "p":
-            bits = (bits & ~regex.MULTILINE) | regex.DOTALL
-        elif flag not in "gnilx":
+        if flag == "p":
+            bits |= regex.DOTALL
+        elif flag not in "gnilsx":
             raise fail(f"{flags} is not a valid modifier string")
     try:
         rewritten = perl.rewrite(source, Style(unicode=True, extended="x" in flags))
         return compile_regex(rewritten, "i" in flags, "l" in flags, bits)
     except PatternError as error:
-        raise fail(f"{source} (at offset 0) is not a valid regex: {error}") from None
+        raise fail(f"Regex failure: {_IN_ONIGURUMA_WORDS.get(str(error), error)}") from None
 
 
 def _matches(text: Json, source: Json, flags: Json, everywhere: bool, seconds: float) -> Iterator[Any]:
@@ -42,7 +51,7 @@ def _matches(text: Json, source: Json, flags: Json, everywhere: bool, seconds: f
     if not isinstance(text, str):
         raise fail(f"{described(text)} cannot be matched, as it is not a string")
     if not isinstance(source, str):
-        raise fail(f"{described(source)} cannot be matched, as it is not a string")
+        raise fail(f"{kind(source)} not a string or array")
     if flags is not None and not isinstance(flags, str):
         raise fail(f"{described(flags)} is not a string")
     modes = flags or ""
@@ -64,7 +73,9 @@ def _described_match(found: Any) -> Json:
     for group in range(1, found.re.groups + 1):
         start, stop = found.span(group)
         text = found.group(group)
-        entry = {"offset": start, "length": max(stop - start, 0) if start >= 0 else 0, "string": text}
+        entry: dict[str, Json] = {"offset": start, "length": stop - start, "string": text}
+        if start < 0:
+            entry = {"offset": -1, "string": None, "length": 0}
         captures.append({**entry, "name": names.get(group)})
     return {
         "offset": found.start(),
@@ -144,7 +155,7 @@ def _replaced(text: str, found: list[Any], choices: list[list[Json]], which: int
         if which < len(choice):
             new = choice[which]
             if not isinstance(new, str):
-                raise fail(f"{described(new)} cannot be added to a string")
+                raise fail(f"{described(text[: match.start()])} and {described(new)} cannot be added")
             out.append(new)
         at = match.end()
     out.append(text[at:])

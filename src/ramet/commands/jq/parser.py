@@ -69,6 +69,18 @@ def parse(text: str) -> Node:
     return _Parser(text).program()
 
 
+def _optional(left: Node) -> Node:
+    """`?`: of a chain such as `.a.b?` only the last link may fail without a word."""
+    here: Node = ("identity",)
+    if left[0] == "iterate" and left[1] != here:
+        return ("pipe", left[1], ("try", ("iterate", here), None))
+    if left[0] == "index" and left[1] != here and left[2][0] in ("literal", "number"):
+        return ("pipe", left[1], ("try", ("index", here, left[2]), None))
+    if left[0] == "slice" and left[1] != here and all(at is None or at[0] == "number" for at in left[2:]):
+        return ("pipe", left[1], ("try", ("slice", here, *left[2:]), None))
+    return ("try", left, None)
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -82,7 +94,7 @@ class _Parser:
     def lex(self) -> Token:
         while True:
             if self.pos >= len(self.text):
-                return Token("end", "", self.pos)
+                return Token("eof", "", self.pos)
             found = _TOKEN.match(self.text, self.pos)
             if found is None:
                 raise self.error("syntax error, unexpected INVALID_CHARACTER")
@@ -101,9 +113,9 @@ class _Parser:
         return CompileError(f"{message} at <top-level>, line {line}:\n{self.text}")
 
     def unexpected(self) -> CompileError:
-        names = {"end": "$end", "name": "IDENT", "number": "LITERAL", "quote": "QQSTRING_START"}
+        names = {"eof": "end of file", "name": "IDENT", "number": "LITERAL", "quote": "QQSTRING_START"}
         shown = names.get(self.token.kind, f"'{self.token.text}'")
-        return self.error(f"syntax error, unexpected {shown}")
+        return self.error(f"syntax error, unexpected {shown} (Unix shell quoting issues?)")
 
     def advance(self) -> Token:
         token = self.token
@@ -143,8 +155,8 @@ class _Parser:
         definitions: list[Node] = []
         while self.at("def"):
             definitions.append(self.definition())
-        body = None if self.at("end") else self.pipe()
-        if not self.at("end"):
+        body = None if self.at("eof") else self.pipe()
+        if not self.at("eof"):
             raise self.unexpected()
         return ("program", tuple(imports), tuple(definitions), body, meta)
 
@@ -334,19 +346,24 @@ class _Parser:
     # ------------------------------------------------------------------ terms
 
     def term(self) -> Node:
-        return self.suffixes(self.primary())
+        whole = self.at("(")
+        return self.suffixes(self.primary(), whole)
 
-    def suffixes(self, left: Node) -> Node:
+    def suffixes(self, left: Node, whole: bool = False) -> Node:
+        """What follows a term; `whole` says that it stands in parentheses, where `?` is for all of it."""
         while True:
+            if self.at("?", "?//"):
+                left = ("try", left, None) if whole else _optional(left)
+                whole = True
+                if self.at("?"):
+                    self.advance()
+                else:
+                    # Outside of patterns this is `?` and then `//`.
+                    self.token = Token("//", "//", self.token.pos)
+                continue
+            whole = False
             if self.at("field"):
                 left = ("index", left, ("literal", self.advance().text[1:]))
-            elif self.at("?"):
-                self.advance()
-                left = ("try", left, None)
-            elif self.at("?//"):
-                # Outside of patterns this is `?` and then `//`.
-                left = ("try", left, None)
-                self.token = Token("//", "//", self.token.pos)
             elif self.at("["):
                 self.advance()
                 left = self.bracket(left)
@@ -495,8 +512,7 @@ class _Parser:
             else:
                 key = self.string_body(None)
         elif token.kind == "number":
-            self.advance()
-            key = ("number", token.text)
+            raise self.unexpected()
         else:
             key = ("literal", self.name_token())
         if self.accept(":"):
@@ -534,7 +550,7 @@ class _Parser:
         run: list[str] = []
         while True:
             if pos >= len(text):
-                raise self.error("syntax error, unexpected $end, expecting QQSTRING_TEXT or QQSTRING_END")
+                raise self.error("syntax error, unexpected end of file, expecting QQSTRING_TEXT or QQSTRING_END")
             char = text[pos]
             if char == '"':
                 pos += 1

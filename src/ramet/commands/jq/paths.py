@@ -13,7 +13,7 @@ MAX_INDEX = 536_870_911
 def slice_bounds(value: Json, start: Json, stop: Json) -> tuple[int, int]:
     for bound in (start, stop):
         if bound is not None and not is_number(bound):
-            raise fail("Start and end indices of an array slice must be numbers")
+            raise fail("Array/string slice indices must be integers")
     size = len(value) if value is not None else 0
     low = 0 if start is None else to_double(start)
     high = size if stop is None else to_double(stop)
@@ -52,7 +52,7 @@ def index(value: Json, key: Json) -> Json:
     if known is list and isinstance(key, list):
         return indices(value, key)
     if isinstance(key, str) and known is not dict:
-        raise fail(f'Cannot index {kind(value)} with "{key}"')
+        raise fail(f'Cannot index {kind(value)} with string "{key}"')
     raise fail(f"Cannot index {kind(value)} with {kind(key)}")
 
 
@@ -61,13 +61,13 @@ def indices(value: Json, wanted: Json) -> list[Json] | None:
         return None
     if isinstance(value, list) and isinstance(wanted, list):
         if not wanted:
-            return None
+            return []
         size = len(wanted)
         found = range(len(value) - size + 1)
         return [at for at in found if all(equal(value[at + i], wanted[i]) for i in range(size))]
     if isinstance(value, str) and isinstance(wanted, str):
         if not wanted:
-            return None
+            return []
         result: list[Json] = []
         at = value.find(wanted)
         while at >= 0:
@@ -118,7 +118,7 @@ def set_index(value: Json, key: Json, new: Json) -> Json:
     if isinstance(key, dict) and not isinstance(value, list):
         raise fail(f"Cannot update field at object index of {kind(value)}")
     if isinstance(key, str):
-        raise fail(f'Cannot index {kind(value)} with "{key}"')
+        raise fail(f'Cannot index {kind(value)} with string "{key}"')
     if isinstance(key, list) and isinstance(value, list):
         raise fail("Cannot update field at array index of array")
     raise fail(f"Cannot index {kind(value)} with {kind(key)}")

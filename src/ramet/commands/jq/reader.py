@@ -15,7 +15,22 @@ _SPACE = re.compile(r"[ \t\r\n\x1e\ufeff]*")
 _DEEPEST = 10_000
 
 
-_NAN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\bnan\b')
+_ODD_NUMBERS = re.compile(r'"(?:[^"\\]|\\.)*"|[^][{}",:\s]+')
+_ODD_NUMBER = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?([eE][+-]?\d+)?")
+
+
+def _respelled(found: re.Match[str]) -> str:
+    """A number as the standard has it: jq also reads `nan`, `+1`, `01`, `1.` and `.5`."""
+    word = found[0]
+    if word[0] == '"':
+        return word
+    if word in ("nan", "-nan"):
+        return "NaN"
+    number = _ODD_NUMBER.fullmatch(word)
+    if number is None or not any(char.isdigit() for char in word):
+        return word
+    sign, whole, fraction, power = number.groups()
+    return ("-" if sign == "-" else "") + (whole or "0") + (f".{fraction}" if fraction else "") + (power or "")
 
 
 class ParseError(Exception):
@@ -55,7 +70,7 @@ class JsonReader:
                     self._count(start)
                     self.wait = 2 * (len(self.text) - start)
                     return
-                if not self._spell_nan(start):
+                if not self._respell(start):
                     raise ParseError(self._complaint(start)) from None
                 continue
             except RecursionError:
@@ -65,14 +80,19 @@ class JsonReader:
                 self._count(start)
                 return
             if end < len(self.text) and self.text[end] not in ' \t\r\n,]}[{":\x1e' and self.text[end - 1] not in '"]}':
+                word = _ODD_NUMBERS.match(self.text, start)
+                if word is not None and _respelled(word) != word[0] and (last or word.end() < len(self.text)):
+                    self._count(start)
+                    self.text, self.at = _respelled(word) + self.text[word.end() :], 0
+                    continue
                 raise ParseError(self._complaint(start))
             self._count(end)
             self.wait = 0
             yield value
 
-    def _spell_nan(self, start: int) -> bool:
-        """jq reads `nan` where the standard parser wants `NaN`; says whether there was something to change."""
-        fixed = _NAN.sub(lambda found: found[0] if found[0][0] == '"' else "NaN", self.text[start:])
+    def _respell(self, start: int) -> bool:
+        """Numbers that the standard parser does not read become such that it does; whether there were any."""
+        fixed = _ODD_NUMBERS.sub(_respelled, self.text[start:])
         if fixed == self.text[start:]:
             return False
         self._count(start)
@@ -94,7 +114,7 @@ class JsonReader:
 
 
 _ODD = compile_pattern(
-    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|[^.0-9][0-9]{16}|-0[^.]|\\u[dD]|\x7f|NaN|Infinity",
+    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|(?:[0-9]\.?){16}|-0[^.]|\.0000|\\u[dD]|\x7f|NaN|Infinity",
     PERL,
     utf8=False,
     lines=Lines.TEXT,
@@ -142,7 +162,7 @@ class _Scan:
 
     def __init__(self, line: int, column: int) -> None:
         self.line, self.column = line, column
-        self.in_string = self.escaped = self.bad_escape = False
+        self.in_string = self.escaped = self.bad_escape = self.control = False
         self.token = ""
         self.open: list[tuple[str, int]] = []
         self.value = ""
@@ -174,7 +194,11 @@ class _Scan:
             self.escaped = True
         elif char == '"':
             self.in_string = False
+            if self.control:
+                return "Invalid string: control characters from U+0000 through U+001F must be escaped"
             return "Invalid escape" if self.bad_escape else self.whole("string")
+        elif char < " ":
+            self.control = True
         return None
 
     def whole(self, kind: str) -> str | None:

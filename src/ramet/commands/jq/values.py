@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 from collections.abc import Iterable
+from decimal import Decimal
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
@@ -45,8 +47,22 @@ def fail(message: str) -> JqError:
     return JqError(message)
 
 
+class Literal(float):
+    """A number that prints as it was written, as decimal arithmetic spells it, until something is computed with it."""
+
+    __slots__ = ("text",)
+
+    def __new__(cls, value: float, text: str) -> Literal:
+        made = super().__new__(cls, value)
+        made.text = text
+        return made
+
+    text: str
+
+
 _KINDS = {
     type(None): "null",
+    Literal: "number",
     bool: "boolean",
     int: "number",
     float: "number",
@@ -54,7 +70,7 @@ _KINDS = {
     list: "array",
     dict: "object",
 }
-_RANKS = {type(None): 0, int: 3, float: 3, str: 4, list: 5, dict: 6}
+_RANKS = {type(None): 0, int: 3, float: 3, Literal: 3, str: 4, list: 5, dict: 6}
 _LONGEST = 11
 
 
@@ -133,7 +149,7 @@ def sorted_values(values: Iterable[Json]) -> list[Json]:
 
 def number(value: float) -> Json:
     """A result of arithmetic: whole numbers that a double holds exactly are kept as int."""
-    if value == value and abs(value) < 1e17 and value == int(value):
+    if value == value and abs(value) < 1e16 and value == int(value):
         whole = int(value)
         return whole if whole or math.copysign(1.0, value) > 0 else value
     return value
@@ -160,7 +176,8 @@ def _whole(value: int) -> Json:
 
 
 def is_number(value: Json) -> bool:
-    return type(value) is int or type(value) is float
+    known = type(value)
+    return known is int or known is float or known is Literal
 
 
 def add(left: Json, right: Json) -> Json:
@@ -200,9 +217,9 @@ def multiply(left: Json, right: Json) -> Json:
     if isinstance(right, str) and is_number(left):
         left, right = right, left
     if isinstance(left, str) and is_number(right):
-        if not right > 0:
+        if not right >= 0:
             return None
-        times = max(1, int(right) + (1 if right != int(right) else 0)) if right < 1 else int(right)
+        times = int(min(right, 1 << 29))
         if len(left) * times > 1 << 28:
             raise fail("Repeat string result too long")
         return left * times
@@ -243,7 +260,7 @@ def modulo(left: Json, right: Json) -> Json:
     a, b = _to_int64(left), abs(_to_int64(right))
     if b == 0:
         shown = f"{described(left)} and {described(right)}"
-        raise fail(f"{shown} cannot be divided because the divisor is zero")
+        raise fail(f"{shown} cannot be divided (remainder) because the divisor is zero")
     return -(-a % b) if a < 0 else a % b
 
 
@@ -259,6 +276,8 @@ def _to_int64(value: Json) -> int:
 def number_text(value: Json) -> str:
     if type(value) is int:
         return str(value)
+    if type(value) is Literal:
+        return value.text
     if value != value:
         return "null"
     if value in (math.inf, -math.inf):
@@ -285,6 +304,34 @@ def number_text(value: Json) -> str:
     return f"{sign}{digits[:point]}.{digits[point:]}"
 
 
+_ODD_TEXT = re.compile(r"e\+|NaN|Infinity|\x7f|\.0")
+_FRACTION = re.compile(r"[\[,:]-?\d+[.e]")
+
+
+class _Found(Exception):
+    pass
+
+
+def _found(value: object) -> object:
+    raise _Found
+
+
+@functools.lru_cache(maxsize=1)
+def _probe() -> Any:
+    """What goes through a value as fast as can be and stops at a number that is kept as it was written."""
+    import msgspec
+
+    return msgspec.json.Encoder(enc_hook=_found).encode
+
+
+def _has_literal(value: Json) -> bool:
+    try:
+        _probe()(value)
+    except (_Found, RecursionError, UnicodeEncodeError, OverflowError):
+        return True
+    return False
+
+
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -294,13 +341,7 @@ def dumps(value: Json, *, sort: bool = False, ascii_only: bool = False) -> str:
     if (kind_ is dict or kind_ is list) and not sort and not ascii_only:
         text = _compact(value)
         # The standard encoder spells some numbers (and one character) differently.
-        if (
-            "e+" not in text
-            and "NaN" not in text
-            and "Infinity" not in text
-            and "\x7f" not in text
-            and ".0" not in text
-        ):
+        if _ODD_TEXT.search(text) is None and (_FRACTION.search(text) is None or not _has_literal(value)):
             return text
     if kind_ is str:
         return quoted(value, ascii_only)
@@ -310,7 +351,7 @@ def dumps(value: Json, *, sort: bool = False, ascii_only: bool = False) -> str:
         return "null"
     if kind_ is bool:
         return "true" if value else "false"
-    if kind_ is float:
+    if kind_ is float or kind_ is Literal:
         return number_text(value)
     if kind_ is list:
         return "[" + ",".join(dumps(item, sort=sort, ascii_only=ascii_only) for item in value) + "]"
@@ -363,7 +404,16 @@ def to_text(value: Json) -> str:
 
 
 def parse_float(text: str) -> Json:
-    return number(float(text))
+    value = float(text)
+    if text[-1] != "0" and repr(value) == text:
+        return value
+    shown = str(Decimal(text)) if len(text) < _LONG else text
+    made = number(value)
+    return made if shown == number_text(made) else Literal(value, shown)
+
+
+_LONG = 5000
+"""Beyond so many characters a number is not looked at but kept."""
 
 
 def parse_int(text: str) -> Json:
@@ -375,7 +425,9 @@ def parse_int(text: str) -> Json:
 def _constant(name: str) -> Json:
     if name == "NaN":
         return math.nan
+    if name.endswith("Infinity"):
+        return -math.inf if name[0] == "-" else math.inf
     raise ValueError(name)
 
 
-decoder = json.JSONDecoder(parse_float=parse_float, parse_int=parse_int, parse_constant=_constant, strict=False)
+decoder = json.JSONDecoder(parse_float=parse_float, parse_int=parse_int, parse_constant=_constant)
