@@ -325,5 +325,5 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
         else:
             sh.complain(f"{name}: {item.value}: must use subscript when assigning associative array")
     if pending is not None:
-        array.set(pending, "")
+        array.set(pending, store.transform(name, ""))
     store.values[name] = array

@@ -9,7 +9,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.errors import Discard, Readonly, ShellError, Slip
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -94,7 +94,7 @@ def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
                     request.remove |= _BITS[letter]
             elif letter in "aA":
                 request.both = on and request.array in ("a", "A") and request.array != letter
-                request.array = letter if on else "+"
+                request.array = letter if on else "+" + letter
             elif letter == "f":
                 request.functions = on
             elif letter == "F":
@@ -107,6 +107,10 @@ def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
                 request.show = on
     request.words = argv[i:]
     return request
+
+
+class Compound(Discard):
+    """A compound assignment that cannot be made: it is one of the shell's own, and ends the line."""
 
 
 def declare(sh: Session, argv: list[str]) -> Result:
@@ -136,18 +140,20 @@ def local(sh: Session, argv: list[str]) -> Result:
     request = _options(sh, argv, "aAfFgiIlnrtuxpc")
     if request is None:
         return 2
-    if request.words == ["-"]:
+    if "-" in request.words:
         frame = next(frame for frame in reversed(sh.frames) if frame.function)
         if frame.options is None:
             frame.options = (set(sh.options), set())
-        return 0
+        request.words = [word for word in request.words if word != "-"]
+        if not request.words:
+            return 0
     if not request.words:
         scope = sh.store.scopes[sh.store._own_depth()]
         lines = [f"{line}\n" for name in sorted(scope) if (line := declaration_line(sh, name)) is not None]
         return sh.out(encode("".join(lines)), "local")
     if request.show:
         return _show(sh, request)
-    return _apply(sh, request, local=True)
+    return _apply(sh, request, local=not request.everywhere)
 
 
 def export(sh: Session, argv: list[str]) -> Result:
@@ -189,6 +195,10 @@ def _apply(sh: Session, request: _Request, local: bool) -> Result:
                 status = 1
         except Readonly as error:
             status = sh.error(f"{request.command}: {error.message}" if request.command == "local" else error.message)
+        except Compound as error:
+            raise Discard(error.message) from None
+        except Slip as error:
+            raise Discard(f"{request.command}: {error.message}") from None
         except ShellError as error:
             status = sh.error(f"{request.command}: {error.message}")
             if error.status == 127:
@@ -229,6 +239,9 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         if request.command in ("export", "readonly") and not request.remove:
             store.adopt(name)
     old_flags = store.attrs.get(name, 0)
+    compound = assignment is not None and assignment.items is not None
+    if old_flags & READONLY and compound:
+        raise Compound(f"{name}: readonly variable")
     if old_flags & READONLY and (assignment is not None or request.remove & READONLY):
         prefix = "" if request.command in ("export", "readonly") else f"{request.command}: "
         sh.complain(f"{prefix}{name}: readonly variable")
@@ -298,7 +311,7 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
     """Make the variable the kind of array that was asked for."""
     store = sh.store
     value = store.values.get(name)
-    if request.array == "+" and isinstance(value, Indexed | Assoc):
+    if type(value) is {"+a": Indexed, "+A": Assoc}.get(request.array, ()):
         sh.complain(f"{request.command}: {name}: cannot destroy array variables in this way")
         return False
     if request.both:
@@ -306,12 +319,16 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
         return False
     if request.array == "A":
         if type(value) is Indexed:
+            if assignment is not None and assignment.items is not None:
+                raise Compound(f"{name}: cannot convert indexed to associative array")
             sh.complain(f"{request.command}: {name}: cannot convert indexed to associative array")
             return False
         if type(value) is not Assoc:
             store.make_assoc(name).blank = value is None
     elif request.array == "a":
         if type(value) is Assoc:
+            if assignment is not None and assignment.items is not None:
+                raise Compound(f"{name}: cannot convert associative to indexed array")
             sh.complain(f"{request.command}: {name}: cannot convert associative to indexed array")
             return False
         if type(value) is not Indexed and not isinstance(value, Dynamic):
@@ -327,7 +344,12 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
     if isinstance(value, Indexed | Assoc):
         sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
         return False
+    if assignment is not None and assignment.key is not None:
+        sh.complain(f"{request.command}: {name}[{assignment.key}]: reference variable cannot be an array")
+        return False
     target = assignment.value if assignment is not None else value if isinstance(value, str) else ""
+    if assignment is not None and assignment.append:
+        target = (value.target if type(value) is NameRef else value if isinstance(value, str) else "") + target
     if type(value) is NameRef and assignment is None:
         target = value.target
     base, _ = split_subscript(target)
@@ -343,7 +365,7 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
             return False
         sh.complain(f"{request.command}: warning: {name}: circular name reference")
     store.values[name] = NameRef(target)
-    store.flag(name, request.add, request.remove)
+    store.flag(name, request.add, request.remove | INTEGER)
     return True
 
 
