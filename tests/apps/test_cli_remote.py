@@ -129,11 +129,25 @@ def test_what_needs_the_store_itself_says_so(terminals: tuple[Terminal, Terminal
     there, _ = terminals
     there("create", "demo")
     for words in (
-        ("bind", "demo", str(tmp_path / "x"), "--", "true"), ("shell", "demo"), ("serve",), ("mcp", "demo"),
+        ("bind", "demo", str(tmp_path / "x"), "--", "true"), ("serve",), ("mcp", "demo"),
         ("events", "--forget", "x"),
     ):  # fmt: skip
         assert "this needs the store itself" in there(*words, status=1)
     assert "ok" in there("doctor")
+
+
+def test_a_shell_on_a_server(terminals: tuple[Terminal, Terminal]) -> None:
+    there, here = terminals
+    typed = (
+        "echo one > /f\ncd /tmp\npwd\nfor x in 1 2\ndo echo $x\ndone\n!commit by hand\n!diff\n!log\n!mounts\n!tag t\n"
+    )
+    shown = CliRunner(env=there.env).invoke(app, ["shell", "-c", "demo"], input=typed + "!fork other\n!nothing\n")
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith("/tmp\n1\n2\ndemo-") and "demo@t" in shown.output and "other-" in shown.output
+    assert "there is no !nothing" in shown.output and "/f" in shown.output
+    assert here("show", "demo@t:/f") == "one\n" and {row["workspace"] for row in here.rows("ls")} == {"demo", "other"}
+    past = CliRunner(env=there.env).invoke(app, ["shell", "demo@1"], input="cat /f\nrm /f\n!commit\n")
+    assert past.output.startswith("one\n") and "cannot be changed" in past.output
 
 
 def test_which_token_goes_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

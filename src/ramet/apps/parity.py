@@ -25,6 +25,7 @@ TABLE: Final = (
     Row("create", "Store.create", ("POST /v1/workspaces",), "RemoteStore.create", "AgentRun.createWorkspace"),
     Row("ls", "Store.ls", ("GET /v1/workspaces", f"GET {W}"), "RemoteStore.ls", "AgentRun.workspaces"),
     Row("exec", "StoredWorkspace.execute", (f"POST {W}/exec",), "RemoteWorkspace.execute", "Workspace.exec", "bash"),
+    Row("shell", "StoredWorkspace.execute", (f"POST {W}/exec",), "RemoteWorkspace.execute", "Workspace.exec", "bash"),
     Row("fork", "StoredWorkspaceRef.fork", (f"POST {W}/fork",), "RemoteRef.fork", "Workspace.fork", "ws_fork"),
     Row("revert", "StoredWorkspaceRef.revert", (f"POST {W}/revert",), "RemoteRef.revert", "Workspace.revert",
         "ws_revert"),
@@ -73,7 +74,6 @@ TABLE: Final = (
 )  # fmt: skip
 
 LOCAL: Final = {
-    "shell": "reads lines from the terminal of the machine that has the store; `exec` works from afar",
     "ui": "opens a page that a server shows by itself; with a server's URL it asks that one",
     "bind": "runs a program of this machine in a directory of this machine",
     "serve": "is the server",

@@ -10,11 +10,13 @@ import concurrent.futures
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ramet.apps.cli.running import SERVERS, connected
 from ramet.apps.cli.shared import (
     HOME,
     ConfigFile,
@@ -31,7 +33,9 @@ from ramet.core.errors import RametError
 from ramet.workspace.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from ramet.workspace.store import Store, StoredWorkspace
+    from ramet.apps.client import RemoteStore
+    from ramet.core.stat import Stat
+    from ramet.workspace.store import Store
 
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 VERBS: Final = {
@@ -60,7 +64,11 @@ def shell(
         if name is None:
             raise RametError("invalid_argument", "no workspace was named", "write ramet shell NAME, or -c NAME")
         where, revision = split(name)
-        found = opened(store if described_by is None else chosen(store, described_by))
+        place = store if described_by is None else chosen(store, described_by)
+        if place.startswith(SERVERS):
+            _from_afar(loop, place, where, revision, create, described_by is not None)
+            return
+        found = opened(place)
         if create and where not in found:
             found.create(where)
         if described_by is None:
@@ -74,20 +82,37 @@ def shell(
             loop.run(opening.__aexit__(None, None, None))
 
 
+def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> None:
+    if described:
+        raise RametError("unsupported", "a server is told how to open a workspace by its owner", "leave --config out")
+    found = connected(store)
+    if create and name not in found:
+        found.create(name)
+    ws = loop.run(found.open(name, revision).__aenter__())
+    try:
+        Afar(loop, found, ws).run()
+    finally:
+        loop.run(ws.close())
+
+
 class Terminal:
-    def __init__(self, loop: LoopThread, store: Store, ws: StoredWorkspace) -> None:
+    """A workspace that is open here."""
+
+    def __init__(self, loop: LoopThread, store: Store | RemoteStore, ws: Any) -> None:
         self._loop, self._store, self._ws = loop, store, ws
-        self._since = ws.settings.clock()
+        self._since = time.time()
         self._status = 0
         self._own: dict[str, Callable[[str], None]] = {
             "!commit": self._commit, "!log": self._log, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
             "!mounts": self._mounts, "!help": self._help,
         }  # fmt: skip
 
+    _leaving = "commits and leaves"
+
     def run(self) -> None:
         self._prepare()
         if sys.stdin.isatty():
-            print(f"workspace {self._ws.name}; !help tells more, Ctrl-D commits and leaves")
+            print(f"workspace {self._ws.name}; !help tells more, Ctrl-D {self._leaving}")
         while True:
             try:
                 text = self._read()
@@ -169,18 +194,12 @@ class Terminal:
 
     async def _candidates(self, word: str, first: bool) -> list[str]:
         """Commands where a command may stand, options after a dash, paths across all mounts elsewhere."""
-        from ramet.core import ops
-        from ramet.core.paths import parse
-
         found: list[str] = []
         if first and "/" not in word:
-            session = self._ws.get_session().state
-            names = {*self._ws.commands, *session.functions, *session.aliases, *VERBS}
-            found += sorted(name + " " for name in names if name.startswith(word))
+            found += sorted(name + " " for name in self._names() if name.startswith(word))
         folder, _, start = word.rpartition("/")
-        top = parse((folder or "/") if "/" in word else ".", self._ws.get_session().cwd)
         try:
-            entries = await ops.scan_sorted(self._ws.fs, top)
+            entries = await self._entries((folder or "/") if "/" in word else ".")
         except OSError:
             return found
         for name, stat in entries:
@@ -188,6 +207,16 @@ class Terminal:
                 whole = f"{folder}/{name}" if "/" in word else name
                 found.append(whole + ("/" if stat.is_dir else " "))
         return found
+
+    def _names(self) -> set[str]:
+        session = self._ws.get_session().state
+        return {*self._ws.commands, *session.functions, *session.aliases, *VERBS}
+
+    async def _entries(self, folder: str) -> list[tuple[str, Stat]]:
+        from ramet.core import ops
+        from ramet.core.paths import parse
+
+        return await ops.scan_sorted(self._ws.fs, parse(folder, self._ws.get_session().cwd))
 
     # ------------------------------------------------------------------------------------------- commands
 
@@ -215,7 +244,7 @@ class Terminal:
     def _commit(self, message: str) -> None:
         with watched() as progress:
             revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
-        self._since = self._ws.settings.clock()
+        self._since = time.time()
         print(revision.name)
 
     def _log(self, _: str) -> None:
@@ -248,6 +277,38 @@ class Terminal:
 
     def _help(self, _: str) -> None:
         print("".join(f"{name} {text}\n" for name, text in VERBS.items()), end="")
+
+
+class Afar(Terminal):
+    """A workspace of a server, which commits what a command changed before it answers, unless it was told otherwise."""
+
+    _leaving = "leaves"
+
+    def _prompt(self) -> str:
+        head = self._store[self._ws.name].head
+        seq = self._ws.revision or ("" if head is None else head.seq)
+        cwd = self._loop.run(self._ws.get_session()).cwd
+        return f"{self._ws.name}{f'@{seq}' if seq else ''}:{cwd}$ "
+
+    def _names(self) -> set[str]:
+        from ramet.commands.table import COMMANDS
+
+        return {*COMMANDS, *VERBS}
+
+    async def _entries(self, folder: str) -> list[tuple[str, Stat]]:
+        found: list[tuple[str, Stat]] = await self._ws.scan(folder)
+        return found
+
+    def _commit(self, message: str) -> None:
+        print(self._loop.run(self._ws.commit(message or "by hand")).name)
+
+    def _diff(self, _: str) -> None:
+        for one in self._store[self._ws.name].diff(self._ws.revision):
+            print(f"{one.what:<8} {one.path}")
+
+    def _mounts(self, _: str) -> None:
+        for mount in self._loop.run(self._ws.mounts()):
+            print(f"{mount.prefix:<20} {mount.type:<16} {mount.mode}")
 
 
 def _unfinished(text: str) -> bool:
