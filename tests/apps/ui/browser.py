@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import time
@@ -23,45 +22,43 @@ class Browser:
     """One page. What the browser complains about (a policy that was violated, an exception) is in `complaints`."""
 
     def __init__(self, folder: Path) -> None:
-        from websockets.sync.client import connect
-
         assert PROGRAM is not None
         self._process = subprocess.Popen(
             [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"],
-            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         self.complaints: list[str] = []
         self._number = 0
         self._open = ExitStack()
         try:
-            self._begin(connect)
+            self._begin(folder / "DevToolsActivePort")
         except BaseException:
-            self._end()
+            self.close()
             raise
 
-    def _begin(self, connect: Any) -> None:
-        assert self._process.stderr is not None
-        port = ""
-        for line in self._process.stderr:
-            if found := re.search(rb"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line):
-                port = found[1].decode()
-                break
-        pages = httpx2.get(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE).json()
-        address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
+    def _begin(self, told: Path) -> None:
+        from websockets.sync.client import connect
+
+        end = time.monotonic() + PATIENCE
+        while not (told.exists() and told.read_text().count("\n")):
+            assert time.monotonic() < end and self._process.poll() is None, "the browser does not start"
+            time.sleep(0.02)
+        port = told.read_text().partition("\n")[0]
+        pages: list[dict[str, Any]] = []
+        while not pages:
+            found = httpx2.get(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE).json()
+            pages = [page for page in found if page["type"] == "page"]
+            assert time.monotonic() < end, found
+        address = pages[0]["webSocketDebuggerUrl"]
         self._socket = self._open.enter_context(connect(address, max_size=None, compression=None))
         for domain in ("Page", "Runtime", "Log"):
             self.send(f"{domain}.enable")
 
     def close(self) -> None:
-        self._end()
-
-    def _end(self) -> None:
         self._open.close()
         self._process.kill()
         self._process.wait()
-        assert self._process.stderr is not None
-        self._process.stderr.close()
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
