@@ -34,6 +34,7 @@ MODULES: dict[str, str] = {
         "fd": "fd fdfind",
         "file_type": "file",
         "find": "find",
+        "flock": "flock",
         "fmt": "fold fmt expand unexpand",
         "grep": "grep egrep fgrep",
         "jq": "jq",

@@ -142,7 +142,12 @@ class Writer:
 class FileStream(Reader, Writer):
     """An open file description: one offset that all its duplicates share. Made by `FileSystem.open`."""
 
-    __slots__ = ()
+    __slots__ = ("locked",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.locked: object = None
+        """What this description has locked (`flock`); let go when it is closed."""
 
     def tell(self) -> int:
         raise NotImplementedError
@@ -155,6 +160,10 @@ class FileStream(Reader, Writer):
 
     async def truncate(self, size: int) -> None:
         raise NotImplementedError
+
+    async def close(self) -> None:
+        await super().close()
+        self.locked = None
 
 
 class BytesReader(Reader):

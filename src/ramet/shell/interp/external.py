@@ -279,9 +279,11 @@ async def _run_child(child: Session, argv: list[str], parent: str) -> int:
         shown = name if parent == "xargs" else f"\u2018{name}\u2019"
         if parent in ("timeout", "nohup", "stdbuf"):
             shown = f"failed to run command {shown}"
+        elif parent == "flock":
+            shown = f"failed to execute {name}"
         child.err(f"{parent}: {shown}: No such file or directory\n")
         await release_all(child.fds)
-        return 127
+        return 69 if parent == "flock" else 127
 
     async def body(sh: Session) -> int:
         return await run_external(sh, argv)
