@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +19,7 @@ from ramet.store.gc import CROWD
 from ramet.store.ids import TreeId
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
 from ramet.store.packs import PackReader
+from ramet.store.repository import Repository
 from ramet.store.retention import GRACE, Retention
 from ramet.workspace.delivery import JsonLines
 from ramet.workspace.pushing import Push, note
@@ -355,6 +357,34 @@ def test_after_every_so_many_commits() -> None:
     write(store, "w", *(big("/a", n, 30_000) for n in range(8)))
     assert [r.name for r in store["w"].log()] == ["w-8", "w-7"] and store.verify().ok
     assert store.repository.decisions.now().kind == "swept"
+
+
+def test_nobody_waits_for_a_collection_but_who_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    place, going, committed = MemoryObjects(), threading.Event(), threading.Event()
+    store = Store(place)
+    store.create("w")
+    store.retention(Retention(keep_last=1, auto=2, grace=0))
+    collect = Repository.gc
+
+    def slow(self: Repository, **options: Any) -> Any:
+        going.set()
+        assert committed.wait(20), "commits go on while it collects"
+        return collect(self, **options)
+
+    monkeypatch.setattr(Repository, "gc", slow)
+
+    async def act() -> None:
+        async with store.open("w", commit="never") as ws:
+            for number in range(5):
+                await ws.execute(big("/a", number, 30_000))
+                await ws.commit(str(number))
+                if number == 1:
+                    assert await asyncio.to_thread(going.wait, 20)
+            committed.set()
+
+    asyncio.run(act())
+    after = Store(place)
+    assert [r.name for r in after["w"].log()] == ["w-5"] and after.verify().ok
 
 
 def test_the_feed_tells_of_it() -> None:

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,22 +79,26 @@ class Repository:
     ) -> None:
         objects = open_objects(where, **options) if isinstance(where, str) else where
         self.objects: Objects = unlocked(objects, key, plain_cache, clock)
+        self.clock, self.principal = clock, principal
+        self._log, self._proved = self._logs(where, refs, refs_name), refs is not None
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Know nothing of what is in the store."""
+        log, clock = self._log, self.clock
         self._scopes: dict[str, object] = {}
         self._bound: dict[str, Objects] = {}
         """In an encrypted store, how workspaces write whose content is being written."""
-        self.clock = clock
-        log = self._logs(where, refs, refs_name)
         self.refs, self.tags = Refs(log("refs"), clock), Tags(log("tags"), clock)
         self.decisions, self.policies = Decisions(log("gc")), Policies(log("policy"), clock)
         self.pins = Pins(self.objects, clock)
-        self.grants, self.principal = Grants(log("grants"), clock), principal
+        self.grants = Grants(log("grants"), clock)
         self.packs = PackReader(self.objects)
         try:
             self.packs.refresh()
         except RametError:
             pass  # a damaged index: whoever reads hears of it, and `verify` and `repair` must be able to begin
         self._revisions: dict[RevisionId, Revision] = {}
-        self._proved = refs is not None
         self._began: int | None = None
         """The last decision of a collection when this process first wrote: what it found before then is there."""
         self._looked = -1
@@ -571,13 +576,25 @@ class Repository:
         self.prove()
         return collect(self, grace=grace, dry=dry, progress=progress)
 
-    def gc_if_due(self, revision: Revision) -> Collected | None:
-        """Collect after a commit if the policy says so: after every so many, and not more often than is of use."""
-        read, every = self._auto.get(revision.workspace, (-1e9, 0))
-        if time.monotonic() - read > REMEMBERED:
+    def beside(self) -> Repository:
+        """The same store for work that goes on beside this one: they share nothing that changes."""
+        twin = copy(self)
+        twin._begin_anew()
+        return twin
+
+    def gc_is_due(self, revision: Revision) -> bool:
+        """Whether the policy says to collect after a commit: after every so many, and not more often than is of use."""
+        known = self.gc_is_due_now(revision)
+        if known is None:
             every = self.policies.of(revision.workspace).auto or 0
             self._auto[revision.workspace] = (time.monotonic(), every)
-        return None if not every or revision.seq % every else self.gc()
+            known = bool(every) and not revision.seq % every
+        return known
+
+    def gc_is_due_now(self, revision: Revision) -> bool | None:
+        """The same without asking the store; None when that has to be asked."""
+        read, every = self._auto.get(revision.workspace, (-1e9, 0))
+        return None if time.monotonic() - read > REMEMBERED else bool(every) and not revision.seq % every
 
     def stat_cache(self, name: str, root: str) -> StatCache:
         """What a directory looked like when a workspace last committed it."""

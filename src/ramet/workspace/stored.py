@@ -100,7 +100,7 @@ class StoredWorkspace(Workspace):
         ws = cls(forms, env=env, secrets=secrets, policy=guard, settings=settings)
         ws.repository, ws.name, ws.base, ws.lease = repository, name, base, lease
         ws._stats, ws._watchers, ws._segments = {}, {}, Segments()
-        ws._tasks, ws.recovered = [], []
+        ws._tasks, ws.recovered, ws._to_collect = [], [], []
         ws._commits, ws._pins, ws._withheld = policy or CommitPolicy(), pins or {}, withheld
         ws._scan = scan
         ws._kernel_of(base)
@@ -289,11 +289,31 @@ class StoredWorkspace(Workspace):
         self.base, self._position = made, position
         if self._drafter is not None:
             self._drafter.rebased(made, forks)
+        if self.repository.gc_is_due_now(made) is not False:
+            self._to_collect.append(made)
+            if self._collecting is None or self._collecting.done():
+                self._collecting = asyncio.create_task(self._collect())
+        return made
+
+    _collecting: asyncio.Task[None] | None = None
+    _to_collect: list[Revision]
+    """Commits after which it may be time to collect."""
+
+    async def _collect(self) -> None:
+        """Collect after commits if that is due; nobody waits for it but who closes."""
+        repository = self.repository
+
+        def collect(made: list[Revision]) -> None:
+            if any(repository.gc_is_due(revision) for revision in made):
+                repository.beside().gc()
+                repository.decisions.now()  # what was decided is known here at once
+
         try:
-            await asyncio.to_thread(self.repository.gc_if_due, made)
+            while self._to_collect:
+                made, self._to_collect = self._to_collect, []
+                await asyncio.to_thread(collect, made)
         except RametError as error:
             self._failure = error  # the revision is there; that collecting failed is said at the next call
-        return made
 
     _trust = True
     """Whether what this process remembers to be in the store is taken for granted."""
@@ -507,6 +527,8 @@ class StoredWorkspace(Workspace):
         try:
             if self.lease is not None and self._commits.on_close:
                 await self.commit("on close")
+            if self._collecting is not None:
+                await self._collecting
             self._raise_failure()
             await asyncio.to_thread(unbind, self.repository, self.binding)
             if self._drafter is not None:
