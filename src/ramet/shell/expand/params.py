@@ -323,6 +323,9 @@ def _at(node: Param) -> Apply:
             array = host.store.array(name)
             if array is not None and not whole:
                 return transform.element_declaration(host.store, name, found if isinstance(found, str) else None)
+            if found is None and node.subscript is not None and not whole:
+                letters = transform.attribute_letters(host.store, name)
+                return f"declare -{letters} {name}" if letters else None
             kind = type(found)
             declared = transform.declaration(host.store, name)
             if declared is None or not whole or kind is Star:

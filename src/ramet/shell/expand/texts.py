@@ -377,7 +377,7 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
         unknown = _UNKNOWN_TRANSFORMATION(node.bad)
 
         def bad(host: Any) -> Found:
-            if unknown is not None and parameter(host, unknown[1]) is None:
+            if unknown is not None and parameter(host, unknown[1]) in (None, []):
                 return None  # bash looks at the letter only when there is something to change
             raise Discard(message)
 
@@ -426,7 +426,7 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
     return False, lambda host: finish(host, index(host), [run(host) for run in runs])
 
 
-_UNKNOWN_TRANSFORMATION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)@[A-Za-z]", re.ASCII).fullmatch
+_UNKNOWN_TRANSFORMATION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)@[A-Za-z]", re.ASCII).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
 _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))
 

@@ -159,16 +159,18 @@ class NameRef:
 class Dynamic:
     """A variable whose value is computed when it is read (`RANDOM`, `SECONDS`, `LINENO`)."""
 
-    __slots__ = ("get", "put", "set")
+    __slots__ = ("assoc", "get", "put", "set")
 
     def __init__(
         self,
         get: Callable[[Any], str | list[str] | dict[str, str]],
         set: Callable[[Any, str], None] | None = None,
         put: Callable[[Any, str, str], None] | None = None,
+        assoc: bool = True,
     ) -> None:
         self.get, self.set, self.put = get, set, put
-        """`put` takes an element of a computed associative array."""
+        """`put` takes an element of a computed array, which is associative unless it says otherwise."""
+        self.assoc = assoc and put is not None
 
 
 Value = str | Indexed | Assoc | NameRef | Dynamic | None

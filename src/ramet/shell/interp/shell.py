@@ -233,7 +233,8 @@ class Shell:
             text = text.replace("\0", "")  # as bash does with what it reads
         options = sh.syntax_options()
         plain = not (options.expand_aliases and sh.aliases)
-        known = _recall(text, options, line) if plain and "verbose" not in sh.options else None
+        recorded = top and "history" in sh.options
+        known = _recall(text, options, line) if plain and "verbose" not in sh.options and not recorded else None
         parser = (
             None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
         )
@@ -290,6 +291,8 @@ class Shell:
                 if "verbose" in sh.options and (top or sh.in_trap or where or sh.frames):
                     echoed = text[read : parser.pos].lstrip("\n")
                     sh.err(echoed if echoed.endswith("\n") or top else echoed + "\n")
+                if top and "history" in sh.options:
+                    sh.history.append(text[read : parser.pos].strip("\n"))
                 read = parser.pos
             if sh.budget.check():
                 await sh.budget.breathe()

@@ -114,7 +114,6 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "BASH_SOURCE": (_sources, _ignored),
     "BASH_LINENO": (_lines, _ignored),
     "PIPESTATUS": (_pipe_status, _ignored),
-    "DIRSTACK": (_directories, _ignored),
     "GROUPS": (lambda sh: [str(sh.shell.user.gid)], _ignored),
     "SHELLOPTS": (lambda sh: ":".join(name for name in OPTIONS if name in sh.options), None),
     "BASHOPTS": (lambda sh: ":".join(name for name in SHOPTS if name in sh.shopts), None),
@@ -136,8 +135,15 @@ def _set_command(sh: Session, name: str, value: str) -> None:
     sh.hashed[name] = (value, 0)
 
 
+def _set_directory(sh: Session, key: str, value: str) -> None:
+    place = int(key) if key.isdigit() else 0
+    if 1 <= place <= len(sh.dirs):
+        sh.dirs[place - 1] = value
+
+
 DYNAMIC: Final = {
     **{name: Dynamic(get, put) for name, (get, put) in COMPUTED.items()},
+    "DIRSTACK": Dynamic(_directories, _ignored, _set_directory, assoc=False),
     "BASH_ALIASES": Dynamic(lambda sh: dict(sh.aliases), _ignored, _set_alias),
     "BASH_CMDS": Dynamic(_commands, _ignored, _set_command),
 }

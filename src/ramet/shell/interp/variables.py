@@ -180,7 +180,7 @@ class Variables:
     def is_assoc(self, name: str) -> bool:
         name, _ = self.follow(name)
         value = self.values.get(name)
-        return type(value) is Assoc or (type(value) is Dynamic and value.put is not None)
+        return type(value) is Assoc or (type(value) is Dynamic and value.assoc)
 
     def element(self, name: str, subscript: str) -> str | None:
         """One element; the subscript is a key or arithmetic, as the array wants it."""

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from ramet.shell.interp.builtins import completion, declare, dirs, flow, io, jobs, lookup, misc, printf, settings, test
+from ramet.shell.interp.builtins import (
+    completion,
+    declare,
+    dirs,
+    flow,
+    history,
+    io,
+    jobs,
+    lookup,
+    misc,
+    printf,
+    settings,
+    test,
+)
 from ramet.shell.interp.session import Builtin
 
 BUILTINS: Final[dict[str, Builtin]] = {
     **misc.TABLE,
+    **history.TABLE,
     **flow.TABLE,
     **declare.TABLE,
     **io.TABLE,

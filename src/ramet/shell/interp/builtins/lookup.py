@@ -120,7 +120,7 @@ async def _type(sh: Session, flags: str, names: list[str]) -> int:
 
 
 async def _describe(sh: Session, name: str, flags: str) -> list[str]:
-    every, kind = "a" in flags, "t" in flags
+    every, kind = "a" in flags, flags.rfind("t") > flags.rfind("p")
     lines: list[str] = []
     if "P" not in flags:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
@@ -203,7 +203,7 @@ async def _command_verbose(sh: Session, names: list[str]) -> int:
     written = sh.out(encode("".join(f"{line}\n" for line in lines)), "command")
     if not isinstance(written, int):
         written = await written
-    return 1 if missing else written
+    return 1 if missing and not lines else written
 
 
 async def _command_v(sh: Session, names: list[str]) -> int:
@@ -275,7 +275,8 @@ async def _hash_shown(sh: Session, words: list[str]) -> int:
     for word in words:
         if word not in sh.hashed:
             return sh.error(f"hash: {word}: not found")
-        written = sh.out(encode(f"{_shown(sh.hashed[word][0])}\n"), "hash")
+        head = f"{word}\t" if len(words) > 1 else ""
+        written = sh.out(encode(f"{head}{_shown(sh.hashed[word][0])}\n"), "hash")
         if not isinstance(written, int):
             await written
     return 0
@@ -315,6 +316,8 @@ def enable(sh: Session, argv: list[str]) -> Result:
     for word in words:
         if word not in builtin_table():
             status = sh.error(f"enable: {word}: not a shell builtin")
+        elif "d" in flags:
+            status = sh.error(f"enable: {word}: not dynamically loaded")
         elif off:
             sh.disabled.add(word)
         else:

@@ -201,7 +201,9 @@ def execute(sh: Session, argv: list[str]) -> Result:
             break
         for place, letter in enumerate(word[1:], 1):
             if letter == "a":
-                name = word[place + 1 :] or (argv[i] if i < len(argv) else "")
+                if not word[place + 1 :] and i >= len(argv):
+                    return bad_option(sh, "exec", "-a", "option requires an argument")
+                name = word[place + 1 :] or argv[i]
                 i += 0 if word[place + 1 :] else 1
                 break
             if letter == "c":
@@ -282,73 +284,14 @@ def caller(sh: Session, argv: list[str]) -> Result:
     return sh.out(encode(text), "caller")
 
 
-def history(sh: Session, argv: list[str]) -> Result:
-    words = argv[1:]
-    flag = words[0] if words and words[0].startswith("-") and len(words[0]) > 1 else ""
-    if flag == "-c":
-        sh.history.clear()
-        return 0
-    if flag == "-s":
-        if words[1:]:
-            sh.history.append(" ".join(words[1:]))
-        return 0
-    if flag == "-p":
-        return sh.out(encode("".join(f"{word}\n" for word in words[1:])), "history")
-    if flag == "-d":
-        return _forget_line(sh, words[1:])
-    if flag in ("-a", "-n", "-r", "-w"):
-        return sh.error(f"history: {flag}: there is no history file here")
-    if flag == "--":
-        words = words[1:]
-    elif flag:
-        return bad_option(sh, "history", flag[:2])
-    if len(words) > 1:
-        return sh.error("history: too many arguments")
-    if words and not words[0].lstrip("+").isdigit():
-        return sh.error(f"history: {words[0]}: numeric argument required")
-    count = int(words[0]) if words else len(sh.history)
-    start = max(0, len(sh.history) - count)
-    lines = "".join(f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, len(sh.history)))
-    return sh.out(encode(lines), "history")
-
-
-def _forget_line(sh: Session, words: list[str]) -> Result:
-    """`history -d offset`."""
-    if not words:
-        return bad_option(sh, "history", "-d", "option requires an argument")
-    offset = int(words[0]) if words[0].lstrip("-").isdigit() else 0
-    place = offset - 1 if offset > 0 else len(sh.history) + offset
-    if not offset or not 0 <= place < len(sh.history):
-        return sh.error(f"history: {words[0]}: history position out of range")
-    del sh.history[place]
+def bind(sh: Session, argv: list[str]) -> Result:
+    """Keys are for those who type: what is bound here is accepted and has no effect, as in any script."""
+    for word in argv[1:]:
+        if word.startswith("-") and len(word) > 1 and any(letter not in "lpsvPSVXmfqurx" for letter in word[1:]):
+            return bad_option(sh, "bind", word[:2])
+        break
+    sh.complain("bind: warning: line editing not enabled")
     return 0
-
-
-def listed_commands(sh: Session, argv: list[str]) -> Result:
-    """`fc -l`: the last commands; editing them needs a terminal."""
-    options = flags_of(sh, argv, "elnrs")
-    if options is None:
-        return 2
-    flags, words = options
-    if "l" not in flags:
-        return refuse(sh, argv)
-    if any(not word.lstrip("-").isdigit() for word in words):
-        return sh.error("fc: history specification out of range")
-    numbers = [int(word) for word in words]
-    total = len(sh.history)
-    ends = [number if number > 0 else total + number + 1 for number in numbers]
-    first = ends[0] if ends else total - 15
-    last = ends[1] if len(ends) > 1 else total
-    chosen = list(range(max(first, 1), min(last, total) + 1))
-    if "r" in flags:
-        chosen.reverse()
-    lines = "".join(f"{'' if 'n' in flags else number}\t {sh.history[number - 1]}\n" for number in chosen)
-    return sh.out(encode(lines), "fc")
-
-
-def refuse(sh: Session, argv: list[str]) -> Result:
-    """What needs a terminal or a real process."""
-    return sh.error(f"{argv[0]}: not supported here: there is no terminal")
 
 
 def suspend(sh: Session, argv: list[str]) -> Result:
@@ -414,23 +357,30 @@ def _symbolic_mask(mask: int, text: str) -> int | str:
 
 
 _ULIMITS: Final = {
+    "R": ("real-time non-blocking time ", "microseconds, -R", "unlimited"),
     "c": ("core file size", "blocks, -c", "0"),
     "d": ("data seg size", "kbytes, -d", "unlimited"),
+    "e": ("scheduling priority", "-e", "0"),
     "f": ("file size", "blocks, -f", "unlimited"),
+    "i": ("pending signals", "-i", "4096"),
     "l": ("max locked memory", "kbytes, -l", "64"),
     "m": ("max memory size", "kbytes, -m", "unlimited"),
     "n": ("open files", "-n", ""),
+    "p": ("pipe size", "512 bytes, -p", "8"),
+    "q": ("POSIX message queues", "bytes, -q", "819200"),
+    "r": ("real-time priority", "-r", "0"),
     "s": ("stack size", "kbytes, -s", "8192"),
     "t": ("cpu time", "seconds, -t", "unlimited"),
     "u": ("max user processes", "-u", ""),
     "v": ("virtual memory", "kbytes, -v", "unlimited"),
+    "x": ("file locks", "-x", "unlimited"),
 }
 
 
 def ulimit(sh: Session, argv: list[str]) -> Result:
     """Limits as a script sees them; what is set here is remembered and reported, our own bounds stay what they are."""
     soft = hard = everything = False
-    letter = "f"
+    letter, letters = "f", list[str]()
     words: list[str] = []
     for word in argv[1:]:
         if not word.startswith("-") or len(word) < 2:
@@ -440,13 +390,18 @@ def ulimit(sh: Session, argv: list[str]) -> Result:
             soft, hard, everything = soft or one == "S", hard or one == "H", everything or one == "a"
             if one in _ULIMITS:
                 letter = one
+                letters.append(one)
             elif one not in "SHa":
                 sh.complain(f"ulimit: -{one}: invalid option")
                 sh.err("ulimit: usage: ulimit [-SHabcdefiklmnpqrstuvxPRT] [limit]\n")
                 return 2
-    if everything:
-        lines = [f"{name:<25}{'(' + unit + ')':>14} {_limit(sh, key)[0]}" for key, (name, unit, _) in _ULIMITS.items()]
-        return sh.out(encode("\n".join(lines) + "\n"), "ulimit")
+    if everything or (len(letters) > 1 and not words):
+        lines = []
+        for key in _ULIMITS if everything else letters:
+            name, unit, _ = _ULIMITS[key]
+            value = _limit(sh, key)[hard and not soft]
+            lines.append(f"{name} {'(' + unit + ')':>{max(40 - len(name) - 1, 0)}} {value}\n")
+        return sh.out(encode("".join(lines)), "ulimit")
     now, most = _limit(sh, letter)
     if not words:
         return sh.out(encode(f"{most if hard and not soft else now}\n"), "ulimit")
@@ -482,9 +437,7 @@ TABLE: Final[dict[str, Builtin]] = {
     "let": let,
     "times": times,
     "caller": caller,
-    "history": history,
-    "fc": listed_commands,
-    "bind": refuse,
+    "bind": bind,
     "suspend": suspend,
     "umask": umask,
     "ulimit": ulimit,

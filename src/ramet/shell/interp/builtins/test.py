@@ -18,13 +18,16 @@ class Usage(Exception):
 
 
 def integer(text: str) -> int:
-    if text.isdecimal() and text.isascii():
+    if text.isdecimal() and text.isascii() and len(text) < 19:
         return int(text)
     stripped = text.strip(" \t\n")
     digits = stripped[1:] if stripped[:1] in "+-" else stripped
     if not digits or not digits.isascii() or not digits.isdigit():
         raise Usage(f"{text}: integer expression expected")
-    return int(stripped)
+    number = int(stripped)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise Usage(f"{text}: integer expression expected")
+    return number
 
 
 def binary(sh: Session, left: str, op: str, right: str) -> bool | Awaitable[bool]:
@@ -45,7 +48,7 @@ def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
     if op in FILE_TESTS:
         return file_test(sh, op, word)
     if op == "-t" and word.strip().lstrip("-").isdigit() is False:
-        raise Usage(f"{word}: integer expression expected")
+        return False
     try:
         return plain_unary(sh, op, word)
     except ShellError as error:
