@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from tests.store.test_verbs import refused
 
 from ramet import RametError, RAMResource, Store
+from ramet.core.errors import Unavailable
 from ramet.store.objects import MemoryObjects
+from ramet.workspace import pinning
 from ramet.workspace.store import StoredWorkspace
 
 
@@ -122,6 +125,42 @@ class Elsewhere:
         if name not in ("stat", "scan", "read", "write", "mkdir", "remove", "rename", "copy", "setattr", "close"):
             raise AttributeError(name)
         return getattr(self._inner, name)
+
+
+def test_what_was_pinned_and_is_another_by_now_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def act() -> None:
+        store = store_with()
+        remote = Elsewhere(RAMResource())
+
+        async def problems(revision: str | None = None) -> list[str]:
+            resources = {"/data": remote}
+            async with store.open("w", revision, readonly=True, resources=resources, commit="never") as ws:
+                return list(ws.restored.problems)
+
+        async with store.open("w", mounts={"/data": remote}, pins={"/data": "versions"}) as ws:
+            await ws.execute("mkdir /data/d; echo 1 > /data/a; echo 2 > /data/d/b; echo 3 > /data/d/c")
+            await ws.commit("all")
+        assert await problems() == []
+        async with store.open("w", resources={"/data": remote}, pins={"/data": "versions"}) as ws:
+            assert ws.restored.ok
+            await ws.execute("echo 22 > /data/d/b; rm /data/a; echo new > /data/new")
+            await ws.commit("changed")
+        assert await problems() == []
+        assert await problems("1") == [
+            "/data/a: what was pinned is gone",
+            "/data/d/b: what was pinned is another version",
+        ]
+        monkeypatch.setattr(pinning, "TOLD", 1)
+        assert (await problems("1"))[1:] == ["/data: 1 more paths are not what was pinned"]
+
+        async def away(*_: object) -> None:
+            raise Unavailable(errno.EIO, "the server is away", "/")
+
+        monkeypatch.setattr("ramet.core.ops.scan_sorted", away)
+        (problem,) = await problems()
+        assert problem == "/data: what was pinned cannot be compared: the server is away"
+
+    asyncio.run(act())
 
 
 def test_a_revision_records_what_it_needs() -> None:

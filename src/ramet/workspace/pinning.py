@@ -1,7 +1,12 @@
-"""Pins: what a resource whose bytes live elsewhere looked like when a revision was made, path by path, as a tree."""
+"""Pins: what a resource whose bytes live elsewhere looked like when a revision was made, path by path, as a tree.
+
+The rule that this file keeps: what a revision pinned and the resource no longer has is told, never served in silence.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from ramet.core import ops
@@ -10,13 +15,17 @@ from ramet.core.paths import ROOT, Path, encode
 from ramet.core.resource import Resource
 from ramet.core.stat import Kind, Stat
 from ramet.store import trees
+from ramet.store.diff import compare
 from ramet.store.ids import TreeId, tree_id
 from ramet.store.packs import PackWriter
+from ramet.store.revisions import Revision
 from ramet.store.trees import DIR, LINK, Node
 
 PIN: Final = 3
 """The kind of a file that is only pinned: its payload is its version, not its content."""
 PinPolicy = Literal["config", "versions"]
+TOLD: Final = 100
+"""Paths of one mount that are told one by one."""
 
 
 class Pins(NamedTuple):
@@ -63,3 +72,37 @@ async def _directory(resource: Resource, path: Path, objects: dict[bytes, bytes]
 def _version(stat: Stat) -> bytes:
     """The version that the backend gives, or what comes nearest to one."""
     return encode(stat.version if stat.version is not None else f"{stat.size}:{stat.mtime_ns}")
+
+
+async def moved(base: Revision | None, resources: Mapping[str, Resource], read: Callable[[bytes], bytes]) -> list[str]:
+    """What a revision pinned and its mounts do not have any more, or have in another version, one sentence each."""
+    problems: list[str] = []
+    for mount in base.mounts if base is not None else ():
+        resource = resources.get(mount.prefix)
+        if mount.pin is None or resource is None:
+            continue
+        try:
+            now = await pin(resource)
+        except OSError as error:
+            problems.append(f"{mount.prefix}: what was pinned cannot be compared: {error.strerror or error}")
+            continue
+        if now.top != mount.pin:
+            problems += await asyncio.to_thread(_lost, read, mount.prefix, mount.pin, now)
+    return problems
+
+
+def _lost(read: Callable[[bytes], bytes], prefix: str, pinned: TreeId, now: Pins) -> list[str]:
+    told: list[str] = []
+    count = 0
+
+    def either(identity: bytes) -> bytes:
+        return now.objects[identity] if identity in now.objects else read(identity)
+
+    for difference in compare(either, pinned, now.top, renames=False):
+        if difference.what == "added" or (difference.before is not None and difference.before.kind == DIR):
+            continue
+        count += 1
+        if count <= TOLD:
+            what = "is gone" if difference.what == "removed" else "is another version"
+            told.append(f"{prefix.rstrip('/')}{difference.path}: what was pinned {what}")
+    return told if count <= TOLD else [*told, f"{prefix}: {count - TOLD} more paths are not what was pinned"]

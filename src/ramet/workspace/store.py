@@ -31,7 +31,7 @@ from ramet.store.scanning import check_scan
 from ramet.workspace.autocommit import commit_policy
 from ramet.workspace.drafting import draft_policy
 from ramet.workspace.mounts import MountForm
-from ramet.workspace.pinning import check_policies
+from ramet.workspace.pinning import check_policies, moved
 from ramet.workspace.policy import Policy
 from ramet.workspace.recovery import Recovered, bind, recover
 from ramet.workspace.reference import StoredWorkspaceRef
@@ -259,6 +259,8 @@ class Opening:
                 lease, recovered = await asyncio.to_thread(self._recover, lease)
             self._ws = await asyncio.to_thread(self._hydrate, lease)
             self._ws.recovered = recovered
+            mounts = {str(mount.prefix): mount.resource for mount in self._ws.mounts()}
+            self._ws.restored.problems += await moved(self._ws.base, mounts, repository.packs.read)
         except BaseException:
             if lease is not None:
                 await asyncio.to_thread(repository.refs.release, name, lease)
