@@ -80,8 +80,9 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
     if isinstance(array, Assoc):
         found = array.values()
         offset = max(offset - 1, 0) if offset >= 0 else len(found) + offset
-        if offset < 0:
+        if offset < -1:
             return []
+        offset = max(offset, 0)
         length = max(length, 1) if length is not None else None  # bash takes one element where none is asked for
     else:
         if offset < 0:
