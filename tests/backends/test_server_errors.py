@@ -18,7 +18,7 @@ import pytest
 from tests.servers import postgres, postgres_programs, redis_server
 
 from ramet.core import ops
-from ramet.core.errors import Unavailable
+from ramet.core.errors import RametError, Unavailable
 from ramet.core.paths import Path, parse
 from ramet.core.resource import Resource
 
@@ -309,3 +309,113 @@ def test_what_an_imap_server_says(
 
 async def first(fs: Resource, path: Path) -> Any:
     return [entry async for entry in fs.scan(path)]
+
+
+# -------------------------------------------------------------------------------------- what a user may get wrong
+
+
+def _s3(**changes: Any) -> Resource:
+    from ramet.backends.s3 import S3Config, S3Resource
+
+    given = {
+        "endpoint": "http://127.0.0.1:1",
+        "bucket": "b",
+        "aws_access_key_id": "k",
+        "aws_secret_access_key": "hunter2",
+    }
+    return S3Resource(S3Config.of("minio", **{**given, **changes}))
+
+
+def _redis(url: str) -> Resource:
+    from ramet.backends.redis import RedisResource
+
+    return RedisResource(url)
+
+
+def _ssh(**changes: Any) -> Resource:
+    from ramet.backends.ssh import SSHConfig, SSHResource
+
+    return SSHResource(SSHConfig(**{"host": "127.0.0.1", "port": 1, "username": "me", "verify_host": False, **changes}))
+
+
+def _postgres(dsn: str, **changes: Any) -> Resource:
+    from ramet.backends.postgres import PostgresConfig, PostgresResource
+
+    return PostgresResource(PostgresConfig(dsn=dsn, **changes))
+
+
+def _mongo(url: str, **changes: Any) -> Resource:
+    from ramet.backends.mongo import MongoConfig, MongoResource
+
+    return MongoResource(MongoConfig(url=url, timeout=0.3, **changes))
+
+
+def _mail(**changes: Any) -> Resource:
+    from ramet.backends.mail import MailConfig, MailResource
+
+    return MailResource(MailConfig(**{"host": "127.0.0.1", "port": 1, "username": "me", **changes}))
+
+
+def _http(**changes: Any) -> Resource:
+    from ramet.backends.http import HTTPConfig, HTTPResource
+
+    return HTTPResource(HTTPConfig(**{"base": "http://127.0.0.1:1/", "private": True, **changes}))
+
+
+NOWHERE = "nohost.invalid"
+MISTAKES: dict[str, tuple[Callable[[], Resource], str]] = {
+    "s3: port": (lambda: _s3(), "at 127.0.0.1:1: the connection is refused"),
+    "s3: host": (lambda: _s3(endpoint=f"http://{NOWHERE}"), "the host was not found"),
+    "s3: no scheme": (lambda: _s3(endpoint="127.0.0.1:9000"), "begins with https://"),
+    "redis: host": (lambda: _redis(f"redis://:hunter2@{NOWHERE}"), "Name or service not known"),
+    "redis: scheme": (lambda: _redis("http://:hunter2@h"), "not the address of a Redis"),
+    "redis: port": (lambda: _redis("redis://:hunter2@h:port"), "not the address of a Redis"),
+    "ssh: port": (lambda: _ssh(), "the connection is refused"),
+    "ssh: host": (lambda: _ssh(host=NOWHERE), "the host was not found"),
+    "ssh: key": (lambda: _ssh(client_keys=("/nowhere/id",)), "No such file or directory: '/nowhere/id'"),
+    "ssh: variable": (lambda: _ssh(password_env="NOT_SET"), "NOT_SET is not set"),
+    "postgres: host": (lambda: _postgres(f"postgresql://u:hunter2@{NOWHERE}/d"), "the host was not found"),
+    "postgres: port": (lambda: _postgres("postgresql://u:hunter2@127.0.0.1:1/d"), "the connection is refused"),
+    "postgres: a word": (lambda: _postgres("postgresql://u:hunter2@h:port/d"), "not the address of a PostgreSQL"),
+    "postgres: scheme": (lambda: _postgres("mysql://u:hunter2@h/d"), "scheme is expected"),
+    "postgres: variable": (lambda: _postgres("postgresql://h/d", password_env="NOT_SET"), "NOT_SET is not set"),
+    "mongo: host": (lambda: _mongo(f"mongodb://u:hunter2@{NOWHERE}"), "could not be reached"),
+    "mongo: scheme": (lambda: _mongo("http://u:hunter2@h"), "must begin with 'mongodb://'"),
+    "mongo: not encoded": (lambda: _mongo("mongodb://u:hunt@hunter2@h"), "has to be percent-encoded"),
+    "mongo: no password": (lambda: _mongo("mongodb://h", username="u"), "A password is required"),
+    "mail: port": (lambda: _mail(), "the connection is refused"),
+    "mail: host": (lambda: _mail(host=NOWHERE), "the host was not found"),
+    "mail: certificates": (lambda: _mail(ca_file="/nowhere.pem"), "the certificates of /nowhere.pem cannot be used"),
+    "mail: variable": (lambda: _mail(password_env="NOT_SET"), "NOT_SET is not set"),
+    "http: port": (lambda: _http(), "could not be reached"),
+    "http: host": (lambda: _http(base=f"http://{NOWHERE}/"), "was not found"),
+    "http: variable": (lambda: _http(token_env="NOT_SET"), "NOT_SET is not set"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_a_user_got_wrong_is_told(mistake: str) -> None:
+    make, why = MISTAKES[mistake]
+
+    async def act() -> str:
+        try:
+            fs = make()
+        except RametError as error:
+            return str(error)
+        try:
+            return str(await failure(first(fs, P("/"))))
+        finally:
+            await fs.close()
+
+    said = asyncio.run(act())
+    assert why in said and "hunter2" not in said
+
+
+def test_a_server_without_tls_is_told() -> None:
+    async def act() -> None:
+        async with scripted(lambda _: b"220 ready\r\n", b"220 ready\r\n") as port:
+            for fs in (_mail(port=port), _http(base=f"https://127.0.0.1:{port}/")):
+                assert "it does not speak TLS" in str(await failure(first(fs, P("/"))))
+                await fs.close()
+
+    asyncio.run(act())

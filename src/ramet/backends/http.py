@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, fields
 from email.utils import parsedate_to_datetime
@@ -19,6 +18,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urljoin, urlsplit
 
+from ramet.backends.addresses import secret_from
 from ramet.backends.fixed import Fixed
 from ramet.backends.http_client import HTTPClient
 from ramet.core.errors import RametError, fail, unavailable
@@ -97,12 +97,9 @@ class HTTPResource(Fixed):
         self.config = config
         self._base = config.base if config.base.endswith("/") else config.base + "/"
         self._host = urlsplit(config.base).hostname or ""
-        headers = dict(config.headers)
-        if config.token_env is not None:
-            headers["Authorization"] = f"Bearer {os.environ.get(config.token_env, '')}"
         self._client = HTTPClient(
             (self._host, *config.allow),
-            private=config.private, headers=headers, home=self._host, timeout=config.timeout,
+            private=config.private, headers=config.headers, home=self._host, timeout=config.timeout,
         )  # fmt: skip
         self._table: dict[Path, Kind] | None = _kinds(config.files) if config.files else None
 
@@ -111,6 +108,14 @@ class HTTPResource(Fixed):
 
     def describe(self) -> Description:
         return self.config.describe()
+
+    def _asked(
+        self, method: str, url: str, *, path: Path, headers: Mapping[str, str] | None = None, also: Collection[int] = ()
+    ) -> AbstractAsyncContextManager[httpx2.Response]:
+        token = secret_from(self.config.token_env)
+        if token is not None:
+            self._client.headers["Authorization"] = f"Bearer {token}"
+        return self._client.ask(method, url, path=path, headers=headers, also=also)
 
     def _url(self, path: Path) -> str:
         return self._base + quote_from_bytes(encode(path[1:]), safe=SAFE + "/")
@@ -131,11 +136,11 @@ class HTTPResource(Fixed):
         return await self._head(path, self._url(path) + "/")
 
     async def _head(self, path: Path, url: str) -> Stat:
-        async with self._client.ask("HEAD", url, path=path, also=(405, 501)) as response:
+        async with self._asked("HEAD", url, path=path, also=(405, 501)) as response:
             if response.status_code < 300:
                 return self._stat_of(response)
         # A server that answers no HEAD tells the same with the first byte.
-        async with self._client.ask("GET", url, path=path, headers={"Range": "bytes=0-0"}, also=(416,)) as response:
+        async with self._asked("GET", url, path=path, headers={"Range": "bytes=0-0"}, also=(416,)) as response:
             return self._stat_of(response)
 
     def _stat_of(self, response: httpx2.Response) -> Stat:
@@ -196,7 +201,7 @@ class HTTPResource(Fixed):
 
     async def _whole(self, url: str, path: Path) -> bytes:
         parts: list[bytes] = []
-        async with self._client.ask("GET", url, path=path) as response:
+        async with self._asked("GET", url, path=path) as response:
             async for block in self._blocks(response, path, None):
                 parts.append(block)
                 if sum(map(len, parts)) > LARGEST_INDEX:
@@ -242,7 +247,7 @@ class HTTPResource(Fixed):
         headers = {} if version is None else {"If-Match": f'"{version}"'}
         if start or stop is not None:
             headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
-        return self._client.ask("GET", self._url(path), path=path, headers=headers, also=(416,))
+        return self._asked("GET", self._url(path), path=path, headers=headers, also=(416,))
 
     async def _blocks(self, response: httpx2.Response, path: Path, version: str | None) -> AsyncIterator[bytes]:
         import httpx2

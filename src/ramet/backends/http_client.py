@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from ramet.backends.addresses import why
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
 
@@ -60,7 +61,7 @@ class HTTPClient:
         """`headers` go to the host `home` only; `private` allows loopback, link-local and private addresses."""
         self._hosts = frozenset(host.lower().rstrip(".") for host in hosts)
         self._private = private
-        self._headers, self._home = dict(headers or {}), home.lower()
+        self.headers, self._home = dict(headers or {}), home.lower()
         self._timeout = timeout
         self._addresses: dict[str, tuple[str, float]] = {}
         self._pools: dict[tuple[asyncio.AbstractEventLoop, str], httpx2.AsyncClient] = {}
@@ -100,7 +101,7 @@ class HTTPClient:
         if url.scheme not in ("http", "https") or host not in self._hosts:
             raise fail(errno.EACCES, path, f"Permission denied: {host or url.scheme} is not among the allowed hosts")
         address = await self._address(host, url.port or (443 if url.scheme == "https" else 80), path)
-        own = self._headers if host == self._home else {}
+        own = self.headers if host == self._home else {}
         request = httpx2.Request(
             method,
             url.copy_with(host=address),
@@ -117,7 +118,7 @@ class HTTPClient:
         """What a broken exchange is to a caller."""
         if isinstance(error.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
             return fail(errno.EACCES, path, f"Permission denied: the certificate of {host} cannot be verified")
-        return unavailable(path, f"{host} could not be reached: {type(error).__name__}", version)
+        return unavailable(path, f"{host} could not be reached: {why(error)}", version)
 
     def _pool(self, host: str) -> httpx2.AsyncClient:
         """Connections of one loop to one host: hosts that share an address share no connection."""

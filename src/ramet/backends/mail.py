@@ -26,7 +26,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ramet.backends import mail_message, mail_sending
-from ramet.backends.addresses import secret_from
+from ramet.backends.addresses import secret_from, why
 from ramet.backends.fixed import Fixed
 from ramet.backends.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set, understood
 from ramet.backends.mail_message import Part
@@ -149,7 +149,11 @@ class MailResource(Fixed):
 
     async def _connect(self) -> Imap:
         config = self.config
-        context = None if config.tls == "off" else ssl.create_default_context(cafile=config.ca_file)
+        try:
+            context = None if config.tls == "off" else ssl.create_default_context(cafile=config.ca_file)
+        except OSError as error:
+            text = f"Permission denied: the certificates of {config.ca_file} cannot be used: {error.strerror}"
+            raise fail(errno.EACCES, None, text) from None
         port = config.port or (993 if config.tls == "implicit" else 143)
         token, password = secret_from(config.token_env), secret_from(config.password_env)
         client = await asyncio.wait_for(
@@ -205,14 +209,14 @@ class MailResource(Fixed):
         except (ImapLost, TimeoutError, ssl.SSLError) as error:
             while idle:  # they have been idle for longer, and are not any better
                 idle.pop().drop()
-            raise unavailable(path, f"{self.config.host} could not be reached: {str(error) or 'no answer'}") from None
+            raise unavailable(path, f"{self.config.host} could not be reached: {why(error)}") from None
         except OSError as error:
             if isinstance(error.filename, Path):
                 done = True
                 raise
             if error.errno == errno.EACCES:
                 raise fail(errno.EACCES, path, error.strerror) from None
-            raise unavailable(path, f"{self.config.host} could not be reached: {type(error).__name__}") from None
+            raise unavailable(path, f"{self.config.host} could not be reached: {why(error)}") from None
         finally:
             if client is not None:
                 if done:

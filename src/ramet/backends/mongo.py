@@ -22,10 +22,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from ramet.backends.addresses import secret_in
 from ramet.backends.database import Database, DatabaseConfig
 from ramet.backends.naming import as_name, from_name
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
+from ramet.core.resource import REDACTED
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 
@@ -85,12 +87,12 @@ class MongoResource(Database):
         found = self._clients.get(loop)
         if found is None:
             try:
-                from pymongo import AsyncMongoClient
+                from pymongo import AsyncMongoClient, errors
             except ModuleNotFoundError:
                 raise missing_extra("mongo", "a mount of a MongoDB server") from None
             patience = int(self.config.timeout * 1000)
             options: dict[str, Any] = {
-                "appname": "ramet", "serverSelectionTimeoutMS": min(5000, patience),
+                "appname": "ramet", "serverSelectionTimeoutMS": min(2000, patience),
                 "connectTimeoutMS": min(10_000, patience),
                 "socketTimeoutMS": int(self.config.seconds * 1000) + patience if self.config.seconds else None,
                 "uuidRepresentation": "standard", "datetime_conversion": "DATETIME_AUTO", "tz_aware": True,
@@ -101,7 +103,14 @@ class MongoResource(Database):
                 options["username"] = self.config.username
             if (password := self.config.password) is not None:
                 options["password"] = password
-            found = self._clients[loop] = AsyncMongoClient(self.config.url, **options)
+            if any(character in "@/" for character in secret_in(self.config.url)):
+                # What follows would be taken for the host, and be shown as one.
+                raise fail(errno.EINVAL, None, f"{self.config.where}: the password has to be percent-encoded")
+            try:
+                found = self._clients[loop] = AsyncMongoClient(self.config.url, **options)
+            except (errors.ConfigurationError, ValueError) as error:
+                said = f"{self.config.where} cannot be used: {error}"
+                raise fail(errno.EINVAL, None, said.replace(secret_in(self.config.url), REDACTED)) from None
         return found
 
     @contextmanager
@@ -123,7 +132,8 @@ class MongoResource(Database):
                 raise fail(errno.EACCES, path, f"Permission denied: {said}") from None
             raise fail(errno.ENOENT if error.code == 26 else errno.EINVAL, path, said) from None
         except (errors.ConnectionFailure, errors.ProtocolError, BSONError) as error:
-            raise unavailable(path, f"{where} could not be reached: {type(error).__name__}") from None
+            said = str(error).partition(" (configured")[0].partition(", Timeout:")[0]
+            raise unavailable(path, f"{where} could not be reached: {said or type(error).__name__}") from None
         except (errors.InvalidName, errors.ConfigurationError, errors.InvalidOperation) as error:
             raise fail(errno.EINVAL, path, str(error)) from None
         except errors.PyMongoError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from ramet.core.errors import RametError
 from ramet.core.resource import REDACTED, Description
 
 
@@ -18,6 +20,14 @@ class StoreConfig:
     prefix: str
     ttl: float
     endpoint_url: str | None
+
+    def __post_init__(self) -> None:
+        if self.endpoint_url is not None and not re.match(r"https?://[^/\s]", self.endpoint_url):
+            raise RametError(
+                "invalid_config",
+                f"{self.endpoint_url!r} is not the address of an object store",
+                "give one that begins with https:// (or http://, for a server without TLS)",
+            )
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.redacted().items() if value is not None)

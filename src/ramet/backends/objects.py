@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import re
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -21,6 +20,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ramet.backends.object_config import StoreConfig
+from ramet.backends.object_errors import brief, translated
 from ramet.backends.object_listing import MARKER, Entries, escaped, files_of, is_plain, level_of, stat_of, unescaped
 from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.paths import Path
@@ -506,7 +506,7 @@ class ObjectResource(Whole):
             except OSError as error:
                 failure = error
             except ValueError as error:
-                raise fail(errno.EINVAL, path, _brief(error)) from None
+                raise fail(errno.EINVAL, path, brief(str(error))) from None
             except Exception as error:
                 failure = self._translated(error, path)
             attempt += 1
@@ -515,27 +515,7 @@ class ObjectResource(Whole):
             await asyncio.sleep(0.02 * 4**attempt)
 
     def _translated(self, error: Exception, path: Path) -> OSError:
-        from obstore import exceptions as raised
-
-        if not isinstance(error, raised.BaseError):
-            raise error
-        text = str(error)
-        where = f"{self._description.type} bucket {self._description.config.get('bucket')!r}"
-        if "NoSuchBucket" in text or "ContainerNotFound" in text:
-            return fail(errno.ENODEV, path, f"{where} does not exist")
-        if isinstance(error, raised.NotFoundError):
-            return fail(errno.ENOENT, path)
-        if isinstance(error, raised.AlreadyExistsError):
-            return fail(errno.EEXIST, path)
-        if isinstance(error, raised.PreconditionError | raised.NotModifiedError):
-            return fail(errno.ESTALE, path)
-        if isinstance(error, raised.PermissionDeniedError | raised.UnauthenticatedError):
-            return fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials")
-        if "AuthorizationHeaderMalformed" in text or "301 Moved" in text or "PermanentRedirect" in text:
-            return fail(errno.EINVAL, path, f"{where} is in another region than the configured one")
-        if isinstance(error, raised.NotSupportedError):
-            return fail(errno.ENOTSUP, path)
-        return unavailable(path, f"{where} could not be reached: {_brief(error)}")
+        return translated(error, path, f"{self._description.type} bucket {self._description.config.get('bucket')!r}")
 
 
 def _in_flight(size: int) -> int:
@@ -550,12 +530,6 @@ async def _next(pages: Any) -> list[Any]:
 
 def _pinned(start: int, size: int, etag: str) -> dict[str, Any]:
     return {"range": (start, start + size), "if_match": etag}
-
-
-def _brief(error: Exception) -> str:
-    """The first line of an error, without what a URL may carry beside its address."""
-    line = str(error).split("\n", 1)[0]
-    return re.sub(r"\?[^\s\"')]*", "", re.sub(r"//[^/@\s]*@", "//", line))[:300]
 
 
 async def _gathered(data: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes] | None]:

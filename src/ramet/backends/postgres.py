@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ramet.backends import postgres_catalog as catalog
+from ramet.backends.addresses import why
 from ramet.backends.database import Database, DatabaseConfig
 from ramet.backends.naming import as_name, fits, from_name
 from ramet.backends.postgres_catalog import Table
@@ -172,10 +173,12 @@ class PostgresResource(Database):
             return fail(errno.EINVAL, path, _text(error))
         if isinstance(error, UnicodeError):
             return fail(errno.EILSEQ, path)
+        if isinstance(error, ValueError):
+            return fail(errno.EINVAL, path, f"{where} is not the address of a PostgreSQL database")
         if isinstance(error, OSError) and not isinstance(error.filename, Path):
             if error.errno == errno.EACCES:
                 return fail(errno.EACCES, path, error.strerror)
-            return unavailable(path, f"{where} could not be reached: {type(error).__name__}")
+            return unavailable(path, f"{where} could not be reached: {why(error)}")
         return error
 
     # ----------------------------------------------------------------------------------------------- looking

@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+from ramet.backends.addresses import without_password
 from ramet.core.errors import RametError, fail, missing_extra, unavailable
 from ramet.core.paths import Path, decode, encode
-from ramet.core.resource import REDACTED, Cap, Data, Description, How
+from ramet.core.resource import Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
 
 BLOCK: Final = 1 << 20
@@ -51,16 +52,26 @@ class RedisResource:
     ) -> None:
         if not prefix or "{" in prefix or "}" in prefix:
             raise RametError("invalid_config", f"{prefix!r} cannot be a prefix", "use letters and digits")
+        try:
+            good = urlsplit(url).scheme in ("redis", "rediss", "unix") and urlsplit(url).port != -1
+        except ValueError:
+            good = False
+        if not good:
+            raise RametError(
+                "invalid_config",
+                f"{without_password(url)!r} is not the address of a Redis",
+                "give one such as redis://localhost:6379/0, rediss://... for TLS, or unix:///path/to/socket",
+            )
         self._url, self._prefix, self._file_ttl, self._ttl, self._timeout = url, prefix, file_ttl, ttl, timeout
         self._keys = f"{{{prefix}}}:"
         self._clients: dict[asyncio.AbstractEventLoop, tuple[Any, Any]] = {}
 
     def __repr__(self) -> str:
-        return f"RedisResource({_without_password(self._url)!r}, prefix={self._prefix!r})"
+        return f"RedisResource({without_password(self._url)!r}, prefix={self._prefix!r})"
 
     def describe(self) -> Description:
         config: dict[str, object] = {
-            "url": _without_password(self._url), "prefix": self._prefix, "file_ttl": self._file_ttl, "ttl": self._ttl,
+            "url": without_password(self._url), "prefix": self._prefix, "file_ttl": self._file_ttl, "ttl": self._ttl,
         }  # fmt: skip
         secret = urlsplit(self._url).password is not None
         return Description("redis", config, ("url",) if secret else (), needs_override=True)
@@ -95,9 +106,9 @@ class RedisResource:
         words = [verb, time.time_ns(), encode(path), *(encode(a) if isinstance(a, str) else a for a in arguments)]
         answer = await self._guard(path, script(keys=[self._keys], args=words))
         if not isinstance(answer, list) or not answer or not isinstance(answer[0], int):
-            raise unavailable(path, f"{_without_password(self._url)} answers what no Redis would")
+            raise unavailable(path, f"{without_password(self._url)} answers what no Redis would")
         if answer[0] == errno.EIO:
-            raise unavailable(path, f"{_without_password(self._url)} has lost what was sent to it")
+            raise unavailable(path, f"{without_password(self._url)} has lost what was sent to it")
         if answer[0]:
             raise fail(answer[0], path)
         return answer
@@ -105,7 +116,7 @@ class RedisResource:
     async def _guard(self, path: Path, request: Awaitable[Any]) -> Any:
         from redis import exceptions as raised
 
-        where = _without_password(self._url)
+        where = without_password(self._url)
         try:
             return await request
         except (raised.AuthenticationError, raised.NoPermissionError):
@@ -244,11 +255,3 @@ async def _blocks(data: Data) -> AsyncIterator[bytes]:
 def _literal(text: str) -> str:
     """A text that a Redis pattern matches only as it is."""
     return "".join("\\" + char if char in "*?[]\\^" else char for char in text)
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    place = f"{parts.username or ''}:{REDACTED}@{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
-    return urlunsplit(parts._replace(netloc=place))

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
 
-from ramet.backends.addresses import secret_from
+from ramet.backends.addresses import secret_from, why
 from ramet.core.errors import Unavailable, fail, missing_extra, unavailable
 from ramet.core.paths import Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How
@@ -119,6 +119,8 @@ class SSHResource:
             async with asyncio.timeout(config.timeout):
                 sftp = await connection.start_sftp_client(path_encoding=None)
                 root = await sftp.realpath(encode(config.root))
+                if not modes.S_ISDIR((await sftp.stat(root)).permissions or 0):
+                    raise fail(errno.ENOTDIR, None, f"{config.root} of {config.host} is not a directory")
                 await self._tidy(sftp)
             made, connection = connection, None
             return made, sftp, root
@@ -130,11 +132,12 @@ class SSHResource:
         except asyncssh.SFTPNoSuchFile:
             raise fail(errno.ENOENT, config.root, f"{config.host} has no directory {config.root}") from None
         except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, FileNotFoundError) as error:
-            raise fail(
-                errno.EACCES, None, f"Permission denied: a key for {config.host} cannot be used: {error}"
-            ) from None
+            text = f"Permission denied: a file of keys for {config.host} cannot be used: {error}"
+            raise fail(errno.EACCES, None, text) from None
+        except NotADirectoryError:
+            raise
         except (OSError, asyncssh.Error) as error:
-            raise unavailable(None, f"{config.host} could not be reached: {_brief(error)}") from None
+            raise unavailable(None, f"{config.host} could not be reached: {why(error)}") from None
         finally:
             if connection is not None:
                 connection.abort()
@@ -159,7 +162,7 @@ class SSHResource:
                 if isinstance(error, asyncssh.SFTPOpUnsupported):
                     raise fail(errno.ENOTSUP, path) from None
                 raise fail(errno.EIO, path, str(error) or "failure") from None
-            raise unavailable(path, f"{self.config.host} could not be reached: {_brief(error)}") from None
+            raise unavailable(path, f"{self.config.host} could not be reached: {why(error)}") from None
 
     async def _at(self, path: Path) -> tuple[Any, bytes]:
         """The client and the full name of `path`, once it is sure that no link lies on the way."""
@@ -404,10 +407,6 @@ _KINDS: Final = {
     modes.S_IFREG: Kind.FILE, modes.S_IFDIR: Kind.DIR, modes.S_IFLNK: Kind.LINK, modes.S_IFIFO: Kind.FIFO,
     modes.S_IFSOCK: Kind.SOCKET,
 }  # fmt: skip
-
-
-def _brief(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 def _own(path: str) -> str:

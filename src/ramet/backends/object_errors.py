@@ -1,0 +1,64 @@
+"""What went wrong at an object store, from what its client tells: in our errors, and in words without a secret."""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import Final
+
+from ramet.core.errors import fail, unavailable
+from ramet.core.paths import Path
+
+_STATUS: Final = re.compile(r"status(?: code)?: (\d{3})")
+_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
+_HOST: Final = re.compile(r"https?://(?:[^/@\s]*@)?([^/?\s,]+)")
+_CAUSES: Final = (
+    ("dns error", "the host was not found"),
+    ("ConnectionRefused", "the connection is refused"),
+    ("InvalidContentType", "it does not speak TLS (an address that begins with http:// is asked without)"),
+    ("UnknownIssuer", "its certificate cannot be verified"),
+    ("certificate", "its certificate cannot be verified"),
+    ("TimedOut", "there is no answer"),
+    ("timed out", "there is no answer"),
+)
+"""Signs of what kept a request from being made, the first of them counts."""
+
+
+def translated(error: Exception, path: Path, where: str) -> OSError:
+    from obstore import exceptions as raised
+
+    if not isinstance(error, raised.BaseError):
+        raise error
+    text = str(error)
+    found = _CODE.search(text)
+    code = "" if found is None else found[1]
+    if code in ("NoSuchBucket", "ContainerNotFound") or "NoSuchBucket" in text or "ContainerNotFound" in text:
+        return fail(errno.ENODEV, path, f"{where} does not exist")
+    if isinstance(error, raised.NotFoundError):
+        return fail(errno.ENOENT, path)
+    if isinstance(error, raised.AlreadyExistsError):
+        return fail(errno.EEXIST, path)
+    if isinstance(error, raised.PreconditionError | raised.NotModifiedError):
+        return fail(errno.ESTALE, path)
+    if "AuthorizationHeaderMalformed" in text or "301 Moved" in text or "PermanentRedirect" in text:
+        return fail(errno.EINVAL, path, f"{where} is in another region than the configured one")
+    status = _STATUS.search(text)
+    refused = isinstance(error, raised.PermissionDeniedError | raised.UnauthenticatedError)
+    if refused or (status is not None and status[1] in ("401", "403")):
+        why = f" ({code})" if code else ""
+        return fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials{why}")
+    if isinstance(error, raised.NotSupportedError):
+        return fail(errno.ENOTSUP, path)
+    host = _HOST.search(text)
+    at = f" at {host[1]}" if host is not None else ""
+    return unavailable(path, f"{where} could not be reached{at}: {code or _cause(text)}")
+
+
+def _cause(text: str) -> str:
+    return next((words for sign, words in _CAUSES if sign in text), None) or brief(text)
+
+
+def brief(text: str) -> str:
+    """What an error says last in its first line, without what a URL may carry beside its address."""
+    line = text.split("\n", 1)[0].rsplit(" - ", 1)[-1]
+    return re.sub(r"\?[^\s\"')]*", "", re.sub(r"//[^/@\s]*@", "//", line))[:300]
