@@ -54,7 +54,7 @@ def test_revisions_and_what_they_hold_are_equal(remote: RemoteStore, tmp_path: P
     made = there.tag("v1", "1", message="it worked", author="eve")
     assert here.tags() == there.tags() == [made] and there.expired_parents(there.find("2")) == ()
     fork = there.fork("v1", "q")
-    assert remote["q"].head == fork and "q" in remote and "none" not in remote
+    assert remote["q"].head == remote.heads()["q"] == fork and "q" in remote and "none" not in remote
     assert (there.revert("1", "back").message, here.find().lineage) == ("back", "revert:p-1")
     assert there.merge("q").ok and remote.ls() == ["p", "q"]
     there.untag("v1")

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ramet.apps.client_http import Address, Http, async_lines, given, quoted, refusal
-from ramet.apps.client_ref import RemoteRef, as_kind, as_pin
+from ramet.apps.client_ref import RemoteRef, as_kind, as_pin, as_revision
 from ramet.apps.client_workspace import RemoteWorkspace
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
@@ -79,6 +79,11 @@ class RemoteStore:
 
     def ls(self) -> list[str]:
         return [found["name"] for found in self._http.get("/v1/workspaces")["workspaces"]]
+
+    def heads(self) -> dict[str, Revision | None]:
+        """The workspaces and their newest revisions; None for one that has none yet."""
+        found = self._http.get("/v1/workspaces")["workspaces"]
+        return {one["name"]: None if one["head"] is None else as_revision(one["head"]) for one in found}
 
     def rm(self, name: str) -> None:
         self._http.ask("DELETE", _of(name))

@@ -68,6 +68,10 @@ class Store:
     def ls(self) -> list[str]:
         return self.repository.ls()
 
+    def heads(self) -> dict[str, Revision | None]:
+        """The workspaces and their newest revisions; None for one that has none yet."""
+        return {name: self.repository.head(name) for name in self.ls()}
+
     def rm(self, name: str) -> None:
         self.repository.rm(name)
 

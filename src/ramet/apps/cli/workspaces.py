@@ -37,8 +37,7 @@ def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
     with reported():
         found = anywhere(store)
         rows = []
-        for name in found.ls():
-            head = found[name].head
+        for name, head in found.heads().items():
             rows.append({"workspace": name, **({} if head is None else described(head))})
         if not rows and not as_json and sys.stdout.isatty():
             print(f"no workspace in {store} yet; `ramet create NAME` makes one")
