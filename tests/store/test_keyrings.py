@@ -267,6 +267,68 @@ def test_a_workspace_in_use_or_unknown_is_not_shredded() -> None:
     assert caught.value.code == "unsupported"
 
 
+class Meanwhile(MemoryObjects):
+    """Does something when it was asked for so many things."""
+
+    left = -1
+    act: Any = None
+
+    def step(self) -> None:
+        self.left -= 1
+        if self.left == -1 and self.act is not None:
+            act, self.act = self.act, None
+            act()
+
+    def get(self, key: str) -> bytes:
+        self.step()
+        return super().get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        self.step()
+        super().put(key, data)
+        self.step()
+
+    def create(self, key: str, data: bytes) -> bool:
+        self.step()
+        return super().create(key, data)
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        self.step()
+        return super().list(prefix, after)
+
+
+def test_a_fork_and_a_shredding_at_once_leave_all_of_it_or_nothing() -> None:
+    """Wherever in a fork its source is shredded, it is refused, or it opens everything it has."""
+    place = Meanwhile()
+    Store(place, key=KEY).create("w")
+    run(Store(place, key=KEY), "w", "echo one > /f", "echo two > /f")
+    before, ends = dict(place._objects), set()
+    for number in range(400):
+        place._objects, place.act = dict(before), None
+        store, other = Store(place, key=KEY), Store(place, key=KEY)
+        place.left, place.act = number, lambda other=other: other.keys.shred("w")
+        try:
+            store["w"].fork(None, "side")
+            ends.add("made")
+        except RametError as error:
+            ends.add(error.code)
+        over = place.act is not None
+        place.act = None
+        after = Store(place, key=KEY)
+        report = after.verify()
+        assert report.ok, (number, [str(damage) for damage in report.damages])
+        if "side" in after:
+            assert text(after, "side", "cat /f") == "two\n", number
+            on_its_own(after)
+        if not over:
+            assert "w" not in after
+            held = ids(after, "side")
+            assert "side" in after or not held, (number, "a key outlived its shredding")
+        if over:
+            break
+    assert over and "made" in ends and "workspace_not_found" in ends
+
+
 def test_shredding_twice_takes_nothing_from_a_fork() -> None:
     place, store = some_rings()
     for _ in range(3):

@@ -143,6 +143,41 @@ def test_tags_race(logs: Logs) -> None:
     assert two.of("w") == []
 
 
+class Careless(MemoryObjects):
+    """A server that ignores the condition of create-if-absent, and somebody who makes the store at the same moment."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def create(self, key: str, data: bytes) -> bool:
+        self.put(key, data)
+        return True
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        if self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            act()
+        return super().list(prefix, after)
+
+
+@needs_postgres
+def test_two_who_make_an_encrypted_store_at_once_have_the_same_one(database: str) -> None:
+    place = Careless()
+
+    def store() -> Store:
+        return Store(place, key=KEY, refs=database, refs_name="at-once")
+
+    first: list[Store] = []
+
+    def other() -> None:
+        first.append(store())
+        first[0].create("theirs")
+
+    place.meanwhile = other
+    second = store()
+    second.create("mine")
+    assert second.ls() == first[0].ls() == store().ls() == ["mine", "theirs"]
+
+
 @needs_postgres
 def test_collecting_and_grants_with_refs_in_postgres(database: str) -> None:
     place = MemoryObjects()

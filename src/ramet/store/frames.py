@@ -108,8 +108,17 @@ def encrypted(objects: Objects) -> SealedObjects:
     return found
 
 
-def unlocked(objects: Objects, key: KeySource | None, plain_cache: bool, clock: Callable[[], float]) -> Objects:
-    """A store's objects for the holder of its key. A store that is not encrypted costs one look for its marker."""
+def unlocked(
+    objects: Objects,
+    key: KeySource | None,
+    plain_cache: bool,
+    clock: Callable[[], float],
+    claim: Callable[[bytes], bytes] | None = None,
+) -> Objects:
+    """A store's objects for the holder of its key. A store that is not encrypted costs one look for its marker.
+
+    `claim` says which marker holds of those that several make at once, where the objects cannot.
+    """
     if key is None and sealed_of(objects) is None:
         try:
             objects.get(MARKER)
@@ -117,7 +126,7 @@ def unlocked(objects: Objects, key: KeySource | None, plain_cache: bool, clock: 
             return objects
     from ramet.store.sealed import open_sealed
 
-    return open_sealed(objects, key, plain_cache=plain_cache, clock=clock)
+    return open_sealed(objects, key, plain_cache=plain_cache, clock=clock, claim=claim)
 
 
 def frames_of(objects: Objects) -> Frames:

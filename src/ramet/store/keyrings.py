@@ -310,6 +310,8 @@ class Keyrings:
         with self._lock:
             theirs, mine = self.ring(source), self.ring(target)
             ids = theirs.ids
+            if newest in theirs.shredded and newest not in mine.ids:
+                raise _too_late(source)
             wanted = ids[: ids.index(newest) + 1] if newest in ids else ids
             missing = [identity for identity in wanted if identity not in mine.ids]
             for batch in theirs.batches:
@@ -317,7 +319,12 @@ class Keyrings:
                     self._objects.put(f"keys/{source}/{_CLOSED}{batch.ids[0].hex()}", b"closed")
             if not missing:
                 return
-            self._add(mine, [(identity, self.secret(identity)) for identity in missing], False, source)
+            added = self._add(mine, [(identity, self.secret(identity)) for identity in missing], False, source)
+            # Who shreds says so, and then looks for copies: one of the two sees the other.
+            if self.ring(source).shredded.intersection(missing):
+                self._objects.delete(f"keys/{target}/{added.name}")
+                self.forget()
+                raise _too_late(source)
             for batch in mine.batches:
                 # Its order must say that what comes after this may need what was copied.
                 if batch.own and batch.ids[0] not in mine.closed:
@@ -377,6 +384,10 @@ class Keyrings:
                         done += 1
             self.forget()
         return done
+
+
+def _too_late(workspace: str) -> RametError:
+    return RametError("workspace_not_found", f"the keys of {workspace!r} were destroyed meanwhile", "nothing is left")
 
 
 def _opened(batch: Batch, ring_key: bytes) -> bytes | None:

@@ -7,13 +7,17 @@ advisory lock, no isolation level above the default.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import RametError, missing_extra
+from ramet.store.frames import sealed_of
+from ramet.store.logs import Log
+from ramet.store.objects import DirectoryObjects, Objects
 
 TABLE: Final = """
 create table if not exists ramet_entries (
@@ -116,6 +120,34 @@ class PostgresLog:
     def _after(self, name: str, after: int) -> list[tuple[int, bytes]]:
         rows = self._server.run(_ENTRIES, (*self._where, name, after)).rows
         return [(int(number), bytes(data)) for number, data in rows]
+
+
+def logs_of(where: str | Objects, objects: Objects, refs: str, refs_name: str | None) -> Callable[[str], Log]:
+    """Logs that are kept in PostgreSQL, by space."""
+    if not is_postgres(refs):
+        raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
+    sealed = sealed_of(objects)
+    raw = objects if sealed is None else sealed.raw
+    if refs_name is None and isinstance(raw, DirectoryObjects):
+        refs_name = os.path.realpath(raw.root)
+    elif refs_name is None and isinstance(where, str):
+        refs_name = where.rstrip("/")
+    if refs_name is None:
+        raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
+    server, store = Server(refs), refs_name
+    return lambda space: PostgresLog(server, store, space)
+
+
+class Claim:
+    """Which of the markers holds that several who make a store at once have written: the first in the log."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __call__(self, marker: bytes) -> bytes:
+        if self._log.append("marker", 1, marker):
+            return marker
+        return next(data for _, data in self._log.entries("marker"))
 
 
 def _close(connections: list[Any]) -> None:

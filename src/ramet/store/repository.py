@@ -6,7 +6,6 @@ lock.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId, TreeId, revision_id
 from ramet.store.lazy import LazyTree
 from ramet.store.logs import Log, ObjectLog
-from ramet.store.objects import DirectoryObjects, Objects, open_objects, prove_create
+from ramet.store.objects import Objects, open_objects, prove_create
 from ramet.store.packs import PackReader, PackWriter
 from ramet.store.refs import Entry, Refs, holder_name, not_found
 from ramet.store.reliance import collected, new_ids, settle
@@ -78,9 +77,15 @@ class Repository:
         **options: Any,
     ) -> None:
         objects = open_objects(where, **options) if isinstance(where, str) else where
-        self.objects: Objects = unlocked(objects, key, plain_cache, clock)
+        elsewhere, claim = None, None
+        if refs is not None:
+            from ramet.store.postgres import Claim, logs_of
+
+            elsewhere = logs_of(where, objects, refs, refs_name)
+            claim = Claim(elsewhere("store"))
+        self.objects: Objects = unlocked(objects, key, plain_cache, clock, claim)
         self.clock, self.principal = clock, principal
-        self._log, self._proved = self._logs(where, refs, refs_name), refs is not None
+        self._log, self._proved = self._logs(elsewhere), refs is not None
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -105,25 +110,11 @@ class Repository:
         self._auto: dict[str, tuple[float, int]] = {}
         """After how many commits to collect, by workspace, and when that was read."""
 
-    def _logs(self, where: str | Objects, refs: str | None, refs_name: str | None) -> Callable[[str], Log]:
-        if refs is None:
+    def _logs(self, elsewhere: Callable[[str], Log] | None) -> Callable[[str], Log]:
+        if elsewhere is None:
             return lambda space: ObjectLog(self.objects, space)
-        from ramet.store.postgres import PostgresLog, Server, is_postgres
-
-        if not is_postgres(refs):
-            raise RametError("invalid_argument", "refs= is no PostgreSQL address", "write postgresql://user@host/base")
         sealed = sealed_of(self.objects)
-        objects = self.objects if sealed is None else sealed.raw
-        if refs_name is None and isinstance(objects, DirectoryObjects):
-            refs_name = os.path.realpath(objects.root)
-        elif refs_name is None and isinstance(where, str):
-            refs_name = where.rstrip("/")
-        if refs_name is None:
-            raise RametError("invalid_argument", "the refs of this store have no name", "give refs_name=")
-        server, store = Server(refs), refs_name
-        if sealed is None:
-            return lambda space: PostgresLog(server, store, space)
-        return lambda space: sealed.log(PostgresLog(server, store, space), space)
+        return elsewhere if sealed is None else lambda space: sealed.log(elsewhere(space), space)
 
     def prove(self) -> None:
         """Make sure, once, that this store can be written safely."""
@@ -161,7 +152,11 @@ class Repository:
         sealed = sealed_of(self.objects)
         if sealed is not None:
             self._bound.clear()  # what either writes from now on has a new key
-            sealed.vault.rings.share(name, new_name, sealed.key_of(f"revisions/{source.hex()}"))
+            try:
+                key = sealed.key_of(f"revisions/{source.hex()}")
+            except KeyError:
+                raise expired_error(f"revision {source.hex()[:12]}") from None  # shredded or collected meanwhile
+            sealed.vault.rings.share(name, new_name, key)
 
     def shred(self, name: str) -> Shredded:
         """Destroy the keys of a workspace: what only they could open is lost for ever. It is removed as well."""

@@ -367,6 +367,7 @@ def open_sealed(
     *,
     plain_cache: bool = False,
     clock: Callable[[], float] = time.time,
+    claim: Callable[[bytes], bytes] | None = None,
 ) -> Objects:
     """A store's objects, opened if they are encrypted. An empty store that is opened with a key becomes encrypted."""
     if isinstance(objects, SealedObjects):
@@ -381,13 +382,17 @@ def open_sealed(
         )  # fmt: skip
     wrapping = open_key(key)
     if marker is None:
-        if any(True for space in _SPACES for _ in objects.list(space)):
+        used = any(True for space in _SPACES for _ in objects.list(space))
+        if used and _Marker.read(objects) is None:
             raise RametError(
                 "wrong_key", "a key was given, and this store is not encrypted",
                 "open it without a key, or export its workspaces into a new store that has one",
             )  # fmt: skip
-        objects.create(MARKER, _Marker((Wrap(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode())
-        # Of two that make one at once, one holds.
+        made = _Marker((Wrap(wrapping.id, "", wrapping.wrap(secrets.token_bytes(SECRET))),)).encode()
+        if not used and claim is None:
+            objects.create(MARKER, made)  # of two that make one at once, one holds
+        elif not used and claim is not None:
+            objects.put(MARKER, claim(made))
     vault = Vault(objects, _root(objects, wrapping), wrapping, lambda current: _root(objects, current), clock)
     return SealedObjects(objects, vault, plain_cache=plain_cache)
 
