@@ -63,6 +63,8 @@ class Dialect:
     """`*` or an interval right behind a repetition is refused."""
     empty_ranges: bool = False
     """A range whose end comes before its start holds nothing, instead of being refused."""
+    newline_apart: bool = False
+    """A newline is neither any character nor one that is not in a list."""
 
 
 GREP_BASIC = Dialect(True, Leading.LITERAL, Leading.LITERAL, False, False, strict_class=True)
@@ -106,6 +108,7 @@ def parse(pattern: str, dialect: Dialect) -> Parsed:
 
 _WORD = CharSet(((95, 95),), ("alnum",))
 _SPACE = CharSet((), ("space",))
+_NEWLINE = (10, 10)
 _LETTERS: dict[str, Node] = {
     "w": _WORD,
     "W": replace(_WORD, negated=True),
@@ -288,7 +291,7 @@ class _Parser:
             return self.bracket()
         self.pos += 1
         if char == ".":
-            return AnyChar()
+            return CharSet((_NEWLINE,), (), True) if self.dialect.newline_apart else AnyChar()
         if char == "\\":
             return self.escape()
         return Char(char)
@@ -408,6 +411,8 @@ class _Parser:
         single = not classes and all(low == high for low, high in ranges)
         if self.dialect.strict_class and single and len(inner) > 2 and inner[0] == inner[-1] == ":":
             raise PatternError(errors.CLASS_SYNTAX)
+        if negated and self.dialect.newline_apart:
+            ranges.append(_NEWLINE)
         return CharSet(tuple(ranges), tuple(classes), negated)
 
     def named(self, kind: str) -> str:

@@ -81,7 +81,9 @@ class _Rewriter(Reader):
             self.quantifier()
         elif char in "^$":
             self.pos += 1
-            self.emit(char, repeatable=self.style.unicode)
+            whole = not (self.style.lines or self.style.unicode or self.style.re2 or scope.multiline)
+            # In one text the end is the end, and not a newline before it.
+            self.emit("\\Z" if char == "$" and whole else char, repeatable=self.style.unicode)
         elif char == ".":
             self.pos += 1
             self.emit(self.dot(scope.dotall))
@@ -148,7 +150,7 @@ class _Rewriter(Reader):
     def open(self, start: str, size: int) -> None:
         self.pos += size
         above = self.scopes[-1]
-        self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy))
+        self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy, above.multiline))
         self.emit(start, repeatable=False)
 
     def special_group(self) -> None:
@@ -174,7 +176,7 @@ class _Rewriter(Reader):
             self.emit("(?", repeatable=False)
             self.pos += 2
             above = self.scopes[-1]
-            self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy))
+            self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy, above.multiline))
             self.group()
         elif found := _CALLOUT.match(pattern, pos):
             self.pos = found.end()
@@ -241,6 +243,8 @@ class _Rewriter(Reader):
                 scope.dotall = value
             elif flag == "U":
                 scope.ungreedy = value
+            elif flag == "m":
+                scope.multiline = value
         wanted = "i" if self.style.lines else "im"
         turned_on = "".join(flag for flag in wanted if flag in on)
         turned_off = "".join(flag for flag in wanted if flag in off and flag not in on)

@@ -37,6 +37,7 @@ class Scope:
     spaced_sets: bool
     dotall: bool
     ungreedy: bool
+    multiline: bool = False
     opened: list[str] = field(default_factory=list)
     """Groups opened for flags that hold until the end of this one; closed and opened again at each alternative."""
 

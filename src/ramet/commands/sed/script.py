@@ -340,7 +340,7 @@ class _Parser:
         try:
             return patterns.compile(
                 _with_codes(regex).encode("utf-8", "surrogateescape"),
-                self.flavour.dialect,
+                replace(self.flavour.dialect, newline_apart=multi),
                 icase=icase,
                 lines=Lines.MULTI if multi and not self.flavour.null_data else Lines.TEXT,
                 utf8=self.flavour.utf8,
