@@ -446,6 +446,9 @@ class Variables:
 
     def adopt(self, name: str) -> None:
         """`x=1 f`, and `f` exports `x`: the variable outlives the call."""
+        if self.scopes and self.scopes[-1].temporary and name in self.scopes[-1]:
+            del self.scopes[-1][name]  # `x=1 export x` itself
+            return
         scope = self.scopes[self._own_depth()] if self.scopes else None
         if scope is not None and name in scope.temps:
             scope.pop(name, None)

@@ -436,8 +436,10 @@ class _Printer:
                 if text == "-":
                     op = ">&"
             return f"{prefix}{op}{text}"
-        if self.bash and prefix == ("0" if op[0] == "<" else "1") and op != "<>":
+        if self.bash and prefix == ("0" if op[0] == "<" else "1"):
             prefix = ""
+        if self.bash and op == "<>" and not prefix:
+            prefix = "0"
         return f"{prefix}{op} {text}"
 
     # -------------------------------------------------------------------- words

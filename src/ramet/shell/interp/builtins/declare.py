@@ -236,7 +236,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         key = deeper if deeper is not None else key
         if not name:
             return False
-        if request.command in ("export", "readonly") and not request.remove:
+        if (request.command in ("export", "readonly") and not request.remove) or request.add & (EXPORT | READONLY):
             store.adopt(name)
     old_flags = store.attrs.get(name, 0)
     compound = assignment is not None and assignment.items is not None
