@@ -78,3 +78,31 @@ def test_a_writer_knows_what_it_wrote_into_earlier_packs(monkeypatch: pytest.Mon
     assert [fresh.read(chunk_id(data)) for data in contents] == contents
     again = PackWriter(objects, fresh)
     assert all(again.has(chunk_id(data)) for data in contents) and not again.has(chunk_id(b"another"))
+
+
+def test_a_store_of_very_many_packs_is_searched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "SMALL", 1)
+    monkeypatch.setattr(packs, "SEVERAL", 3)
+    objects = MemoryObjects()
+    reader = PackReader(objects)
+    contents = [b"object number %d" % number for number in range(40)]
+    for at in range(0, 40, 4):
+        writer = PackWriter(objects, reader)
+        for data in contents[at : at + 4]:
+            writer.add(chunk_id(data), data)
+        writer.finish()
+        assert [reader.read(chunk_id(data)) for data in contents[: at + 4]] == contents[: at + 4]
+        assert reader.find(chunk_id(b"another")) is None
+    first = reader.place(chunk_id(contents[0])).pack
+    copy = PackWriter(objects, PackReader(objects))
+    copy.add(chunk_id(contents[0]), contents[0])
+    copy.finish()
+    reader.refresh()
+    reader.condemn(frozenset({first}))
+    assert reader.place(chunk_id(contents[0])).pack != first, "a copy that stays is found first"
+    assert reader.keeps(chunk_id(contents[0])) and not reader.keeps(chunk_id(contents[1]))
+    assert [reader.read(chunk_id(data)) for data in contents] == contents
+    for end in (".idx", ".pack"):
+        objects.delete(f"packs/{first}{end}")
+    reader.refresh()
+    assert reader.find(chunk_id(contents[1])) is None and reader.read(chunk_id(contents[0])) == contents[0]

@@ -129,7 +129,7 @@ def carve(blocks: Iterable[bytes], wants: Wants) -> dict[bytes, bytes]:
         for number, block in enumerate(held):
             for start, end in _trees(block):
                 identity = tree_id(block[start:end])
-                if identity in wants.missing:
+                if identity not in found and wants.knows(identity):  # found elsewhere it may have another key
                     more = True
                     found[identity] = block[start:end]
                     if end - start > 1:  # the empty tree is one byte, which is everywhere

@@ -46,6 +46,8 @@ FRESH: Final = 8
 """Packs of one commit that are asked one after the other."""
 SMALL: Final = 1024
 """Objects up to which a pack is small."""
+SEVERAL: Final = 16
+"""Indexes of packs that are not small which are searched one by one."""
 CATALOG: Final = 32
 """Indexes that are worth one file of them all."""
 PENDING: Final = 192
@@ -68,7 +70,10 @@ class PackReader:
         self._objects = objects
         self._indexes: dict[str, Index] = {}
         self._newest_first: list[Index] = []
-        """The indexes that are searched one by one."""
+        """The indexes of packs that are not small."""
+        self._searched: tuple[list[Index], Merged] = ([], Merged([]))
+        """The newest of them, which are searched one by one, and the others at once; exchanged as one value."""
+        self._arranging = threading.Lock()
         self._small: dict[bytes, Place] = {}
         """What small packs hold: a store that is committed to often has very many of them."""
         self._departed: dict[str, Index] = {}
@@ -179,7 +184,9 @@ class PackReader:
         if found.count <= SMALL:
             self._small.update((key, Place(name, *where)) for key, where in found.table().items())
         else:
-            self._newest_first = [found, *self._newest_first]
+            with self._arranging:
+                self._newest_first = [found, *self._newest_first]
+                self._searched = ([found, *self._searched[0]], self._searched[1])
         self._indexes[name] = found
 
     def condemn(self, names: frozenset[str]) -> None:
@@ -196,7 +203,15 @@ class PackReader:
             if index.count <= SMALL:
                 small.update((key, Place(index.pack, *where)) for key, where in index.table().items())
         self._small = small
-        self._newest_first = [index for index in reversed(order) if index.count > SMALL]
+        with self._arranging:
+            self._newest_first = [index for index in reversed(order) if index.count > SMALL]
+            self._searched = (self._newest_first, Merged([]))
+
+    def _merge(self) -> tuple[list[Index], Merged]:
+        """Let very many indexes be one: a store that a server writes to has a pack for every few megabytes."""
+        with self._arranging:
+            self._searched = ([], Merged(self._newest_first))
+            return self._searched
 
     def keeps(self, key: bytes, keys: frozenset[bytes] | None = None) -> bool:
         """Whether the store has an object in a pack that stays, sealed with one of these keys if some are given."""
@@ -236,11 +251,14 @@ class PackReader:
         place = self._small.get(key)
         if place is not None:
             return place
-        for index in self._newest_first:
+        newest, merged = self._searched
+        if len(newest) > SEVERAL:
+            newest, merged = self._merge()
+        for index in newest:
             place = index.find(key)
             if place is not None:
                 return place
-        return None
+        return merged.find(key)
 
     def place(self, key: bytes) -> Place:
         """Where an object is; `store_corrupt` when the store has no such object."""
