@@ -32,7 +32,7 @@ HOSTILE = {
     "a long expression": f"(({'1+' * 5000}1))",
     "loops over an array": "a=({1..300000}); for x in \"${a[@]}\" ${a[@]} \"${!a[@]}\"; do break; done",
     "an array in a function": "a=({1..100000}); f() { local -a b=(\"${a[@]}\"); }; f",
-    "an associative array": "declare -A m; for i in {1..20000}; do m[k$i]=; done; for k in \"${!m[@]}\"; do break; done",
+    "an associative array": "declare -A m; for i in {1..9000}; do m[k$i]=; done; for k in \"${!m[@]}\"; do break; done",
     "a command of many lines": "x=$(yes 'a*b|c) ;;' | head -5000); eval \"case x in $x esac\"",
     "here-documents": f"{BIG}; y=$x$x$x; cat <<< $y > /dev/null; cat <<E > /dev/null\n$y\nE\necho $y > /dev/null",
     "a comparison": f"{BIG}; [[ $x == \"$x\" ]]",

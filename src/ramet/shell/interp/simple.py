@@ -407,16 +407,7 @@ async def _with_assignments(
 ) -> int:
     """`x=1 command`: the variables exist, exported, while the command runs."""
     store = sh.store
-    if sh.posix and argv[0] in SPECIAL and argv[0] not in sh.disabled:
-        # Before a special builtin they are assignments like any other.
-        for assign in assigns:
-            if sh.xtrace:
-                await traced_assignment(sh, assign)
-            elif assign.wait:
-                await assign.run(sh)
-            else:
-                assign.run(sh)
-        return await _watched(sh, node, argv, redirects, False)
+    lasting = sh.posix and argv[0] in SPECIAL and argv[0] not in sh.disabled
     store.push(temporary=True)
     depth = len(store.scopes)
     try:
@@ -442,7 +433,10 @@ async def _with_assignments(
         return await _watched(sh, node, argv, redirects, True)
     finally:
         if len(store.scopes) >= depth:
-            store.pop()
+            if lasting:  # before a special builtin they are assignments like any other
+                store.scopes.pop()
+            else:
+                store.pop()
         if any(assign.name == "PATH" for assign in assigns):
             sh.hashed.clear()
 
