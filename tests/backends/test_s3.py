@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -124,3 +126,28 @@ def test_a_mount_is_searched_with_one_request_for_each_file(server: S3Server) ->
             await ws.close()
 
     asyncio.run(act())
+
+
+ENDING = """
+import asyncio, sys
+from ramet.backends.s3 import S3Config, S3Resource
+from ramet.core import ops
+from ramet.core.paths import parse
+
+async def main():
+    fs = S3Resource(S3Config.of("minio", endpoint=sys.argv[1], bucket=sys.argv[2], prefix=sys.argv[3],
+                                aws_access_key_id=sys.argv[4], aws_secret_access_key=sys.argv[5]))
+    print((await ops.read_bytes(fs, parse("/f"))).decode())
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_ends_right_after_a_read_ends_well(server: S3Server) -> None:
+    """Threads of the client were about to go on in an interpreter that is gone."""
+    prefix = uuid.uuid4().hex
+    put(server, {f"{prefix}/f": b"content"})
+    words = [sys.executable, "-c", ENDING, server.endpoint, server.bucket, prefix, server.key, server.secret]
+    for _ in range(6):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "content\n", "")

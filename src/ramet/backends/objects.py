@@ -12,11 +12,13 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import asyncio
+import atexit
 import errno
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ramet.backends.object_config import StoreConfig
@@ -47,6 +49,8 @@ PAGE: Final = 1000
 BEGUN: Final = 8
 """Listings whose first page is kept for a moment."""
 MOMENT: Final = 2.0
+PARTING: Final = 0.05
+"""Seconds that the end of a process waits for the threads of obstore."""
 KNOWN: Final = 10_000
 """Directories and files whose kind is remembered for a moment."""
 ATTEMPTS: Final = 3
@@ -69,6 +73,7 @@ class ObjectResource(Whole):
     )  # fmt: skip
 
     def __init__(self, store: Any, config: StoreConfig) -> None:
+        _part_gently()
         self._store = store
         self._description = config.describe()
         self._prefix = config.prefix.strip("/") + "/" if config.prefix.strip("/") else ""
@@ -516,6 +521,16 @@ class ObjectResource(Whole):
 
     def _translated(self, error: Exception, path: Path) -> OSError:
         return translated(error, path, f"{self._description.type} bucket {self._description.config.get('bucket')!r}")
+
+
+@cache
+def _part_gently() -> None:
+    """Once per process: let obstore's threads end what they are about before the interpreter goes.
+
+    A thread that has just told the loop of a result waits for the interpreter to go on; if that is gone by then, the
+    process is aborted. It needs no more than a moment, in which nobody else holds the interpreter.
+    """
+    atexit.register(time.sleep, PARTING)
 
 
 def _in_flight(size: int) -> int:
