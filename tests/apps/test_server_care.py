@@ -274,6 +274,22 @@ def test_repeating_with_a_key_changes_nothing_more(tmp_path: Path) -> None:
     run(test)
 
 
+def test_the_feed_is_followed_until_the_server_ends(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(Store(str(tmp_path))) as (http, app):
+            await filled(http)
+            following = asyncio.ensure_future(http.get("/v1/feed?follow=true"))
+            whole = rows(await http.get("/v1/feed"))
+            assert len(whole) == 3 and all({"cursor", "envelope"} == set(row) for row in whole)
+            assert rows(await http.get("/v1/feed", params={"since": whole[-1]["cursor"]})) == []
+            assert (await http.get("/v1/feed?since=nonsense")).status_code == 400
+            app.stop()
+            came = rows(await asyncio.wait_for(following, 20))
+            assert came == whole[: len(came)]
+
+    run(test)
+
+
 def test_many_nuls_travel_as_base64() -> None:
     """JSON would spell each of them with six characters; a few among text stay text."""
     for data, encoding in (
