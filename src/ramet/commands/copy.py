@@ -1,4 +1,4 @@
-"""cp, mv and install: trees move between mounts by the same verbs as within one; messages and refusals are GNU's."""
+"""cp, and what mv, ln and install share with it: trees cross mounts by the same verbs; messages are GNU's."""
 
 from __future__ import annotations
 
@@ -6,121 +6,15 @@ import errno
 import re
 from dataclasses import dataclass, field
 
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, several, value
+from ramet.commands.copy_options import CpOptions
+from ramet.commands.declare import Command, UsageError, quote
 from ramet.commands.modes import mode_of
 from ramet.core import ops
-from ramet.core.errors import Unsupported, fail, reason
+from ramet.core.errors import Unsupported, reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
-
-CONTROL = ("none", "off", "simple", "never", "existing", "nil", "numbered", "t")
-
-
-@dataclass(frozen=True, slots=True)
-class CpOptions:
-    archive: bool = flag("-a", "--archive", help="same as -dR --preserve=all")
-    attributes_only: bool = flag("--attributes-only", help="don't copy the file data, just the attributes")
-    backup: str = mixed(
-        flag("-b", const="default", help="make a backup of each existing destination file"),
-        optional(
-            "--backup", metavar="CONTROL", const="default", choices=CONTROL, help="like -b, with a kind of backup"
-        ),
-        default="",
-    )
-    contents: bool = flag("--copy-contents", help="copy contents of special files when recursive")
-    links_d: bool = flag("-d", help="same as --no-dereference --preserve=links")
-    clobber: str = choose(
-        {"-f --force": "force", "-i --interactive": "ask", "-n --no-clobber": "never"},
-        default="",
-        help={
-            "-f --force": "remove a destination that cannot be opened, and try again",
-            "-i --interactive": "prompt before overwrite",
-            "-n --no-clobber": "do not overwrite an existing file",
-        },
-    )
-    follow: str = choose(
-        {"-H": "args", "-L --dereference": "all", "-P --no-dereference": "never"},
-        default="",
-        help={
-            "-H": "follow command-line symbolic links in SOURCE",
-            "-L --dereference": "always follow symbolic links in SOURCE",
-            "-P --no-dereference": "never follow symbolic links in SOURCE",
-        },
-    )
-    hard: bool = flag("-l", "--link", help="hard link files instead of copying")
-    symbolic: bool = flag("-s", "--symbolic-link", help="make symbolic links instead of copying")
-    preserve: tuple[str, ...] = mixed(
-        flag("-p", const=("mode,ownership,timestamps",), help="same as --preserve=mode,ownership,timestamps"),
-        optional(
-            "--preserve",
-            metavar="ATTR_LIST",
-            const=("mode,ownership,timestamps",),
-            help="preserve the specified attributes",
-        ),
-        default=(),
-    )
-    no_preserve: tuple[str, ...] = several(
-        "--no-preserve", metavar="ATTR_LIST", help="don't preserve the specified attributes"
-    )
-    parents: bool = flag("--parents", help="use full source file name under DIRECTORY")
-    recursive: bool = flag("-R", "-r", "--recursive", help="copy directories recursively")
-    reflink: str = optional(
-        "--reflink",
-        metavar="WHEN",
-        const="always",
-        default="auto",
-        choices=("auto", "always", "never"),
-        help="control clone copies",
-    )
-    remove_destination: bool = flag(
-        "--remove-destination", help="remove each existing destination file before opening it"
-    )
-    sparse: str = value(
-        "--sparse",
-        metavar="WHEN",
-        default="auto",
-        choices=("never", "auto", "always"),
-        help="control creation of sparse files",
-    )
-    strip_slashes: bool = flag("--strip-trailing-slashes", help="remove any trailing slashes from each SOURCE")
-    suffix: str | None = value("-S", "--suffix", metavar="SUFFIX", help="override the usual backup suffix")
-    target: str | None = value(
-        "-t", "--target-directory", metavar="DIRECTORY", help="copy all SOURCE arguments into DIRECTORY"
-    )
-    no_target: bool = flag("-T", "--no-target-directory", help="treat DEST as a normal file")
-    update: bool = flag("-u", "--update", help="copy only when SOURCE is newer than the destination, or it is missing")
-    verbose: bool = flag("-v", "--verbose", help="explain what is being done")
-    one_system: bool = flag("-x", "--one-file-system", help="stay on this file system")
-
-
-@dataclass(frozen=True, slots=True)
-class MvOptions:
-    backup: str = mixed(
-        flag("-b", const="default", help="make a backup of each existing destination file"),
-        optional(
-            "--backup", metavar="CONTROL", const="default", choices=CONTROL, help="like -b, with a kind of backup"
-        ),
-        default="",
-    )
-    clobber: str = choose(
-        {"-f --force": "force", "-i --interactive": "ask", "-n --no-clobber": "never"},
-        default="",
-        help={
-            "-f --force": "do not prompt before overwriting",
-            "-i --interactive": "prompt before overwrite",
-            "-n --no-clobber": "do not overwrite an existing file",
-        },
-    )
-    strip_slashes: bool = flag("--strip-trailing-slashes", help="remove any trailing slashes from each SOURCE")
-    suffix: str | None = value("-S", "--suffix", metavar="SUFFIX", help="override the usual backup suffix")
-    target: str | None = value(
-        "-t", "--target-directory", metavar="DIRECTORY", help="move all SOURCE arguments into DIRECTORY"
-    )
-    no_target: bool = flag("-T", "--no-target-directory", help="treat DEST as a normal file")
-    update: bool = flag("-u", "--update", help="move only when SOURCE is newer than the destination, or it is missing")
-    verbose: bool = flag("-v", "--verbose", help="explain what is being done")
 
 
 async def lookup(proc: Proc, path: Path, follow: bool = False) -> Stat | None:
@@ -200,6 +94,7 @@ class Copier:
     made: set[Path] = field(default_factory=set)
     seen: dict[tuple[Path, int], Path] = field(default_factory=dict)
     keep_links: bool = False
+    drop_mode: bool = False
     verb: str = "copy"
 
     def fail(self, message: str) -> None:
@@ -254,22 +149,23 @@ class Copier:
                 landing is None
                 and stat.kind is not Kind.LINK
                 and not o.remove_destination
-                and not o.backup
+                and not backups(o.backup, o.suffix)
                 and not o.symbolic
             ):
                 self.fail(f"not writing through dangling symlink {quote(target)}")
                 return False
         if there is not None and not await self._may_replace(source, target, src, dst, stat, there, landing):
             return False
-        if there is not None and o.backup and o.backup not in ("none", "off"):
+        if there is not None and backups(o.backup, o.suffix):
             backup = await back_up(proc, dst, o.backup, o.suffix)
             if o.verbose:
                 await proc.emit(
-                    encode(f"{quote(source)} -> {quote(target)} (backup: {quote(_sibling(target, backup))})\n")
+                    encode(f"{quote(source)} -> {quote(target)} (backup: {quote(sibling(target, backup))})\n")
                 )
             there = None
         elif o.verbose:
-            await proc.emit(encode(f"{quote(source)} -> {quote(target)}\n"))
+            gone = f"removed {quote(target)}\n" if there is not None and o.remove_destination else ""
+            await proc.emit(encode(f"{gone}{quote(source)} -> {quote(target)}\n"))
         await self._file(source, target, src, dst, stat, there)
         self.made.add(dst)
         await proc.budget.breathe()
@@ -376,7 +272,7 @@ class Copier:
         if self.keep_mode:
             wanted = mode
         elif there is None:
-            wanted = mode & 0o777 & ~self.proc.umask
+            wanted = (0o666 if self.drop_mode else mode & 0o777) & ~self.proc.umask
         elif there.mode is not None and there.kind is Kind.FILE:
             wanted = there.mode
         await set_attrs(self.proc, dst, Attrs(mode=wanted, mtime_ns=stat.mtime_ns if self.keep_time else None))
@@ -420,14 +316,16 @@ class Copier:
                 continue
             good &= await self._guarded(f"{source}{glue}{name}", f"{target}{glue2}{name}", src / name, dst / name)
         if there is None or self.keep_mode:
-            mode = mode_of(stat) if self.keep_mode else mode_of(stat) & ~proc.umask & 0o777
+            mode = 0o777 if self.drop_mode else mode_of(stat)
+            if not self.keep_mode:
+                mode &= ~proc.umask & 0o777
             await set_attrs(proc, dst, Attrs(mode=mode, mtime_ns=stat.mtime_ns if self.keep_time else None))
         return good
 
     @property
     def _slow_path(self) -> bool:
         o = self.o
-        return o.verbose or o.symbolic or o.hard or o.attributes_only or self.keep_links
+        return o.verbose or o.symbolic or o.hard or o.attributes_only or self.keep_links or self.drop_mode
 
     async def _quick(self, src: Path, dst: Path, stat: Stat) -> None:
         """A plain file into a directory that was just made: nothing can be in the way."""
@@ -461,14 +359,19 @@ async def confirm(proc: Proc, question: str) -> bool:
     return answer[:1] in (b"y", b"Y")
 
 
-def _sibling(word: str, path: Path) -> str:
+def sibling(word: str, path: Path) -> str:
     head, slash, _ = word.rpartition("/")
     return f"{head}{slash}{path.name}"
 
 
+def backups(kind: str, suffix: str | None) -> bool:
+    """Whether what is overwritten is kept; a suffix alone asks for it, too."""
+    return bool(kind or suffix is not None) and kind not in ("none", "off")
+
+
 async def back_up(proc: Proc, path: Path, kind: str, suffix: str | None) -> Path:
     """Move what is at `path` out of the way; its new path."""
-    if kind == "default":
+    if kind in ("default", ""):
         kind = proc.env.get("VERSION_CONTROL", "existing")
     simple = path.parent / (path.name + (suffix or proc.env.get("SIMPLE_BACKUP_SUFFIX") or "~"))
     target = simple
@@ -498,14 +401,21 @@ def make_copier(proc: Proc, o: CpOptions) -> Copier:
         attributes |= {"mode", "timestamps", "links"}
     if o.links_d:
         attributes |= {"links"}
-    for text in o.no_preserve:
-        attributes -= set(text.split(",")) if text != "all" else attributes.copy()
+    dropped = {word for text in o.no_preserve for word in text.split(",")}
+    attributes = set() if "all" in dropped else attributes - dropped
     recursive = o.recursive or o.archive
     follow = o.follow or ("never" if recursive or o.links_d else "all")
     if o.hard and not o.follow:
         follow = "never"
     return Copier(
-        proc, o, "mode" in attributes, "timestamps" in attributes, recursive, follow, keep_links="links" in attributes
+        proc,
+        o,
+        "mode" in attributes,
+        "timestamps" in attributes,
+        recursive,
+        follow,
+        keep_links="links" in attributes,
+        drop_mode=bool(dropped & {"mode", "all"}),
     )
 
 
@@ -517,7 +427,7 @@ async def cp(proc: Proc, o: CpOptions, operands: list[str]) -> int:
     copier = make_copier(proc, o)
     seen: set[Path] = set()
     for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes, o.parents):
-        if len(operands) > 2 and (src := proc.path(pair.source)) in seen and not o.backup:
+        if len(operands) > 2 and (src := proc.path(pair.source)) in seen and not backups(o.backup, o.suffix):
             stat = await lookup(proc, src)
             if stat is not None and (not stat.is_dir or copier.recursive):
                 what = "directory" if stat.is_dir else "file"
@@ -552,98 +462,6 @@ async def _make_parents(copier: Copier, pair: Pair) -> bool:
     return True
 
 
-# -------------------------------------------------------------------------------------------------------- moving
-
-
-async def mv(proc: Proc, o: MvOptions, operands: list[str]) -> int:
-    status = 0
-    made: set[Path] = set()
-    for pair in await pairs(proc, operands, o.target, o.no_target, o.strip_slashes):
-        try:
-            good = await _move(proc, o, pair, made)
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            proc.complain(f"cannot move {quote(pair.source)} to {quote(pair.target)}: {reason(error)}")
-            good = False
-        status = status if good else 1
-    return status
-
-
-async def _one_file(proc: Proc, src: Path, dst: Path, stat: Stat, there: Stat, kept: bool) -> bool:
-    """Whether moving would lose a file that has both names, or that the link to be moved points to."""
-    if src == dst:
-        return True
-    if kept or stat.is_dir or stat.inode is None:
-        return False
-    if stat.kind is Kind.LINK and there.kind is not Kind.LINK:
-        followed = await lookup(proc, src, follow=True)
-        if followed is None:
-            return False
-        stat, src = followed, await proc.fs.resolve(src)
-    return stat.inode == there.inode and proc.fs.mount_of(src) == proc.fs.mount_of(dst)
-
-
-async def _move(proc: Proc, o: MvOptions, pair: Pair, made: set[Path]) -> bool:
-    source, target = pair.source, pair.target
-    src, dst = proc.path(source), proc.path(target)
-    try:
-        stat = await proc.fs.stat(src)
-    except OSError as error:
-        proc.complain(f"cannot stat {quote(source)}: {reason(error)}")
-        return False
-    there = await lookup(proc, dst)
-    if there is not None:
-        if await _one_file(proc, src, dst, stat, there, bool(o.backup)):
-            proc.complain(f"{quote(source)} and {quote(target)} are the same file")
-            return False
-        if dst in made:
-            proc.complain(f"will not overwrite just-created {quote(target)} with {quote(source)}")
-            return False
-        if o.clobber == "never" or (o.update and (there.mtime_ns or 0) >= (stat.mtime_ns or 0)):
-            return True
-        if o.clobber == "ask" and not await confirm(proc, f"overwrite {quote(target)}?"):
-            return True
-        if stat.is_dir and not there.is_dir:
-            proc.complain(f"cannot overwrite non-directory {quote(target)} with directory {quote(source)}")
-            return False
-        if there.is_dir and not stat.is_dir:
-            proc.complain(f"cannot overwrite directory {quote(target)} with non-directory")
-            return False
-    elif target.endswith("/") and not stat.is_dir:
-        proc.complain(f"cannot move {quote(source)} to {quote(target)}: Not a directory")
-        return False
-    if stat.is_dir and dst.under(src):
-        proc.complain(f"cannot move {quote(source)} to a subdirectory of itself, {quote(target)}")
-        return False
-    note = ""
-    if there is not None and o.backup and o.backup not in ("none", "off"):
-        note = f" (backup: {quote(_sibling(target, await back_up(proc, dst, o.backup, o.suffix)))})"
-    try:
-        await proc.fs.rename(src, dst)
-    except OSError as error:
-        if error.errno not in (errno.EXDEV, errno.ENOTSUP):
-            raise
-        await _move_across(proc, pair, src, dst, there)
-    made.add(dst)
-    if o.verbose:
-        await proc.emit(encode(f"renamed {quote(source)} -> {quote(target)}{note}\n"))
-    return True
-
-
-async def _move_across(proc: Proc, pair: Pair, src: Path, dst: Path, there: Stat | None) -> None:
-    """Between mounts: copy everything, then remove the source; nothing is removed when the copy failed."""
-    from ramet.core import ops
-
-    if there is not None:
-        await proc.fs.remove(dst)
-    copier = make_copier(proc, CpOptions(archive=True))
-    copier.verb = "move"
-    if not await copier.copy(pair) or copier.status:
-        raise fail(errno.EIO, dst, "the copy between mounts failed; the source was kept")
-    await ops.remove_tree(proc.fs, src)
-
-
 COMMANDS = [
     Command(
         "cp",
@@ -653,13 +471,5 @@ COMMANDS = [
         usage="[OPTION]... SOURCE... DEST",
         ignored=("-Z --context[=",),
         examples=[("cp -r SRC DST", "a whole directory"), ("cp -a SRC DST", "with modes, times and links")],
-    ),
-    Command(
-        "mv",
-        mv,
-        MvOptions,
-        summary="Rename SOURCE to DEST, or move SOURCE(s) to DIRECTORY.",
-        usage="[OPTION]... SOURCE... DEST",
-        ignored=("-Z --context",),
     ),
 ]

@@ -181,7 +181,8 @@ def unexpected(proc: Proc, error: OSError) -> int:
 
 def complain(proc: Proc, command: Command, error: UsageError) -> int:
     message = error.message
-    if command.name in TYPOGRAPHIC and not PLAIN_MESSAGES.match(message):
+    of_list = "\nValid arguments are:\n" in message
+    if of_list or (command.name in TYPOGRAPHIC and not PLAIN_MESSAGES.match(message)):
         message = typographic(proc, message)
     if message:
         proc.complain(message)
@@ -378,6 +379,7 @@ class _Parse:
                 what = "ambiguous" if matches else "invalid"
                 listed = "\n".join(f"  - {row}" for row in _listed(spec.choices))
                 name = shown if shown.startswith("--") else next((n for n in spec.names if n.startswith("--")), shown)
+                name = "backup type" if name == "--backup" else name
                 message = f"{what} argument {quote(given)} for {quote(name)}\nValid arguments are:\n{listed}"
                 raise UsageError(message, 1 if self.command.name in _PLAIN_FAILURE else None)
             return matches[0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramet.commands.copy import CONTROL, CpOptions, lookup, make_copier, pairs, set_attrs
+from ramet.commands.copy import lookup, make_copier, pairs, set_attrs
+from ramet.commands.copy_options import CONTROL, CpOptions
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, value
 from ramet.commands.modes import BadMode, change_mode
 from ramet.core import ops
@@ -51,18 +52,19 @@ async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
         if not operands:
             raise UsageError("missing file operand")
         for word in operands:
-            path = proc.path(word)
-            if o.verbose and not await ops.exists(proc.fs, path):
-                await proc.emit(encode(f"install: creating directory {quote(word)}\n"))
-            await ops.make_dirs(proc.fs, path)
-            await set_attrs(proc, path, Attrs(mode=mode))
+            await _make_dirs(proc, word, o.verbose)
+            await set_attrs(proc, proc.path(word), Attrs(mode=mode))
         return 0
     if o.leading and o.target is None and len(operands) >= 2:
-        await ops.make_dirs(proc.fs, proc.path(operands[-1]).parent)
+        await _make_dirs(proc, operands[-1].rstrip("/").rpartition("/")[0], o.verbose)
     elif o.leading and o.target is not None:
-        await ops.make_dirs(proc.fs, proc.path(o.target))
+        await _make_dirs(proc, o.target, o.verbose)
     cp_options = CpOptions(
-        remove_destination=True, backup=o.backup, suffix=o.suffix, preserve=("timestamps",) if o.preserve else ()
+        remove_destination=True,
+        backup=o.backup,
+        suffix=o.suffix,
+        preserve=("timestamps",) if o.preserve else (),
+        verbose=o.verbose,
     )
     copier = make_copier(proc, cp_options)
     for pair in await pairs(proc, operands, o.target, o.no_target, False):
@@ -76,9 +78,20 @@ async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
             continue
         if await copier.copy(pair):
             await set_attrs(proc, dst, Attrs(mode=mode))
-            if o.verbose:
-                await proc.emit(encode(f"{quote(pair.source)} -> {quote(pair.target)}\n"))
     return copier.status
+
+
+async def _make_dirs(proc: Proc, word: str, verbose: bool) -> None:
+    """A directory and all above it, each told of when it is made."""
+    walked = "/" if word.startswith("/") else ""
+    for name in word.split("/") if verbose else ():
+        if name and name != ".":
+            walked += name
+            if not await ops.exists(proc.fs, proc.path(walked)):
+                await proc.emit(encode(f"install: creating directory {quote(walked)}\n"))
+                await ops.make_dirs(proc.fs, proc.path(walked))
+        walked += "/" if walked and not walked.endswith("/") else ""
+    await ops.make_dirs(proc.fs, proc.path(word or "."))
 
 
 COMMANDS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 
-from ramet.commands.copy import back_up, confirm, lookup, pairs
+from ramet.commands.copy import back_up, backups, confirm, lookup, pairs, sibling
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -89,9 +89,9 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
         if o.follow:
             src = await proc.fs.resolve(src)
     there = await lookup(proc, dst)
-    note = ""
+    kept = ""
     if there is not None:
-        if there.is_dir and (o.how or o.backup):
+        if there.is_dir and (o.how or backups(o.backup, o.suffix)):
             proc.complain(f"{shown(target)}: cannot overwrite directory")
             return False
         if o.how == "ask" and not await confirm(proc, f"replace {quote(target)}?"):
@@ -99,8 +99,8 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
         if o.how and (src if not o.symbolic else proc.path(source)) == dst and (o.symbolic or src == dst):
             proc.complain(f"{quote(source)} and {quote(target)} are the same file")
             return False
-        if o.backup and o.backup not in ("none", "off"):
-            note = f" ~ {quote((await back_up(proc, dst, o.backup, o.suffix)).name)}"
+        if backups(o.backup, o.suffix):
+            kept = f"{quote(sibling(target, await back_up(proc, dst, o.backup, o.suffix)))} ~ "
         elif o.how:
             await proc.fs.remove(dst)
     if o.symbolic:
@@ -112,11 +112,11 @@ async def _link(proc: Proc, o: LnOptions, source: str, target: str) -> bool:
             return False
         await proc.fs.write(dst, encode(content), How.LINK)
         if o.verbose:
-            await proc.emit(encode(f"{quote(target)} -> {quote(content)}{note}\n"))
+            await proc.emit(encode(f"{kept}{quote(target)} -> {quote(content)}\n"))
     else:
         await proc.fs.link(src, dst)
         if o.verbose:
-            await proc.emit(encode(f"{quote(target)} => {quote(source)}{note}\n"))
+            await proc.emit(encode(f"{kept}{quote(target)} => {quote(source)}\n"))
     return True
 
 
