@@ -6,13 +6,15 @@ comes next must find one of the two.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.store.faults import Countdown, objects_of
+from tests.store.faults import Countdown, objects_of, pause
 
 from ramet import AgentRun, RametError, Store
 from ramet.core.ops import read_bytes, walk
@@ -177,3 +179,45 @@ class Worker:
         except RametError as error:
             if error.code != "head_moved":
                 raise
+
+
+class Racer:
+    """Adds lines to one file together with others, and now and then takes a lease for dead that lives."""
+
+    def __init__(self, place: dict[str, Any], seed: int, left: int | None) -> None:
+        self.rng, self.seed, self.rounds = random.Random(seed), seed, place["rounds"]
+        self.folder, self.ahead = place["folder"], 0.0
+        self.store = Store(objects_of(place, Countdown(None)), clock=lambda: time.time() + self.ahead)
+
+    def run(self) -> None:
+        done, tried, until = 0, 0, time.monotonic() + 120
+        while done < self.rounds and time.monotonic() < until:
+            # Such a clock runs ahead ever faster: it takes also leases for dead that were taken with such a clock.
+            self.ahead = self.rng.choice([0.0, 0.0, 500 * (time.time() % 100_000)])
+            tried += 1
+            try:
+                asyncio.run(self.once(f"{self.seed}.{tried}"))
+                done += 1
+            except RametError as error:
+                if error.code not in ("workspace_busy", "lease_lost", "head_moved"):
+                    raise
+                if error.code != "workspace_busy":
+                    self.note("late")
+            time.sleep(self.rng.random() * 0.02)
+        assert done == self.rounds, "never its turn"
+
+    async def once(self, token: str) -> None:
+        ws = await self.store.open("w", commit="never", drafts="each").__aenter__()
+        for number in range(self.rng.randrange(1, 4)):
+            await ws.execute(f"echo {token}.{number} >> /log")
+            self.note(f"{token}.{number}")
+            if self.rng.random() < 0.3:
+                pause(self.rng.random() * 0.1)  # the whole process sleeps, and may wake up late
+        if self.rng.random() < 0.5:
+            await ws.commit(token)
+            await ws.finish()  # else it is left as it is, as by one who died; this one waits for its own lease, then
+
+    def note(self, text: str) -> None:
+        fd = os.open(f"{self.folder}/told", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(fd, f"{text}\n".encode())
+        os.close(fd)

@@ -263,10 +263,10 @@ KINDS: dict[str, Callable[[dict[str, Any], int, int | None], Worker | Racer | Ne
 
 
 def _kind(name: str) -> Callable[[dict[str, Any], int, int | None], Any]:
-    if name == "drafter":
-        from tests.store.drafters import Worker as Drafter
+    if name.startswith("draft"):
+        from tests.store import drafters
 
-        return Drafter
+        return drafters.Worker if name == "drafter" else drafters.Racer
     return KINDS[name]
 
 

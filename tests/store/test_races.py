@@ -59,6 +59,27 @@ def test_sixteen_processes_with_leases_that_end_too_early(
     assert fresh.verify().ok
 
 
+@pytest.mark.timeout(ROUNDS * 60 or 120)
+def test_drafts_of_processes_whose_leases_end_too_early(tmp_path: Path) -> None:
+    """They are taken over while they live, and never end in order: what was acknowledged is there, once."""
+    place: dict[str, Any] = {"root": str(tmp_path / "store"), "folder": str(tmp_path), "rounds": ROUNDS or 3}
+    Store(objects_of(place, Countdown(None))).create("w")
+    with Nursery() as nursery:
+        assert nursery.run(place, [{"seed": seed} for seed in range(8)], "draft-racer") == [0] * 8
+    told = (tmp_path / "told").read_text().split()
+    tokens = [token for token in told if token != "late"]
+    fresh = Store(objects_of(place, Countdown(None)), clock=lambda: time.time() + 600)
+
+    async def lines() -> list[str]:
+        async with fresh.open("w") as ws:
+            return (await ws.execute("cat /log")).text.split()
+
+    found = asyncio.run(lines())
+    assert set(tokens) <= set(found), sorted(set(tokens) - set(found))
+    assert len(found) == len(set(found)), "and none came twice"
+    assert fresh.ls() == ["w"] and fresh.verify().ok and not list(fresh.repository.objects.list("drafts/"))
+
+
 def test_a_writer_that_wakes_up_late_cannot_write() -> None:
     """The one who sleeps keeps its lease in mind; another takes it over, commits and goes; then the first one wakes."""
     place = MemoryObjects()

@@ -113,6 +113,14 @@ class ObjectLog:
         old = (other for other in self._objects.list(f"{self._space}/{name}/") if _number(other) <= upto)
         delete_all(self._objects, [*old, *(other for other in needless if other != key)])
 
+    def has(self, name: str, number: int) -> bool:
+        """Whether there is an entry with this number that was not joined with others."""
+        try:
+            self._objects.get_range(self._key(name, number), 0, 1)
+        except KeyError:
+            return False
+        return True
+
     def withdraw(self, name: str, number: int) -> None:
         """Take back an entry that was appended in the place of one that is no more."""
         self._objects.delete(self._key(name, number))

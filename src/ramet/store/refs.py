@@ -203,6 +203,18 @@ class Refs:
         self._log.withdraw(name, number)
         return True
 
+    def is_last(self, name: str, entry: Entry) -> bool:
+        """Whether nothing follows an entry of a log, not even now; cheaper than to ask what does."""
+        before, when = self._learned.get(name, (0, -1e18))
+        now = self._clock()
+        if isinstance(self._log, ObjectLog) and before == entry.number and now - when < LATE:
+            found = not self._log.has(name, entry.number + 1)
+        else:
+            found = self._log.newest(name, entry.number) is None
+        if found:
+            self._learned[name] = entry.number, now
+        return found
+
     def tidy(self, name: str) -> int:
         """Join the old entries of a log, if they are many; how many. What happened stays told, in its order."""
         log = self._log

@@ -6,7 +6,8 @@ Rules that this file keeps:
 - Small changes go into the step itself, one object. Large ones take the path of a commit into packs, so that the commit
   at the end has nothing left to do for them.
 - What never enters a revision never enters a draft.
-- Nothing is acknowledged by whoever may have lost the lease.
+- Nothing is acknowledged by whoever has lost the lease: who takes it over writes that down before looking for drafts,
+  and who drafts looks for that after the step is written.
 """
 
 from __future__ import annotations
@@ -192,6 +193,11 @@ class Drafter:
         self._writer = DraftWriter(ws.repository, ws.name, ws.lease)
         base = b"" if ws.base is None else ws.base.id
         self._writer.open(Opened(socket.gethostname(), ws.lease.number, base, ws._scan))
+        try:
+            self._hold()
+        except RametError:
+            self._writer.close()  # it was opened too late: nobody may believe it
+            raise
         self._origins: dict[str, _Origin] = {}
         self._last: dict[str, RAMResource] = {}
         """The memory mounts as the last step left them."""
@@ -276,11 +282,17 @@ class Drafter:
         await self._still_holding()
 
     async def _still_holding(self) -> None:
-        """Whoever may have been taken over asks: what is written after that is not taken for true by anybody."""
-        ws = self._ws
+        """Make sure, after a step was written, that nobody had taken over before: then whoever does will find it."""
+        if self._repository.packs.remote:
+            await asyncio.to_thread(self._hold)
+        else:
+            self._hold()
+
+    def _hold(self) -> None:
+        ws, refs = self._ws, self._repository.refs
         assert ws.lease is not None
-        if self._repository.clock() >= ws.lease.expires:
-            ws.lease = await asyncio.to_thread(self._repository.refs.renew, ws.name, ws.lease)
+        if self._repository.clock() >= ws.lease.expires or not refs.is_last(ws.name, ws.lease):
+            ws.lease = refs.renew(ws.name, ws.lease)
 
     def _write(self, step: Step, forks: dict[str, RAMResource], new: list[bytes], state: bytes) -> None:
         try:

@@ -172,7 +172,12 @@ class _Left:
                 return lease, None  # it was committed after all: the process died between that and its end
         if target == name:
             return repository.commit(name, lease, made, f"recover:{self._which}"), Recovered(made, name)
-        repository.begin(aside, made)
+        try:
+            repository.begin(aside, made)
+        except RametError as error:
+            if error.code != "workspace_exists":
+                raise
+            return lease, None  # by one who has lost the lease to this one meanwhile
         return lease, Recovered(made, aside)
 
     @property
