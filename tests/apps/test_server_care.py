@@ -245,6 +245,38 @@ def test_pushes_go_where_the_server_may(tmp_path: Path) -> None:
     run(test)
 
 
+def test_the_end_of_a_sandbox_pushes_where_the_server_may(tmp_path: Path) -> None:
+    remote = tmp_path / "git" / "r.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
+    git = {"paths": ["/workspace"], "remotes": {"here": f"file://{remote}", "later": f"file://{tmp_path}/git/l.git"}}
+
+    async def test() -> None:
+        async with serving(Store(str(tmp_path / "store")), push_to=(f"file://{tmp_path}/git",)) as (http, _):
+            await http.post(W, json={"name": "p"})
+            for name, place, status in (("one", "here", 200), ("two", "later", 400)):
+                await http.post("/v1/sandboxes", json={"workspace": "p", "name": name, "git": git})
+                await http.post(f"{W}/{name}/exec", json={"command": f"echo {name} > f"})
+                url = f"/v1/sandboxes/{name}/terminate"
+                for outside in ("file:///x", f"file://{tmp_path}/git/../x"):
+                    refused = await http.post(url, json={"outputs": [{"git": {"remote": outside}}]})
+                    assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
+                asked = {"outputs": [{"git": {"remote": place, "branch": "attempt/{{.name}}"}}]}
+                ended = await http.post(url, json=asked)
+                assert ended.status_code == status, ended.text
+                again = (await http.post(url, json=asked)).json()
+                assert again["phase"] == "Terminated" and again["revision"]["message"] == f"terminate {name}"
+                assert [one["branch"] for one in again["pushed"]] == (["attempt/one"] if name == "one" else [])
+            waiting = (await http.get(f"{W}/p/pushes")).json()["pushes"]
+            assert [one["branch"] for one in waiting] == ["attempt/two"]
+            bare = (await http.post("/v1/sandboxes", json={"workspace": "p", "name": "bare"})).json()
+            done = await http.post(
+                f"/v1/sandboxes/{bare['name']}/terminate", json={"outputs": [{"git": {"remote": f"file://{remote}"}}]}
+            )
+            assert done.json()["warnings"] and done.json()["pushed"] == []
+
+    run(test)
+
+
 def test_a_command_says_how_its_revision_is_called(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(Store(str(tmp_path))) as (http, _):

@@ -93,7 +93,7 @@ def test_a_workspace_has_one_sandbox_at_a_time(tmp_path: Path) -> None:
     ("method", "url", "body", "status", "code"),
     [
         ("POST", f"{S}/box/terminate", {"outputs": ["/etc"]}, 400, "invalid_output"),
-        ("POST", f"{S}/box/terminate", {"outputs": [{"git": {"remote": "file:///x"}}]}, 400, "unsupported"),
+        ("POST", f"{S}/box/terminate", {"outputs": [{"git": {"remote": "file:///x"}}]}, 403, "permission_denied"),
         ("POST", f"{S}/box/terminate", {"checkpoint": True}, 400, "checkpoint_unavailable"),
         ("POST", f"{S}/other/terminate", {}, 404, "not_found"),
         ("POST", S, {"workspace": "p", "name": "box"}, 409, "already_exists"),

@@ -25,6 +25,7 @@ export { Session, Workspace } from "./workspace.js";
  * @typedef {import("./types.js").FileStat} FileStat
  * @typedef {import("./types.js").Keeping} Keeping
  * @typedef {import("./types.js").Kept} Kept
+ * @typedef {import("./types.js").GitOptions} GitOptions
  * @typedef {import("./types.js").KeyRings} KeyRings
  * @typedef {import("./types.js").Merged} Merged
  * @typedef {import("./types.js").MountInfo} MountInfo

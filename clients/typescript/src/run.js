@@ -9,7 +9,7 @@ import { maybeRevision, query, segment, workspaceInfo } from "./wire.js";
 
 /**
  * @import {
- *   Abortable, Changing, ConnectOptions, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo
+ *   Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo
  * } from "./types.js"
  */
 /** @import { Plain } from "./wire.js" */
@@ -41,6 +41,10 @@ export class Sandbox extends Place {
     this.phase = plain["phase"];
     /** What its end made; null before, and for one without a workspace. @type {Revision | null} */
     this.revision = maybeRevision(plain["revision"]);
+    /** What its end pushed. @type {Pushed[]} */
+    this.pushed = plain["pushed"] ?? [];
+    /** @type {string[]} */
+    this.warnings = plain["warnings"] ?? [];
     return this;
   }
 
@@ -138,12 +142,13 @@ export class AgentRun {
    */
   async create(image, options = {}) {
     known(
-      "create", options, "workspace", "name", "fromRevision", "env", "secrets", "waitMs", "lifetimeMs", "idleMs",
+      "create", options, "workspace", "name", "fromRevision", "env", "secrets", "git", "gitSecrets", "waitMs",
+      "lifetimeMs", "idleMs",
     );
     const body = {
       image, workspace: options.workspace, name: options.name, from_revision: options.fromRevision, env: options.env,
       secrets: options.secrets, wait_seconds: seconds(options.waitMs), lifetime_seconds: seconds(options.lifetimeMs),
-      idle_seconds: seconds(options.idleMs),
+      idle_seconds: seconds(options.idleMs), git: options.git, git_secrets: options.gitSecrets,
     };
     return new Sandbox(this.#http, await this.#http.post("/v1/sandboxes", body, options));
   }

@@ -121,6 +121,11 @@ describe("in and out", () => {
     await assert.rejects(ws.push(`file://${server.directory}/none.git`), RametError);
     assert.equal((await ws.pushes()).length, 1);
     assert.equal((await ws.pushAgain()).failed.length, 1);
+    const git = { paths: ["/workspace"], remotes: { here: `file://${remote}` } };
+    const sb = await run.create("", { workspace: ws.name, git });
+    await sb.files.write("f", "made");
+    await sb.terminate({ outputs: [{ git: { remote: "here", branch: "attempt" } }] });
+    assert.deepEqual([sb.pushed[0]?.branch, sb.warnings], ["attempt", []]);
   });
 
   it("tells every move of a head", async () => {

@@ -23,6 +23,7 @@ export type FeedEvent = import("./types.js").FeedEvent;
 export type FileStat = import("./types.js").FileStat;
 export type Keeping = import("./types.js").Keeping;
 export type Kept = import("./types.js").Kept;
+export type GitOptions = import("./types.js").GitOptions;
 export type KeyRings = import("./types.js").KeyRings;
 export type Merged = import("./types.js").Merged;
 export type MountInfo = import("./types.js").MountInfo;
@@ -66,6 +67,7 @@ export type WriteOptions = import("./types.js").WriteOptions;
  * @typedef {import("./types.js").FileStat} FileStat
  * @typedef {import("./types.js").Keeping} Keeping
  * @typedef {import("./types.js").Kept} Kept
+ * @typedef {import("./types.js").GitOptions} GitOptions
  * @typedef {import("./types.js").KeyRings} KeyRings
  * @typedef {import("./types.js").Merged} Merged
  * @typedef {import("./types.js").MountInfo} MountInfo

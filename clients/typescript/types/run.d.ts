@@ -3,7 +3,7 @@
 import { StoreCare } from "./care.js";
 import { Http } from "./http.js";
 import { Place, Workspace } from "./workspace.js";
-import type { Abortable, Changing, ConnectOptions, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo } from "./types.js";
+import type { Abortable, Changing, ConnectOptions, Pushed, Revision, SandboxOptions, ServerEvent, TerminateOptions, WorkspaceInfo } from "./types.js";
 import type { Plain } from "./wire.js";
 /**
  * A sandbox: a tree at `/workspace` that begins with the head of its workspace, and whose end makes one revision.
@@ -17,6 +17,10 @@ export declare class Sandbox extends Place {
     phase: "Ready" | "Terminated";
     /** What its end made; null before, and for one without a workspace. @type {Revision | null} */
     revision: Revision | null;
+    /** What its end pushed. @type {Pushed[]} */
+    pushed: Pushed[];
+    /** @type {string[]} */
+    warnings: string[];
     /**
      * @param {Http} http
      * @param {Plain} plain

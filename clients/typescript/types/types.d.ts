@@ -339,12 +339,26 @@ export interface SessionInfo {
     env: Record<string, string>;
     lastExitCode: number;
 }
-/** What the end of a sandbox keeps: a path below `/workspace`, or what changed. */
+/** What the end of a sandbox keeps: a path below `/workspace`, what changed, or a push of what it was made to push. */
 export type Output = string | {
     path: string;
 } | {
     diff: boolean;
+} | {
+    git: {
+        remote: string;
+        branch?: string;
+    };
 };
+/** What `{ git: ... }` outputs push, and which secret opens the remote. */
+export interface GitOptions {
+    paths: string[];
+    /** Names for URLs. */
+    remotes?: Record<string, string> | undefined;
+    username?: string | undefined;
+    /** Name and key of one of `gitSecrets`. */
+    secret?: [string, string] | undefined;
+}
 export interface SandboxOptions extends Changing {
     /** The workspace that it starts with and that its end makes a revision of; without one, what it holds is gone. */
     workspace?: string | undefined;
@@ -354,6 +368,9 @@ export interface SandboxOptions extends Changing {
     env?: Record<string, string> | undefined;
     /** Variables whose values are struck out of whatever is kept. */
     secrets?: Record<string, string> | undefined;
+    git?: GitOptions | undefined;
+    /** By name and key; kept nowhere but with the sandbox while it runs. */
+    gitSecrets?: Record<string, Record<string, string>> | undefined;
     /** Milliseconds to wait for a workspace that others are using. */
     waitMs?: number | undefined;
     /** Milliseconds after which it ends by itself. */

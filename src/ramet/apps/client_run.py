@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.apps.client_http import Http, checked, given, quoted, report_of, result_of, where
-from ramet.apps.client_ref import RemoteRef, as_revision
+from ramet.apps.client_ref import RemoteRef, as_kind, as_revision
 from ramet.apps.client_workspace import asked, piece_of
 from ramet.core.errors import RametError
 from ramet.core.paths import encode, parse
 from ramet.store.revisions import Revision
+from ramet.workspace.pushing import GitSettings, Pushed, Secrets
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID
 
@@ -49,12 +50,19 @@ class RemoteAgentRun:
         idle: float | None = None,
         env: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
+        git: GitSettings | None = None,
+        git_secrets: Secrets | None = None,
     ) -> RemoteSandbox:
-        """A sandbox, bound to a workspace if one is named; it ends by itself as the server and these seconds say."""
+        """A sandbox, bound to a workspace if one is named; it ends by itself as the server and these seconds say.
+
+        `git` says which paths a `{git: ...}` output pushes and which of `git_secrets` opens the remote; the server
+        pushes where it was told that it may.
+        """
         body = {
             "image": image or "", "workspace": workspace, "name": name, "from_revision": from_revision,
             "wait_seconds": wait, "lifetime_seconds": lifetime, "idle_seconds": idle, "env": dict(env or {}),
-            "secrets": dict(secrets or {}),
+            "secrets": dict(secrets or {}), "git": None if git is None else _plain(git),
+            "git_secrets": {one: dict(keys) for one, keys in (git_secrets or {}).items()},
         }  # fmt: skip
         made = RemoteSandbox(self.store._http, given(body))
         return made.start() if ready else made
@@ -75,6 +83,8 @@ class RemoteSandbox:
         self.image: str | None = wanted.get("image") or None
         self.revision: Revision | None = None
         """What the end of the sandbox made; None before, and for one without a workspace."""
+        self.pushed: list[Pushed] = []
+        self.warnings: list[str] = []
         self.phase = "Pending"
         self.files = RemoteFiles(self)
         if plain is not None:
@@ -96,6 +106,7 @@ class RemoteSandbox:
     def _take(self, plain: Mapping[str, Any]) -> RemoteSandbox:
         self.name, self.workspace, self.phase = plain["name"], plain["workspace"], plain["phase"]
         self.image = plain["image"] or None
+        self.pushed, self.warnings = [as_kind(one, Pushed) for one in plain["pushed"]], plain["warnings"]
         self.revision = None if plain["revision"] is None else as_revision(plain["revision"])
         return self
 
@@ -146,6 +157,14 @@ class RemoteSandbox:
         if outputs is not None:
             body["outputs"] = [one if isinstance(one, str) else dict(one) for one in outputs]
         return self._take(self._http.ask("POST", f"/v1/sandboxes/{quoted(self.name)}/terminate", body)).revision
+
+
+def _plain(git: GitSettings) -> dict[str, Any]:
+    secret = git.credentials_secret
+    return given({
+        "paths": list(git.paths), "remotes": dict(git.remotes), "username": git.credentials_username,
+        "secret": None if secret is None else list(secret),
+    })  # fmt: skip
 
 
 class RemoteFiles:

@@ -152,7 +152,7 @@ OPTIONS: Final = {
     "StoredWorkspace.execute": ("native limits cancel", "limits are the server's; cancelling the task stops a command"),
     "StoredWorkspace.commit": ("agent diff outputs progress noting memory",
                                "the end of a sandbox narrows and records; the rest is of this process"),
-    "AgentRun.sandbox": ("git git_secrets resume drafts",
-                         "a server pushes by `push`, keeps no processes, and loses nothing that it acknowledged"),
+    "AgentRun.sandbox": ("resume drafts",
+                         "a server keeps no processes, and loses nothing that it acknowledged"),
 }  # fmt: skip
 """Parameters that the client's call has not, and why."""

@@ -200,7 +200,7 @@ async def shred(api: Api, call: Call) -> Reply:
 # --------------------------------------------------------------------------------------------------------- pushes
 
 
-def _allowed(api: Api, remote: str) -> None:
+def allowed_remote(api: Api, remote: str) -> None:
     """A server reaches what its owner said, and neither its own files nor whatever else it can reach."""
     told = api.settings.push_to
     if ".." not in remote and any(f"{remote}/".startswith(f"{place.rstrip('/')}/") for place in told):
@@ -213,7 +213,7 @@ def _allowed(api: Api, remote: str) -> None:
 
 async def push(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), care.PushTo)
-    _allowed(api, asked.remote)
+    allowed_remote(api, asked.remote)
     handle, hosted = api.handle(call), api.hosting.find(call.parts[0])
     if asked.revision is None and hosted is not None and hosted.committer is not None:
         await hosted.committer.commit()
@@ -249,7 +249,7 @@ async def push_again(api: Api, call: Call) -> Reply:
             if asked.revision not in (None, one.revision) or asked.branch not in (None, one.branch):
                 continue
             try:
-                _allowed(api, one.remote)
+                allowed_remote(api, one.remote)
                 done.append(ref.push_again(one, asked.secrets))
             except (RametError, Refused) as error:
                 failed.append(f"{one.branch}: {error.cause if isinstance(error, RametError) else error}")

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from ramet.apps.server import models
 from ramet.apps.server.asking import Call, Reply, answer, decoded
 from ramet.apps.server.describing import revision_info
+from ramet.apps.server.handle_care import allowed_remote
+from ramet.apps.server.hosting import git_settings
 from ramet.core.errors import RametError
 from ramet.store.refs import NAME
+from ramet.workspace.pushing import target
 
 if TYPE_CHECKING:
     from ramet.apps.server.api import Api
@@ -24,6 +27,7 @@ def _info(found: HostedSandbox) -> models.SandboxInfo:
     return models.SandboxInfo(
         sandbox.name, sandbox.workspace, "Ready" if found.ended_at is None else "Terminated", sandbox.image or "",
         found.created_at, found.ended_at, None if sandbox.revision is None else revision_info(sandbox.revision),
+        [models.PushedBranch(one.branch, one.remote, one.commit) for one in sandbox.pushed], list(sandbox.warnings),
     )  # fmt: skip
 
 
@@ -61,8 +65,8 @@ async def terminate(api: Api, call: Call) -> Reply:
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Terminate)
     found = _named(api, call.parts[0])
     wanted = found.sandbox.wanted(asked.outputs, asked.checkpoint)
-    if wanted.git:
-        raise RametError("unsupported", "this server pushes nowhere", "leave git outputs out, and push the revision")
+    for output in wanted.git:
+        allowed_remote(api, target(output, git_settings(found.asked), found.name)[0])
     await api.hosting.end_sandbox(found, wanted)
     api.events.add("sandbox", found.name, workspace=found.sandbox.workspace or "", phase="Terminated")
     return answer(_info(found))

@@ -28,6 +28,7 @@ from ramet.store.refs import NAME
 from ramet.store.revisions import Revision
 from ramet.workspace.agent_run import AgentRun, Outputs, Sandbox
 from ramet.workspace.config import Config
+from ramet.workspace.pushing import GitSettings
 from ramet.workspace.store import Opening, Store, StoredWorkspace
 from ramet.workspace.workspace import Settings, Workspace
 
@@ -82,7 +83,7 @@ class HostedSandbox(Hosted):
         self.owner = owner
         """Who made it: its secrets are theirs, so nobody else uses it."""
         self.committer = None  # its end commits, nothing before
-        self.sandbox, self._asked = sandbox, asked
+        self.sandbox, self.asked = sandbox, asked
         self.created_at, self.ended_at = time.time(), cast("float | None", None)
         self._began = time.monotonic()
 
@@ -92,7 +93,7 @@ class HostedSandbox(Hosted):
 
     def late(self, idle: float) -> bool:
         """Never while a command runs: it ends first, or is stopped by whoever asked for it."""
-        lifetime, own, now = self._asked.lifetime_seconds, self._asked.idle_seconds, time.monotonic()
+        lifetime, own, now = self.asked.lifetime_seconds, self.asked.idle_seconds, time.monotonic()
         over = lifetime is not None and self._began < now - lifetime
         return not self.users and (over or self.used < now - (idle if own is None else own))
 
@@ -103,7 +104,7 @@ class Committer:
     def __init__(self, hosted: Hosted, events: Events) -> None:
         self._hosted, self._events = hosted, events
         self._next: asyncio.Future[Revision] | None = None
-        self._asked: dict[str, Any] = {}
+        self.asked: dict[str, Any] = {}
         self._messages: list[str] = []
         self._task: asyncio.Task[None] | None = None
         self.keys: dict[str, None] = {}
@@ -113,7 +114,7 @@ class Committer:
         """Ends when everything that had happened before is durable."""
         if message and len(self._messages) < 20:
             self._messages.append(message)
-        self._asked.update({name: value for name, value in asked.items() if value})
+        self.asked.update({name: value for name, value in asked.items() if value})
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         waiting = self._next
@@ -125,7 +126,7 @@ class Committer:
         while self._next is not None:
             waiting, self._next = self._next, None
             messages, self._messages = self._messages, []
-            asked, self._asked = self._asked, {}
+            asked, self.asked = self.asked, {}
             keys = list(self.keys)
             ws = self._hosted.ws
             assert isinstance(ws, StoredWorkspace)
@@ -375,6 +376,7 @@ class Hosting:
         sandbox = AgentRun(store=cast("Store", store)).sandbox(
             asked.image or None, workspace=bound, ready=False, name=asked.name, env=asked.env,
             from_revision=asked.from_revision, wait=asked.wait_seconds, secrets=asked.secrets,
+            git=git_settings(asked), git_secrets=asked.git_secrets,
         )  # fmt: skip
         name = sandbox.name
         config = self._config(bound or name)
@@ -421,6 +423,8 @@ class Hosting:
         except RametError as error:
             if not hosted.ws.closed and error.code not in LOST:
                 raise  # nothing was kept: it goes on
+            if isinstance(hosted.ws, StoredWorkspace) and hosted.ws.closed:
+                sandbox.revision = hosted.ws.base  # it was kept; what should have followed from it did not
             self._forget(hosted)
             raise
         self._forget(hosted)
@@ -473,6 +477,14 @@ async def _stopped(hosted: Hosted) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def git_settings(asked: CreateSandbox) -> GitSettings:
+    """What the git outputs of a sandbox push."""
+    git = asked.git
+    if git is None:
+        return GitSettings()
+    return GitSettings(tuple(git.paths), git.remotes, git.username, git.secret)
 
 
 def busy(name: str) -> RametError:

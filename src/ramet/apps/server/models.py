@@ -141,6 +141,17 @@ class WorkspaceNames(Answer):
 Seconds = Annotated[float, Meta(ge=0, le=31_536_000)]
 
 
+class GitAsked(Body):
+    """What `{"git": ...}` outputs push, and which secret opens the remote."""
+
+    paths: list[Path]
+    remotes: dict[str, str] = field(default_factory=dict)
+    """Names for URLs."""
+    username: Annotated[str, Meta(min_length=1, max_length=255)] = "x-access-token"
+    secret: tuple[str, str] | None = None
+    """Name and key of one of `git_secrets`."""
+
+
 class CreateSandbox(Body):
     workspace: str | None = None
     """The workspace that it starts with and that its end makes a revision of; without one, what it holds is gone."""
@@ -152,6 +163,9 @@ class CreateSandbox(Body):
     env: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     """Variables whose values are struck out of whatever is kept."""
+    git: GitAsked | None = None
+    git_secrets: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By name and key; kept nowhere but with the sandbox while it runs."""
     wait_seconds: Annotated[float, Meta(ge=0, le=600)] = 0.0
     """How long to wait for a workspace that others are using."""
     lifetime_seconds: Seconds | None = None
@@ -169,6 +183,14 @@ class SandboxInfo(Answer):
     ended_at: float | None = None
     revision: RevisionInfo | None = None
     """What its end made."""
+    pushed: list[PushedBranch] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+class PushedBranch(Answer):
+    branch: str
+    remote: str
+    commit: str
 
 
 class Sandboxes(Answer):
@@ -177,7 +199,9 @@ class Sandboxes(Answer):
 
 class Terminate(Body):
     outputs: list[str | dict[str, Any]] | None = None
-    """Paths below /workspace (or `{"path": ...}`) that narrow what is kept; `{"diff": true}` records what changed."""
+    """Paths below /workspace (or `{"path": ...}`) that narrow what is kept; `{"diff": true}` records what changed.
+
+    `{"git": {"remote": ..., "branch": ...}}` pushes, where the server may."""
     checkpoint: bool = False
 
 
