@@ -1,4 +1,4 @@
-"""Bytes made visible: od and hexdump."""
+"""Bytes made visible: od, and the names and windows that hexdump shares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ramet.core.streams import FileStream
 
 # ----------------------------------------------------------------------------------------------------------- od
 
-_NAMES = [
+NAMES = [
     "nul",
     "soh",
     "stx",
@@ -118,7 +118,7 @@ class _Format:
     text: bool = False
 
 
-def _printable(byte: int) -> str:
+def printable(byte: int) -> str:
     return _ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"{byte:03o}")
 
 
@@ -166,11 +166,11 @@ def _od_format(kind: str, size_text: str | None, z: bool, order: str, text: str)
         return _Format(
             1,
             3,
-            lambda b: _NAMES[b[0] & 127] if b[0] & 127 <= 32 else "del" if b[0] & 127 == 127 else chr(b[0] & 127),
+            lambda b: NAMES[b[0] & 127] if b[0] & 127 <= 32 else "del" if b[0] & 127 == 127 else chr(b[0] & 127),
             z,
         )
     if kind == "c":
-        return _Format(1, 3, lambda b: _printable(b[0]), z)
+        return _Format(1, 3, lambda b: printable(b[0]), z)
     names = {"C": 1, "S": 2, "I": 4, "L": 8, "F": 4, "D": 8}
     size = (
         (8 if kind == "f" else 4) if size_text is None else names[size_text] if size_text in names else int(size_text)
@@ -354,151 +354,6 @@ async def _od_strings(proc: Proc, o: OdOptions, inputs: Inputs, skip: int, count
     return inputs.status
 
 
-# ------------------------------------------------------------------------------------------------------ hexdump
-
-
-@dataclass(frozen=True, slots=True)
-class HexdumpOptions:
-    one_octal: bool = flag("-b", "--one-byte-octal", help="one-byte octal display")
-    one_char: bool = flag("-c", "--one-byte-char", help="one-byte character display")
-    canonical: bool = flag("-C", "--canonical", help="canonical hex+ASCII display")
-    two_decimal: bool = flag("-d", "--two-bytes-decimal", help="two-byte decimal display")
-    two_octal: bool = flag("-o", "--two-bytes-octal", help="two-byte octal display")
-    two_hex: bool = flag("-x", "--two-bytes-hex", help="two-byte hexadecimal display")
-    formats: tuple[str, ...] = several(
-        "-e", "--format", metavar="FORMAT", help="format string to be used for displaying data"
-    )
-    length: str | None = value("-n", "--length", metavar="LENGTH", help="interpret only LENGTH bytes of input")
-    skip: str = value("-s", "--skip", metavar="OFFSET", default="0", help="skip OFFSET bytes from the beginning")
-    squeeze: bool = flag("-v", "--no-squeezing", help="output identical lines")
-
-
-async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
-    skip = bytes_number(o.skip, "-s")
-    count = None if o.length is None else bytes_number(o.length, "-n")
-    inputs = Inputs(proc, operands)
-    if o.formats:
-        return await _hexdump_formats(proc, o, inputs, skip, count)
-    canonical = o.canonical or proc.argv[0].endswith("hd")
-    show = _canonical if canonical else _hexdump_line(o)
-    address = "{:08x}" if canonical else "{:07x}"
-    at = skip
-    before: bytes | None = None
-    starred = False
-    out: list[str] = []
-    async for chunk in window(proc, inputs, skip, count, 16):
-        if chunk == before and not o.squeeze:
-            if not starred:
-                out.append("*\n")
-                starred = True
-            at += len(chunk)
-            continue
-        before, starred = chunk, False
-        out.append(address.format(at) + show(chunk) + "\n")
-        at += len(chunk)
-        if len(out) > 1000:
-            await proc.emit(encode("".join(out)))
-            out.clear()
-    if at > skip:
-        out.append(address.format(at) + "\n")
-    await proc.emit(encode("".join(out)))
-    return inputs.status
-
-
-def _canonical(chunk: bytes) -> str:
-    left, right = chunk[:8].hex(" "), chunk[8:].hex(" ")
-    text = "".join(chr(b) if 32 <= b < 127 else "." for b in chunk)
-    return f"  {left:<23}  {right:<23}  |{text}|"
-
-
-def _hexdump_line(o: HexdumpOptions) -> Callable[[bytes], str]:
-    if o.one_octal:
-        return lambda chunk: "".join(f" {b:03o}" for b in chunk).ljust(64)
-    if o.one_char:
-        return lambda chunk: "".join(f" {_printable(b):>3}" for b in chunk).ljust(64)
-
-    def words(chunk: bytes) -> list[int]:
-        padded = chunk + b"\0" * (len(chunk) % 2)
-        return list(struct.unpack(f"<{len(padded) // 2}H", padded))
-
-    if o.two_decimal:
-        return lambda chunk: "".join(f"   {w:05d}" for w in words(chunk)).ljust(64)
-    if o.two_octal:
-        return lambda chunk: "".join(f"  {w:06o}" for w in words(chunk)).ljust(64)
-    if o.two_hex:
-        return lambda chunk: "".join(f"    {w:04x}" for w in words(chunk)).ljust(64)
-    return lambda chunk: "".join(f" {w:04x}" for w in words(chunk)).ljust(40)
-
-
-_UNIT = re.compile(r'\s*(?:(\d+)?/(\d+)?\s*)?(\d+)?\s*"((?:[^"\\]|\\.)*)"')
-
-
-async def _hexdump_formats(proc: Proc, o: HexdumpOptions, inputs: Inputs, skip: int, count: int | None) -> int:
-    """`-e` with iteration and byte counts and printf conversions, applied until the input ends."""
-    units: list[tuple[int, int, str]] = []
-    for text in o.formats:
-        for found in _UNIT.finditer(text):
-            times = int(found[1] or found[3] or 1)
-            pattern = re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "0": "\0", "a": "\a"}.get(m[1], m[1]), found[4])
-            spec = re.search(r"%[-+ #0]*\d*(?:\.\d+)?(?:_[acpu]\w?|[diouxXcsfeEgG])", pattern)
-            size = int(found[2] or 0) or (
-                0 if spec is None or "_a" in spec[0] else 1 if re.search(r"c$|_c|_p|_u", spec[0]) else 4
-            )
-            units.append((times, size, pattern))
-    if not units:
-        raise UsageError("bad format")
-    data = b"".join([part async for part in window(proc, inputs, skip, count, 65536)])
-    at = 0
-    out: list[str] = []
-    total = sum(times * size for times, size, _ in units)
-    before, starred = b"", False
-    while at < len(data) or (not total and not out):
-        block = data[at : at + total]
-        if total and not o.squeeze and len(block) == total and block == before:
-            # Like blocks are shown once, and then as one star.
-            if not starred:
-                out.append("*\n")
-            starred, at = True, at + total
-            continue
-        before, starred = block, False
-        for times, size, pattern in units:
-            for turn in range(times):
-                if at >= len(data) and size:
-                    break
-                piece = data[at : at + size].ljust(size, b"\0")
-                text = _hexdump_unit(pattern, piece, skip + at)
-                out.append(text.rstrip(" ") if size and turn == times - 1 and times > 1 else text)
-                at += size
-        if not total:
-            break
-        await proc.budget.breathe()
-    await proc.emit(encode("".join(out)))
-    return inputs.status
-
-
-def _hexdump_unit(pattern: str, piece: bytes, offset: int) -> str:
-    def expand(found: re.Match[str]) -> str:
-        flags, conv = found[1], found[2]
-        if conv == "_c":
-            return f"%{flags}s" % _printable(piece[0])
-        if conv == "_p":
-            return f"%{flags}s" % (chr(piece[0]) if 32 <= piece[0] < 127 else ".")
-        if conv == "_u":
-            return f"%{flags}s" % (_NAMES[piece[0]] if piece[0] < 33 else chr(piece[0]) if piece[0] < 127 else "del")
-        if conv.startswith("_a"):
-            return f"%{flags}{ {'d': 'd', 'o': 'o', 'x': 'x'}[conv[2:] or 'x'] }".replace(" ", "") % offset
-        if conv == "c":
-            return f"%{flags}c" % chr(piece[0])
-        if conv == "s":
-            return f"%{flags}s" % piece.rstrip(b"\0").decode("latin-1")
-        if conv in "feEgG":
-            return str(f"%{flags}{conv}" % struct.unpack("<f" if len(piece) == 4 else "<d", piece)[0])
-        number = int.from_bytes(piece, "little", signed=conv in "di")
-        return f"%{flags}{'d' if conv in 'iu' else conv}" % number
-
-    return re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(_a[dox]?|_[cpu]|[diouxXcsfeEgG])", expand, pattern)
-
-
 COMMANDS = [
     Command(
         "od",
@@ -508,8 +363,4 @@ COMMANDS = [
         usage="[OPTION]... [FILE]...",
         rewrite=_old_od,
     ),
-    Command(
-        "hexdump", hexdump, HexdumpOptions, summary="Display file contents in hexadecimal, decimal, octal, or ascii."
-    ),
-    Command("hd", hexdump, HexdumpOptions, summary="Display file contents in canonical hex+ASCII."),
 ]

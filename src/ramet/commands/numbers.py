@@ -89,7 +89,8 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
         show: Callable[[Decimal], str] = _seq_format(o.format)
     else:
         places = max(_places(texts[0]), _places(texts[1]))
-        whole = first == first.to_integral() and step == step.to_integral() and last.is_finite()
+        finite = first.is_finite() and step.is_finite() and last.is_finite()
+        whole = finite and first == first.to_integral() and step == step.to_integral()
         # A negative zero keeps its sign, which an integer would lose.
         if places == 0 and whole and (first or not first.is_signed()):
             return await _integers(proc, int(first), int(step), last, o.equal, separator, texts)
@@ -317,26 +318,35 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
                     ready.append(follower)
         if left:
             status = 1
-            loop = _loop(after, before, left)
             proc.complain(f"{shown(name)}: input contains a loop:")
-            for node in loop:
+            for node in _broken_loop(after, before, sorted(left)):
                 proc.complain(decode(node))
-            # Break the loop at its last edge and go on.
-            source, target = loop[-1], loop[0]
-            after[source].remove(target)
-            before[target] -= 1
             ready = sorted(n for n in left if before[n] == 0)
     await proc.emit(b"".join(n + b"\n" for n in out))
     return status
 
 
-def _loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], left: set[bytes]) -> list[bytes]:
-    node = min(left)
-    seen: list[bytes] = []
-    while node not in seen:
-        seen.append(node)
-        node = next(p for p in sorted(left) if node in after[p])
-    return list(reversed(seen[seen.index(node) :]))
+def _broken_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], left: list[bytes]) -> list[bytes]:
+    """A loop, found by going from successor to predecessor through all that is left, in order; its edge back goes."""
+    head: bytes | None = None
+    link: dict[bytes, bytes] = {}
+    while True:
+        for node in left:
+            if before[node] <= 0:
+                continue
+            if head is None:
+                head = node
+            elif head in after[node]:
+                if node not in link:
+                    link[node] = head
+                    head = node
+                    continue
+                loop = [head]
+                while loop[-1] != node:
+                    loop.append(link[loop[-1]])
+                after[node].remove(head)
+                before[head] -= 1
+                return loop
 
 
 COMMANDS = [

@@ -288,11 +288,8 @@ async def _chunks(
         proc.complain(f"{shown(word)}: cannot determine file size: Value too large for defined data type")
         return 1
     source, size = await _sized(proc, reader)
-    step, extra = divmod(size, count)
-    if mode == "l":
-        bounds = [*(i * step for i in range(1, count)), size]
-    else:
-        bounds = [i * step + min(i, extra) for i in range(1, count + 1)]
+    step = size // count
+    bounds = [*(i * step for i in range(1, count)), size]
     parts = _by_bounds(source, bounds, separator if mode == "l" else None)
     if only:
         async for index, part in parts:
