@@ -481,8 +481,8 @@ class StoredWorkspace(Workspace):
             if self.lease is not None:
                 async with self._committing:  # a commit moves the lease, too
                     self.lease = await asyncio.to_thread(self.repository.refs.renew, self.name, self.lease)
-                await self.draft()  # what jobs in the background have done meanwhile
-                await self._tidied()
+                await self._trying(self.draft())  # what jobs in the background have done meanwhile
+                await self._trying(self._tidied())
 
     async def _tidied(self) -> None:
         """Have the log of the workspace joined now and then: whoever holds it long writes many entries."""
@@ -494,7 +494,14 @@ class StoredWorkspace(Workspace):
         assert self._drafter is not None
         while True:
             await sleep(self._drafter.every)
-            await self.draft()
+            await self._trying(self.draft())
+
+    async def _trying(self, work: Coroutine[Any, Any, None]) -> None:
+        """Something that may fail while the rest goes on: the next call raises it, and it is tried again later."""
+        try:
+            await work
+        except (RametError, OSError) as error:
+            self._failure = error
 
     async def _ticking(self, sleep: Callable[[float], Any]) -> None:
         while True:
