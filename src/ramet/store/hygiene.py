@@ -40,7 +40,10 @@ class Withheld:
 
     def among(self, folder: str, names: Iterable[str]) -> set[str]:
         """Those of the names in a folder (given by its own name) that must not be kept."""
-        found = self.names.intersection(names)
+        if isinstance(names, dict):  # there are few names to withhold, and looking one up costs nothing
+            found = {name for name in self.names if name in names}
+        else:
+            found = self.names.intersection(names)
         if folder in self.inside:
             found |= self.inside[folder].intersection(names)
         if self._glob is not None:
