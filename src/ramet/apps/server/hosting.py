@@ -484,7 +484,8 @@ def git_settings(asked: CreateSandbox) -> GitSettings:
     git = asked.git
     if git is None:
         return GitSettings()
-    return GitSettings(tuple(git.paths), git.remotes, git.username, git.secret)
+    secret = None if git.secret is None else (git.secret[0], git.secret[1])
+    return GitSettings(tuple(git.paths), git.remotes, git.username, secret)
 
 
 def busy(name: str) -> RametError:

@@ -148,7 +148,7 @@ class GitAsked(Body):
     remotes: dict[str, str] = field(default_factory=dict)
     """Names for URLs."""
     username: Annotated[str, Meta(min_length=1, max_length=255)] = "x-access-token"
-    secret: tuple[str, str] | None = None
+    secret: Annotated[list[str], Meta(min_length=2, max_length=2)] | None = None
     """Name and key of one of `git_secrets`."""
 
 
