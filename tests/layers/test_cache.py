@@ -310,7 +310,7 @@ def test_small_files_of_a_directory_come_side_by_side_and_the_next_ones_behind_t
         assert await fs.small_files(ROOT, names[:32]) == [name.encode() for name in names[:32]], "from the cache"
         following = asyncio.ensure_future(fs.small_files(ROOT, names[40:70]))
         await turns()
-        assert [path.name for path in backend.waiting] == names[64:88], "six that are asked for, the others soon"
+        assert [path.name for path in backend.waiting] == names[64:100], "six that are asked for, the others soon"
         await fs.write(P("/f080"), b"new")
         backend.gate.set()
         assert (await following)[-1] == b"f069"

@@ -15,7 +15,7 @@ from ramet.core.stat import Kind, Stat
 
 SURE: Final = 3
 """Files in a row after which a reader is taken to go on."""
-FILES: Final = 24
+FILES: Final = 32
 """Files that may be under way before they are asked for."""
 LISTINGS: Final = 3
 """Directories whose listings may be, from the second of them on that somebody looks into."""

@@ -411,7 +411,7 @@ class Cache(Forward):
             return
         guesses = self._ahead.after(path, listing.entries)
         if len(self._coming) <= FILES // 2:  # looking again at each file would cost more than it brings
-            self._expect(path.parent, (guess.name for guess in guesses), listing)
+            self._expect(path.parent, (guess.name for guess in guesses), listing, FILES)
 
     def _list_ahead(self, path: Path) -> None:
         """Who looks into one directory after the other finds the next listed already."""
@@ -435,18 +435,29 @@ class Cache(Forward):
         finally:
             del self._listing_now[path]
 
-    def _expect(self, directory: Path, names: Iterable[str], listing: Listing) -> None:
-        """These files are likely to be read soon: as many as may be are under way from now on."""
+    def _expect(self, directory: Path, names: Iterable[str], listing: Listing, most: int) -> None:
+        """These files are likely to be read soon: they are under way from now on, while not more than `most` are."""
         total = sum(size for _, size, _ in self._coming.values())
         for name in names:
             path, stat = directory / name, listing.get(name)
             if stat is None or path in self._coming or self.files.get(path.onto(self._prefix)) is not None:
                 continue
             size = stat.size or 0
-            if len(self._coming) >= FILES or total + size > TOTAL:
+            if len(self._coming) >= most or total + size > TOTAL:
                 return
             total += size
             self._start(path, size)
+
+    def _expect_below_next(self, directory: Path, most: int) -> None:
+        """The last files of a directory are being read: the first ones of the next, if it is listed already, follow."""
+        above = self._listing(directory.parent) if len(directory) > 1 else None
+        if above is None:
+            return
+        for name in self._ahead_below.behind(directory.parent, [directory.name], above.entries)[:1]:
+            listing = self._listing(directory.parent / name)
+            if listing is not None:
+                files = [one for one, stat in listing.entries if worth_it(stat)]
+                self._expect(directory.parent / name, files[:FILES], listing, most)
 
     def _start(self, path: Path, size: int) -> asyncio.Task[bytes | None]:
         task = asyncio.ensure_future(self._fetch(path))
@@ -487,7 +498,11 @@ class Cache(Forward):
                     tasks.append((number, self._start(path, stat.size or 0)))
                 elif coming[2] == self._epoch:
                     tasks.append((number, coming[0]))
-        self._expect(directory, self._ahead.behind(directory, names, listing.entries), listing)
+        following = self._ahead.behind(directory, names, listing.entries)
+        most = len(tasks) + FILES  # these come first, since they were asked for first
+        self._expect(directory, following, listing, most)
+        if len(following) < FILES:
+            self._expect_below_next(directory, most)
         if tasks:
             await asyncio.wait([task for _, task in tasks])
         for number, task in tasks:
