@@ -193,7 +193,6 @@ def test_large_contents_go_into_packs_once(tmp_path: Path) -> None:
     async def act() -> None:
         async with store.open("w", drafts="each", mounts={"/data": RAMResource()}) as ws:
             await ws.dispatch("write", "/data/big", text.encode())
-            await ws.draft()
             before = packed()
             assert before > 2_900_000, "it is there before there is a revision"
             await ws.execute("mv /data/big /data/large; chmod 600 /data/large; echo x >> /data/large")
@@ -247,6 +246,36 @@ def test_death_at_every_write_makes_one_revision_all_the_same() -> None:
         if not died:
             break
     assert not died
+
+
+def test_a_death_in_an_end_with_outputs_keeps_those_or_everything() -> None:
+    """Never both: a revision of the outputs is not followed by one of what they left out."""
+    objects = MemoryObjects()
+    Store(objects).create("w")
+    seen = set()
+    for number in range(200):
+        dying = Dying(dict(objects._objects), 1000)
+
+        async def work(dying: Dying = dying, number: int = number) -> None:
+            async with Store(dying).open("w", commit="never", drafts="each") as ws:
+                await ws.execute("mkdir a b; echo 1 > a/f; echo 2 > b/f")
+                dying.left = number
+                await ws.commit("the end", outputs=["/a"])
+
+        try:
+            asyncio.run(work())
+            died = False
+        except Killed:
+            died = True
+        left = MemoryObjects()
+        left._objects.update(dying._objects)
+        after = Store(left, clock=later)
+        text, _ = opened(after, "cat a/f b/f")
+        seen.add(text)
+        assert [r.seq for r in after["w"].log()] == [1] and not drafts_in(after) and after.verify().ok
+        if not died:
+            break
+    assert not died and seen == {"1\n2\n", "1\n"}
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
@@ -452,7 +481,6 @@ def test_no_secret_is_in_a_draft(tmp_path: Path) -> None:
     async def then(ws: StoredWorkspace) -> None:
         for path in ("/a/.ssh/id", "/x.key", "/.netrc"):
             await ws.dispatch("write", path, b"planted")
-            await ws.draft()
         await ws.execute("mv a b; cp x.key y.key; rm x.key; export Z=$TOKEN")
 
     abandoned(

@@ -35,6 +35,7 @@ from ramet.store.scanning import Scanner
 from ramet.workspace.saving import save_resource
 
 if TYPE_CHECKING:
+    from ramet.workspace.mounts import Mount
     from ramet.workspace.session import Session
     from ramet.workspace.stored import StoredWorkspace
 
@@ -204,6 +205,8 @@ class Drafter:
         self._told: Any = None
         """What of the sessions the last step has, cheap to compare."""
         self._mounted: Any = None
+        self._seen: list[Mount] = []
+        self._plain: list[dict[str, Any]] = []
         self._position = ws.history.next_number
         self._records: list[bytes] = []
         """The commands since the revision that the draft stands on, as JSON."""
@@ -385,7 +388,13 @@ class Drafter:
         raise failure or RametError("head_moved", "collections do not let a draft be written", "let them end")
 
     def _mounts(self) -> list[dict[str, Any]]:
-        """What is mounted, as a revision says it."""
+        """What is mounted, as a revision says it; asked of the resources when they are others than before."""
+        now = self._ws.mounts(scratch=True)
+        if len(now) != len(self._seen) or any(map(is_not, now, self._seen)):
+            self._plain, self._seen = plain_mounts(self._described()), now
+        return self._plain
+
+    def _described(self) -> list[MountState]:
         found: list[MountState] = []
         for mount in self._ws.mounts(scratch=True):
             prefix, mode, resource = str(mount.prefix), mount.mode.value, mount.resource
@@ -400,7 +409,7 @@ class Drafter:
                     plain["needs_override"], mount.scratch,
                 )
             )  # fmt: skip
-        return plain_mounts(found)
+        return found
 
     def close(self) -> None:
         """The workspace ended in order."""

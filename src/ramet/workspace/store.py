@@ -213,8 +213,8 @@ class Store:
         secrets in new content: to `report` them on the revision by path and kind, or to `refuse` the commit.
 
         `drafts` says what survives when this process is killed before it commits: with `each`, everything that a call
-        of `execute` changed which has returned; with a number, everything that is older than so many seconds; with
-        `off`, directories alone. The next one that opens the workspace makes a revision of it.
+        of `execute` or `dispatch` changed which has returned; with a number, everything that is older than so many
+        seconds; with `off`, directories alone. The next one that opens the workspace makes a revision of it.
         """
         if revision is None:
             found = parse_address(name)

@@ -165,6 +165,12 @@ class StoredWorkspace(Workspace):
 
         return execution.followed_by(commit)
 
+    async def dispatch(self, op: str, path: str, *args: Any, **kwargs: Any) -> Any:
+        """As `Workspace.dispatch`; with `drafts="each"` the call ends when what it changed survives this process."""
+        done = await super().dispatch(op, path, *args, **kwargs)
+        await self.acknowledge()
+        return done
+
     async def _drafted(self, _: IOResult) -> None:
         await self.acknowledge()
 
