@@ -16,6 +16,7 @@ import ramet
 from ramet import RametError, Store
 from ramet.apps.client import RemoteStore
 from ramet.store.retention import Retention
+from ramet.workspace.pushing import GitSettings
 
 
 @pytest.fixture
@@ -182,7 +183,17 @@ def test_sandboxes_without_await(remote: RemoteStore) -> None:
         with pytest.raises(RametError, match="held by"):
             run.sandbox(workspace="p")
         made = box.terminate(["/workspace/dist", {"diff": True}])
-    assert made is not None and made == box.revision == run.workspace("p").head and made.outputs == ("/workspace/dist",)
+    git = GitSettings(("/workspace",), {"r": "file:///r"}, credentials_secret=None)
+    box_two = run.sandbox(workspace="p", git=git, git_secrets={"s": {"k": "v"}})
+    with pytest.raises(RametError, match="does not push there"):
+        box_two.terminate([{"git": {"remote": "r"}}])
+    assert box_two.refresh().phase == "Ready" and box_two.pushed == box_two.warnings == []
+    assert box_two.terminate(["/workspace/dist"]) is not None
+    assert (
+        made is not None
+        and made == box.revision == run.workspace("p").find(made.name)
+        and made.outputs == ("/workspace/dist",)
+    )
     with pytest.raises(RametError, match="has ended"):
         box.start()
     with pytest.raises(RametError, match="not running"):

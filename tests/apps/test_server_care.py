@@ -277,6 +277,21 @@ def test_the_end_of_a_sandbox_pushes_where_the_server_may(tmp_path: Path) -> Non
     run(test)
 
 
+def test_mounts_are_named_as_they_are_written(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with serving(Store(str(tmp_path))) as (http, _):
+            await http.post(W, json={"name": "p"})
+            for written, status, prefix in (
+                ("/a//b/", 201, "/a/b"), ("/c/../d", 201, "/d"), ("/d", 409, ""), ("/", 409, ""), ("rel", 400, ""),
+            ):  # fmt: skip
+                made = await http.post(f"{W}/p/mounts", json={"prefix": written})
+                assert (made.status_code, made.json().get("prefix", "")) == (status, prefix), made.text
+            assert (await http.delete(f"{W}/p/mounts?prefix=/a/b/")).status_code == 200
+            assert (await http.delete(f"{W}/p/mounts?prefix=/")).status_code == 404
+
+    run(test)
+
+
 def test_a_command_says_how_its_revision_is_called(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(Store(str(tmp_path))) as (http, _):

@@ -22,6 +22,7 @@ from ramet.store.feed import Cursor, Event
 from ramet.store.gitstream import Exported, branch_name, fast_import
 from ramet.workspace.bisecting import Found
 from ramet.workspace.looking import job_of
+from ramet.workspace.mounts import parse_prefix
 from ramet.workspace.state import finished_jobs
 from ramet.workspace.store import StoredWorkspace
 
@@ -55,7 +56,8 @@ async def mount(api: Api, call: Call) -> Reply:
         if isinstance(hosted.ws, StoredWorkspace):
             hosted.ws.absorb()
         await api.changed(hosted, asked.message or f"mount {asked.prefix}")
-        made = next(one for one in hosted.ws.mounts() if str(one.prefix).rstrip("/") == asked.prefix.rstrip("/"))
+        place = parse_prefix(asked.prefix)
+        made = next(one for one in hosted.ws.mounts() if one.prefix == place)
         return answer(_live(made), 201)
 
 
