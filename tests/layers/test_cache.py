@@ -16,7 +16,8 @@ from ramet.backends.ram import RAMResource
 from ramet.core import ops
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.stat import Stat
-from ramet.layers.cache import Cache, Entry, FileStore
+from ramet.layers.cache import Cache
+from ramet.layers.file_store import Entry, FileStore
 from ramet.layers.forward import Forward
 
 P = parse

@@ -15,8 +15,9 @@ from ramet.core.errors import fail, unavailable
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, Data, HardLinks, How, Openable, extension
 from ramet.core.stat import Attrs, Stat
-from ramet.layers.cache import Cache, FileStore
+from ramet.layers.cache import Cache
 from ramet.layers.emulate import Emulate
+from ramet.layers.file_store import FileStore
 from ramet.layers.forward import Forward
 from ramet.layers.hide import Hide
 from ramet.layers.limit import Limit

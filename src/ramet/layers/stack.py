@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ramet.core.limits import DEFAULT_LIMITS, Limits
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Resource
-from ramet.layers.cache import Cache, FileStore
+from ramet.layers.cache import Cache
 from ramet.layers.emulate import EMULATED, Emulate
+from ramet.layers.file_store import FileStore
 from ramet.layers.limit import Limit
 from ramet.layers.readonly import ReadOnly
 from ramet.layers.retry import Patience, Retry

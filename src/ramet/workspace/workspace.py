@@ -23,7 +23,8 @@ from ramet.core.proc import User
 from ramet.core.resource import Data, How, Resource
 from ramet.core.stat import Stat
 from ramet.core.streams import BytesReader, IteratorReader, Reader
-from ramet.layers.cache import Cache, FileStore
+from ramet.layers.cache import Cache
+from ramet.layers.file_store import FileStore
 from ramet.layers.overlay import Change, CommitReport, Conflict, Overlay
 from ramet.layers.stack import Policy as StackPolicy
 from ramet.layers.stack import build
