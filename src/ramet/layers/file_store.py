@@ -1,4 +1,4 @@
-"""`FileStore`: whole contents that a cache remembers, in memory; the least recently used goes when there are too many."""
+"""`FileStore`: whole contents that a cache remembers, in memory; where there are too many, those not used for longest go."""
 
 from __future__ import annotations
 
