@@ -187,13 +187,10 @@ def test_sandboxes_without_await(remote: RemoteStore) -> None:
     box_two = run.sandbox(workspace="p", git=git, git_secrets={"s": {"k": "v"}})
     with pytest.raises(RametError, match="does not push there"):
         box_two.terminate([{"git": {"remote": "r"}}])
-    assert box_two.refresh().phase == "Ready" and box_two.pushed == box_two.warnings == []
+    assert (box_two.refresh().phase, box_two.pushed, box_two.warnings) == ("Ready", [], [])
     assert box_two.terminate(["/workspace/dist"]) is not None
-    assert (
-        made is not None
-        and made == box.revision == run.workspace("p").find(made.name)
-        and made.outputs == ("/workspace/dist",)
-    )
+    assert made is not None and made == box.revision == run.workspace("p").find(made.name)
+    assert made.outputs == ("/workspace/dist",)
     with pytest.raises(RametError, match="has ended"):
         box.start()
     with pytest.raises(RametError, match="not running"):
