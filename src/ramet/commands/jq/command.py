@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import functools
-import re
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from ramet.commands.declare import Command, UsageError
 from ramet.commands.inputs import slurp
@@ -30,17 +30,33 @@ from ramet.core.proc import Proc
 _DEPTH = 6000
 
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_WORD = re.compile(r"(?<![.$@\w])[A-Za-z_]\w*")
 QUICK = frozenset((
-    "and", "or", "not", "if", "then", "else", "elif", "end", "null", "true", "false", "empty", "length", "keys",
-    "values", "keys_unsorted", "map", "select", "has", "in", "type", "add", "join", "split", "tostring", "tonumber",
-    "sort", "sort_by", "group_by", "unique", "unique_by", "min", "max", "min_by", "max_by", "reverse", "contains",
-    "inside", "first", "last", "to_entries", "from_entries", "with_entries", "startswith", "endswith", "ltrimstr",
-    "rtrimstr", "ascii_downcase", "ascii_upcase", "any", "all", "floor", "sqrt", "fabs", "round", "ceil", "abs",
-    "trim", "ltrim", "rtrim", "error", "try", "catch", "as",
+    "not", "empty", "length", "utf8bytelength", "keys", "values", "keys_unsorted", "map", "map_values", "select", "has",
+    "in", "type", "add", "join", "split", "tostring", "tonumber", "tojson", "fromjson", "sort", "sort_by", "group_by",
+    "unique", "unique_by", "min", "max", "min_by", "max_by", "reverse", "contains", "inside", "first", "last",
+    "to_entries", "from_entries", "with_entries", "startswith", "endswith", "ltrimstr", "rtrimstr", "ascii_downcase",
+    "ascii_upcase", "any", "all", "floor", "sqrt", "fabs", "round", "ceil", "abs", "trim", "ltrim", "rtrim", "error",
+    "null", "true", "false", "del", "path", "paths", "leaf_paths", "getpath", "setpath", "delpaths", "flatten",
+    "explode", "implode", "index", "rindex", "indices", "todate", "fromdate", "strftime", "strptime", "mktime",
+    "gmtime", "now", "env", "scalars", "iterables", "arrays", "objects", "strings", "numbers", "booleans", "nulls",
+    "transpose", "tostream", "isempty", "nth", "infinite", "nan", "isnan", "isinfinite",
 ))  # fmt: skip
-"""Words of programs that end soon after their input does. A string with an interpolation never counts as quick."""
+"""What programs may call and yet end soon after their input does."""
+
+
+def _may_last(node: Node) -> bool:
+    """Whether a program may compute for longer than its input is long: by what it calls, by loops, by recursion."""
+    todo: list[Any] = [node]
+    while todo:
+        part = todo.pop()
+        if not isinstance(part, (tuple, list)) or not part:
+            continue
+        if part[0] == "call" and part[1] not in QUICK and part[1:] != ("recurse", ()):
+            return True
+        if part[0] in ("reduce", "foreach", "local", "def"):
+            return True
+        todo.extend(part[1:] if isinstance(part[0], str) else part)
+    return False
 
 
 class Host:
@@ -126,7 +142,7 @@ class Session:
             scope = compiler.define(scope, definition)
         base = scope
         tree = _parsed(text)
-        self.host.endless = "\\(" in text or not QUICK.issuperset(_WORD.findall(_STRING.sub("", text)))
+        self.host.endless = _may_last(tree[1:])
         scope = await self.imports(compiler, scope, tree, [])
         for definition in tree[2]:
             scope = compiler.define(scope, definition)
@@ -267,8 +283,7 @@ class Session:
                     await self.one(run, value)
         else:
             async for batch in source:
-                for value in batch:
-                    await self.one(run, value)
+                await self.some(run, batch)
                 if self.parse_error is not None:
                     break
         if self.parse_error is not None:
@@ -292,38 +307,48 @@ class Session:
         name = self.host.name or "<stdin>"
         return f"{name}:{self.host.input_line_number()}"
 
+    async def some(self, run: Run, batch: list[Json]) -> None:
+        """Several inputs through the program."""
+        if self.host.endless:
+            await self.apart(_Apart(run, iter(batch)))
+            return
+        for value in batch:
+            await self.one(run, value)
+
     async def one(self, run: Run, value: Json) -> None:
         """One input through the program."""
+        if self.host.endless:
+            await self.apart(_Apart(run, iter((value,))))
+            return
         count = 0
         try:
-            if self.host.endless:
-                await self.apart(run(None, value))
-                return
             for result in run(None, value):
                 self.emit(result)
                 count += 1
                 if not count & 255:
                     await self.breathe()
-        except (JqError, *UNFIT) as error:
-            await self.flush()
-            self.report(as_error(error).value)
-        except Break:
-            await self.flush()
-            self.report("break")
-        except RecursionError:
-            await self.flush()
-            self.report("the program is nested too deeply")
+        except _REPORTED as error:
+            await self.failed(error)
         if len(self.out) > 256:
             await self.breathe()
 
-    async def apart(self, results: Iterator[Json]) -> None:
+    async def failed(self, error: Exception) -> None:
+        await self.flush()
+        if isinstance(error, Break):
+            self.report("break")
+        elif isinstance(error, RecursionError):
+            self.report("the program is nested too deeply")
+        else:
+            self.report(as_error(error).value)
+
+    async def apart(self, work: _Apart) -> None:
         """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
         host = self.host
         ended = False
         while not ended:
             host.said = []
             try:
-                batch, ended, failure = await asyncio.to_thread(_take, results)
+                outcomes, ended = await asyncio.to_thread(work.take)
             except asyncio.CancelledError:
                 host.stopped = True  # the thread notices at its next turn
                 raise
@@ -331,10 +356,13 @@ class Session:
                 said, host.said = host.said, None
             for text in said:
                 host.complain(text)
-            for result in batch:
-                self.emit(result)
-            if failure is not None:
-                raise failure
+            for error, result in outcomes:
+                if error is None:
+                    self.emit(result)
+                elif isinstance(error, _REPORTED):
+                    await self.failed(error)
+                else:
+                    raise error
             await self.breathe()
 
     def report(self, value: Json) -> None:
@@ -370,18 +398,42 @@ class Session:
         out.append("" if o.join else "\0" if o.nul else "\n")
 
 
-def _take(results: Iterator[Json]) -> tuple[list[Json], bool, Exception | None]:
-    """Some results: what there is after a moment, whether that was all, and what ended it."""
-    batch: list[Json] = []
-    until = time.monotonic() + 0.01
-    try:
-        for result in results:
-            batch.append(result)
-            if len(batch) >= 1024 or time.monotonic() > until:
-                return batch, False, None
-    except Exception as error:  # it belongs to the caller's task, after the results that came before it
-        return batch, True, error
-    return batch, True, None
+_REPORTED = (JqError, *UNFIT, Break, RecursionError)
+"""What ends the work on one input, and is told before the next one."""
+
+
+class _Apart:
+    """The work on some inputs, done a moment at a time."""
+
+    def __init__(self, run: Run, inputs: Iterator[Json]) -> None:
+        self.run, self.inputs = run, inputs
+        self.results: Iterator[Json] | None = None
+
+    def take(self) -> tuple[list[tuple[Exception | None, Json]], bool]:
+        """Results and errors in their order, as many as there are after a moment, and whether that was all."""
+        outcomes: list[tuple[Exception | None, Json]] = []
+        until = time.monotonic() + 0.01
+        while True:
+            if self.results is None:
+                value = next(self.inputs, _NOTHING)
+                if value is _NOTHING:
+                    return outcomes, True
+                self.results = self.run(None, value)
+            try:
+                for result in self.results:
+                    outcomes.append((None, result))
+                    if len(outcomes) >= 1024 or time.monotonic() > until:
+                        return outcomes, False
+            except Exception as error:  # it belongs to the caller's task, after the results that came before it
+                outcomes.append((error, None))
+                if not isinstance(error, _REPORTED):
+                    return outcomes, True
+            self.results = None
+            if time.monotonic() > until:
+                return outcomes, False
+
+
+_NOTHING = object()
 
 
 def _check(scope: Scope, base: Scope) -> None:
