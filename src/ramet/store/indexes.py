@@ -11,7 +11,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ramet.core.errors import RametError
@@ -83,6 +83,21 @@ class Index:
                 return Place(self.pack, start, length, offset, size)
             at += 1
         return None
+
+    def find_all(self, keys: Iterable[bytes]) -> dict[bytes, Place]:
+        """Those of many objects that are here, sooner than asking for each."""
+        prefixes, data, count, pack, unpack = self.prefixes(), self.data, self.count, self.pack, RECORD.unpack_from
+        found: dict[bytes, Place] = {}
+        for key in keys:
+            number = int.from_bytes(key[:_PREFIX], "big")
+            at = bisect_left(prefixes, number)
+            while at < count and prefixes[at] == number:
+                known, *where = unpack(data, _HEAD + at * _WIDTH)
+                if known == key:
+                    found[key] = Place(pack, *where)
+                    break
+                at += 1
+        return found
 
     def table(self) -> dict[bytes, tuple[int, int, int, int]]:
         """Everything at once, for whoever asks for much of it: start, length, offset and size by id."""

@@ -275,10 +275,14 @@ class PackReader:
 
     def places(self, keys: set[bytes]) -> dict[bytes, Place]:
         """Where many objects are."""
-        found: dict[bytes, Place] = {}
-        for key in keys:
-            place = self.find(key)
-            found[key] = self.place(key) if place is None else place
+        found = {key: place for key in keys if (place := self._small.get(key)) is not None}
+        left = keys - found.keys()
+        for index in self._searched[0]:
+            if left:
+                found.update(index.find_all(left))
+                left = left - found.keys()
+        for key in left:
+            found[key] = self.place(key)
         return found
 
     def known(self, keys: frozenset[bytes] | None = None) -> Merged:
