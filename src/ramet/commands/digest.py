@@ -189,6 +189,10 @@ def _parse_line(line: str, kind: str, size: int) -> tuple[str, str, str] | None:
         algorithm = {v.lower(): k for k, v in _TAGS.items()}.get(found[2].lower())
         if algorithm is None or (kind != "auto" and _TAGS[algorithm] != _TAGS[kind]):
             return None
+        if algorithm != "b2" and not (kind == "auto" and algorithm == "blake2b"):
+            size = len(new_hash(algorithm).hexdigest())
+            if len(found[5]) != size:
+                return None
         return algorithm, found[5], _unescaped(found[4]) if found[1] else found[4]
     found = _GNU.fullmatch(line)
     if found is None or kind == "auto":

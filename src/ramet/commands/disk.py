@@ -120,6 +120,8 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
         raise UsageError("cannot both summarize and show all entries")
     if o.summarize and o.depth is not None and int(o.depth) != 0:
         raise UsageError(f"warning: summarizing conflicts with --max-depth={o.depth}")
+    if o.summarize and o.depth is not None:
+        proc.complain("warning: summarizing is the same as using --max-depth=0")
     unit = (
         BlockSize(1)
         if o.bytes and o.unit is None
@@ -275,6 +277,7 @@ class DfOptions:
 
 async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
     """Mounts have no fixed size: the sizes shown are those of an ample disk, with what the tree holds left out."""
+    fields = _df_fields(o)
     points: list[Path] = []
     status = 0
     for word in operands or ["/"]:
@@ -295,42 +298,62 @@ async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
     if not points:
         return status
     unit = BlockSize.parse(o.unit) if o.unit is not None else BlockSize(1024)
-    size = 64 * 1024**3
-    title = (
-        "Inodes"
-        if o.inodes
-        else "Size"
-        if o.unit in ("human-readable", "si")
-        else "1K-blocks"
-        if o.unit in (None, "1K")
-        else f"{o.unit}-blocks"
-    )
+    title = "Size" if o.unit in ("human-readable", "si") else f"{o.unit or '1K'}-blocks"
     if o.portability and title.endswith("-blocks"):
         title = f"{unit.unit}-blocks"
-    names = (
-        ["IUsed", "IFree", "IUse%"]
-        if o.inodes
-        else ["Used", "Avail" if title == "Size" else "Available", "Capacity" if o.portability else "Use%"]
-    )
-    head = ["Filesystem", *(["Type"] if o.print_type else []), title, *names, "Mounted on"]
-    rows = [head]
-    for point in points:
-        counts = ["0", "0", "0", "-"] if o.inodes else [unit.show(size), unit.show(0), unit.show(size), "0%"]
-        rows.append(["ramet", *(["ramet"] if o.print_type else []), *counts, str(point)])
-    if o.total:
-        counts = (
-            ["0", "0", "0", "-"]
-            if o.inodes
-            else [unit.show(size * len(points)), unit.show(0), unit.show(size * len(points)), "0%"]
-        )
-        rows.append(["total", *(["-"] if o.print_type else []), *counts, "-"])
-    widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
-    widths[0] = max(widths[0], 14)
-    left = {0, len(head) - 1} | ({1} if o.print_type else set())
+    titles = {
+        **_DF_TITLES,
+        "size": title,
+        "avail": "Avail" if title == "Size" or o.output is not None else "Available",
+        "pcent": "Capacity" if o.portability else "Use%",
+    }
+    rows = [[titles[name] for name in fields]]
+    named: list[str] = operands or ["-"] * len(points)
+    listed: list[tuple[Path | None, str]] = list(zip(points, named, strict=False))
+    for place, word in [*listed, *([(None, "-")] if o.total else [])]:
+        amount = unit.show(_DF_SIZE * (1 if place is not None else len(points)))
+        cells = {
+            "source": "ramet" if place is not None else "total",
+            "fstype": "ramet" if place is not None else "-",
+            "itotal": "0", "iused": "0", "iavail": "0", "ipcent": "-",
+            "size": amount, "used": unit.show(0), "avail": amount, "pcent": "0%",
+            "file": word, "target": str(place) if place is not None else "-",
+        }  # fmt: skip
+        rows.append([cells[name] for name in fields])
+    widths = [max(_DF_WIDTHS.get(name, 5), *(len(row[i]) for row in rows)) for i, name in enumerate(fields)]
+    left = {i for i, name in enumerate(fields) if name in ("source", "fstype", "file", "target")}
     for row in rows:
-        cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        await proc.emit(encode(" ".join(cells).rstrip() + "\n"))
+        sized = zip(row, widths, strict=True)
+        padded = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(sized)]
+        await proc.emit(encode(" ".join(padded).rstrip() + "\n"))
     return status
+
+
+_DF_SIZE = 64 * 1024**3
+_DF_TITLES = {
+    "source": "Filesystem", "fstype": "Type", "itotal": "Inodes", "iused": "IUsed", "iavail": "IFree",
+    "ipcent": "IUse%", "used": "Used", "file": "File", "target": "Mounted on",
+}  # fmt: skip
+_DF_WIDTHS = {"source": 14, "fstype": 4, "pcent": 4, "ipcent": 4, "file": 4, "target": 0}
+
+
+def _df_fields(o: DfOptions) -> list[str]:
+    """The columns, by --output or by the kind of listing."""
+    every = ["source", "fstype", "itotal", "iused", "iavail", "ipcent", "size", "used", "avail", "pcent"]
+    every += ["file", "target"]
+    if o.output is None:
+        counts = ["itotal", "iused", "iavail", "ipcent"] if o.inodes else ["size", "used", "avail", "pcent"]
+        return ["source", *(["fstype"] if o.print_type else []), *counts, "target"]
+    for letter, used in (("-i", o.inodes), ("-P", o.portability), ("-T", o.print_type)):
+        if used:
+            raise UsageError(f"options {letter} and --output are mutually exclusive")
+    fields = o.output.split(",") if o.output else every
+    for place, name in enumerate(fields):
+        if name not in every:
+            raise UsageError(f"option --output: field {quote(name)} unknown")
+        if name in fields[:place]:
+            raise UsageError(f"option --output: field {quote(name)} used more than once")
+    return fields
 
 
 # --------------------------------------------------------------------------------------------------------- stat

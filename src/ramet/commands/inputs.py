@@ -93,6 +93,19 @@ async def filter_lines(
     return inputs.status
 
 
+async def lead(proc: Proc, word: str, size: int) -> bytes:
+    """The first bytes of one operand, which may have no end; errors are the caller's."""
+    reader = await proc.open(word)
+    parts: list[bytes] = []
+    try:
+        while size > 0 and (block := await reader.read(size)):
+            parts.append(block)
+            size -= len(block)
+    finally:
+        await proc.close(reader)
+    return b"".join(parts)
+
+
 async def slurp(proc: Proc, word: str) -> bytes:
     """All of one operand; errors are the caller's."""
     reader = await proc.open(word)

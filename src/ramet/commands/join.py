@@ -23,8 +23,8 @@ class JoinOptions:
     output: tuple[str, ...] = several("-o", metavar="FORMAT", help="obey FORMAT while constructing output line")
     separator: str | None = value("-t", metavar="CHAR", help="use CHAR as input and output field separator")
     only: tuple[str, ...] = several("-v", metavar="FILENUM", help="like -a FILENUM, but suppress joined output lines")
-    first: str | None = value("-1", metavar="FIELD", help="join on this FIELD of file 1")
-    second: str | None = value("-2", metavar="FIELD", help="join on this FIELD of file 2")
+    first: tuple[str, ...] = several("-1", metavar="FIELD", help="join on this FIELD of file 1")
+    second: tuple[str, ...] = several("-2", metavar="FIELD", help="join on this FIELD of file 2")
     check: str = choose(
         {"--check-order": "yes", "--nocheck-order": "no"},
         default="auto",
@@ -79,11 +79,16 @@ class _Side:
         return out
 
 
-def _field(text: str | None, both: str | None) -> int:
-    text = text or both or "1"
-    if not re.fullmatch(r"\d+", text) or int(text) == 0:
-        raise UsageError(f"invalid field number: {quote(text)}", hint=False)
-    return int(text) - 1
+def _field(texts: tuple[str, ...], both: str | None) -> int:
+    given = [*texts, *((both,) if both is not None else ())] or ["1"]
+    for text in given:
+        if not re.fullmatch(r"\d+", text) or int(text) == 0:
+            raise UsageError(f"invalid field number: {quote(text)}", hint=False)
+    other = next((text for text in given if int(text) != int(given[0])), None)
+    if other is not None:
+        pair = f"{int(both)}, {int(given[0])}" if both is not None else f"{int(given[0])}, {int(other)}"
+        raise UsageError(f"incompatible join fields {pair}", hint=False)
+    return int(given[0]) - 1
 
 
 def _separator(text: str | None) -> bytes | None:
@@ -103,10 +108,10 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     if len(operands) > 2:
         raise UsageError(f"extra operand {quote(operands[2])}")
     if operands == ["-", "-"]:
-        raise UsageError("both files cannot be standard input", hint=False)
+        raise UsageError("both files cannot be standard input: No such file or directory", hint=False)
     for number in (*o.unpaired, *o.only):
         if number not in ("1", "2"):
-            raise UsageError(f"invalid file number: {quote(number)}", hint=False)
+            raise UsageError(f"invalid field number: {quote(number)}", hint=False)
     separator, end = _separator(o.separator), b"\0" if o.zero else b"\n"
     sides: list[_Side] = []
     for n, (word, field) in enumerate(
@@ -124,6 +129,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     await right.advance()
     show1, show2 = "1" in o.unpaired + o.only, "2" in o.unpaired + o.only
     pairs = not o.only
+    writer.auto_counts(left, right)
     if o.header and left.fields is not None and right.fields is not None:
         writer.pair(left.fields, right.fields)
         await left.advance()
@@ -134,7 +140,6 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             if side.fields is not None:
                 writer.single(side, side.fields)
                 await side.advance()
-    writer.auto_counts(left, right)
     turn = 0
     unpairable = False
     while left.fields is not None or right.fields is not None:
@@ -204,6 +209,8 @@ class _Rows:
                     if re.fullmatch(r"[12]\..*", piece):
                         raise UsageError(f"invalid field number: {quote(piece[2:])}", hint=False)
                     raise UsageError(f"invalid file number in field spec: {quote(piece)}", hint=False)
+                if int(found[2]) == 0:
+                    raise UsageError(f"invalid field number: {quote(found[2])}", hint=False)
                 self.format.append((int(found[1]), int(found[2]) - 1))
 
     def auto_counts(self, left: _Side, right: _Side) -> None:

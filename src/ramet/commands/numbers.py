@@ -319,34 +319,38 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         if left:
             status = 1
             proc.complain(f"{shown(name)}: input contains a loop:")
-            for node in _broken_loop(after, before, sorted(left)):
+            for node in _break_loop(after, before, left):
                 proc.complain(decode(node))
             ready = sorted(n for n in left if before[n] == 0)
+        await proc.budget.breathe()
     await proc.emit(b"".join(n + b"\n" for n in out))
     return status
 
 
-def _broken_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], left: list[bytes]) -> list[bytes]:
-    """A loop, found by going from successor to predecessor through all that is left, in order; its edge back goes."""
-    head: bytes | None = None
-    link: dict[bytes, bytes] = {}
+def _break_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], left: set[bytes]) -> list[bytes]:
+    """Walk against the edges from the first name until a name joins twice; the edge that closed the loop goes.
+
+    The names are tried in their order, round after round, as GNU's walk through its tree does: which loop is told of,
+    and from where, depends on it.
+    """
+    names = sorted(left)
+    newest, towards = names[0], dict[bytes, bytes]()
+    turn = 1
     while True:
-        for node in left:
-            if before[node] <= 0:
-                continue
-            if head is None:
-                head = node
-            elif head in after[node]:
-                if node not in link:
-                    link[node] = head
-                    head = node
-                    continue
-                loop = [head]
-                while loop[-1] != node:
-                    loop.append(link[loop[-1]])
-                after[node].remove(head)
-                before[head] -= 1
-                return loop
+        name = names[turn % len(names)]
+        turn += 1
+        if newest not in after[name]:
+            continue
+        if name not in towards:
+            towards[name] = newest
+            newest = name
+            continue
+        loop = [newest]
+        while loop[-1] != name:
+            loop.append(towards[loop[-1]])
+        after[name].remove(newest)
+        before[newest] -= 1
+        return loop
 
 
 COMMANDS = [

@@ -18,8 +18,9 @@ TYPOGRAPHIC = frozenset((
 ))  # fmt: skip
 """Commands whose originals quote what the user typed as the locale does: in curly quotes where it has them."""
 PLAIN_MESSAGES = re.compile(
-    r"unrecognized option|invalid option|options? |range-endpoints|target |leading |cannot |failed "
-    r"|invalid output address|extra operand .* not allowed"
+    r"unrecognized option|invalid option|options? (?!--output)|range-endpoints|target |leading |cannot |failed "
+    r"|invalid output address|extra operand .* not allowed|missing destination|invalid -[jNSsw] argument"
+    r"|invalid --block-size argument|extra operand .*\nfile operands|when translating"
 )
 
 

@@ -10,15 +10,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from ramet.commands.declare import Command, UsageError, flag, ordered, quote, several, shown, value
-from ramet.commands.inputs import parse_count, read_lines, slurp
+from ramet.commands.inputs import lead, parse_count, read_lines
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.stat import Kind
+from ramet.core.streams import FileStream
 
 _SLICE = 8192
 _MANY = 20_000_000
 """Numbers of a range from which on they are not laid out in memory."""
+
+
+_SOURCE = 1 << 24
+"""Bytes of a random source that are read at most: it may have no end."""
+
+
+class Bytewise:
+    """Random numbers out of given bytes, by the arithmetic of GNU: the same bytes give the same order there and here.
+
+    What the last choice left over of its bytes is kept for the next one.
+    """
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name, self.data, self.at = name, data, 0
+        self.number = self.most = 0
+
+    def randrange(self, choices: int) -> int:
+        wanted, number, most = choices - 1, self.number, self.most
+        while True:
+            while most < wanted:
+                if self.at >= len(self.data):
+                    raise UsageError(f"{quote(self.name)}: end of file", hint=False)
+                number = (number << 8) + self.data[self.at]
+                most = (most << 8) + 255
+                self.at += 1
+            if most == wanted:
+                self.number = self.most = 0
+                return number
+            excess = most - wanted
+            unusable = excess % choices
+            if number <= most - unusable:
+                self.number, self.most = number // choices, excess // choices
+                return number % choices
+            number, most = number % choices, unusable - 1
+
+
+Chooser = random.Random | Bytewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +76,9 @@ class ShufOptions:
 
 async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
     end = b"\0" if o.zero else b"\n"
-    chooser = random.Random(os.urandom(32) if o.source is None else (await slurp(proc, o.source))[:64])
+    chooser: Chooser = random.Random(os.urandom(32))
+    if o.source is not None:
+        chooser = Bytewise(o.source, await lead(proc, o.source, _SOURCE))
     count = min((parse_count(c, "line count") for c in o.counts), default=None)
     if o.range is not None:
         if len({stored for name, stored in o.order if name == "range"}) > 1:
@@ -72,6 +113,8 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
         except OSError as error:
             proc.complain(f"{shown(operands[0])}: {reason(error)}")
             return 1
+        if isinstance(chooser, Bytewise) and count is not None and not o.echo and not o.repeat:
+            pool = await _reservoir(proc, operands[0] if operands else "-", pool, count, chooser)
         line_of = lambda item: item  # noqa: E731
     out = await proc.create(o.output) if o.output is not None else proc.stdout
     assert isinstance(pool, (range, list))
@@ -84,7 +127,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
         left = count if count is not None else 1 << 62
         while left > 0:
             batch = min(left, 4096)
-            out.write(end.join([line_of(chooser.choice(pool)) for _ in range(batch)]) + end)
+            out.write(end.join([line_of(pool[chooser.randrange(len(pool))]) for _ in range(batch)]) + end)
             left -= batch
             if out.full:
                 await out.drain()
@@ -99,37 +142,63 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
     return 0
 
 
-async def _sparse(proc: Proc, o: ShufOptions, low: int, size: int, count: int | None, chooser: random.Random) -> int:
+async def _sparse(proc: Proc, o: ShufOptions, low: int, size: int, count: int | None, chooser: Chooser) -> int:
     """A few numbers of a range that is far too long to be laid out."""
     end = b"\0" if o.zero else b"\n"
     out = await proc.create(o.output) if o.output is not None else proc.stdout
-    seen: set[int] = set()
-    left = count if count is not None else 1 << 62
-    while left > 0:
-        number = low + chooser.randrange(size)
+    moved: dict[int, int] = {}
+    at, left = 0, count if count is not None else 1 << 62
+    while at < min(left, size if not o.repeat else left):
+        other = chooser.randrange(size) if o.repeat else at + chooser.randrange(size - at)
+        out.write(b"%d" % (low + moved.get(other, other)) + end)
         if not o.repeat:
-            if number in seen:
-                continue
-            seen.add(number)
-        out.write(b"%d" % number + end)
-        left -= 1
+            # As if the numbers lay in a row and two of them changed places.
+            moved[other] = moved.get(at, at)
+        at += 1
         if out.full:
             await out.drain()
-        if not left & 1023:
+        if not at & 1023:
             await proc.budget.breathe()
     await proc.close(out)
     return 0
 
 
-async def _picked(
-    pool: range | list[Any], count: int, chooser: random.Random, budget: Budget
-) -> AsyncIterator[list[Any]]:
+async def _reservoir(proc: Proc, word: str, pool: object, count: int, chooser: Bytewise) -> list[bytes]:
+    """The lines among which GNU makes its choice: of a stream without a known length it keeps only so many."""
+    assert isinstance(pool, list)
+    if word == "-":
+        whole = isinstance(proc.stdin, FileStream)
+    else:
+        whole = (await proc.fs.stat(proc.path(word), follow=True)).kind is Kind.FILE
+    if whole or len(pool) < count:
+        return pool
+    kept = pool[:count]
+    for number in range(count, len(pool) + 1):
+        place = chooser.randrange(number + 1)
+        if place < count and number < len(pool):
+            kept[place] = pool[number]
+        if not number & 4095:
+            await proc.budget.breathe()
+    return kept
+
+
+async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget: Budget) -> AsyncIterator[list[Any]]:
     """So many of the pool in random order, a slice at a time."""
-    if count * 8 < len(pool):
+    if isinstance(chooser, random.Random) and count * 8 < len(pool):
         if count:
             yield chooser.sample(pool, count)
         return
-    items, size, pick = list(pool), len(pool), chooser.random
+    items, size = list(pool), len(pool)
+    if isinstance(chooser, Bytewise):
+        for begin in range(0, count, _SLICE):
+            stop = min(begin + _SLICE, count)
+            for at in range(begin, stop):
+                other = at + chooser.randrange(size - at)
+                items[at], items[other] = items[other], items[at]
+            yield items[begin:stop]
+            await budget.breathe()
+        return
+    pick = chooser.random
     for begin in range(0, count, _SLICE):
         stop = min(begin + _SLICE, count)
         for at in range(begin, stop):

@@ -415,9 +415,13 @@ class _Control:
 
 
 def _controls(words: list[str]) -> list[_Control]:
+    from ramet.commands.regexes import bre_bytes
+
     out: list[_Control] = []
     for word in words:
         repeat = re.fullmatch(r"\{(\d+|\*)\}", word)
+        if repeat is None and re.fullmatch(r"\{.*\}", word, re.S) and out:
+            raise UsageError(f"{quote(word[:-1])}}}: integer required between '{{' and '}}'", hint=False)
         if repeat is not None:
             if not out:
                 raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
@@ -432,11 +436,20 @@ def _controls(words: list[str]) -> list[_Control]:
                 raise UsageError(f"{word}: closing delimiter '{word[0]}' missing", hint=False)
             offset = word[end + 1 :]
             if offset and not re.fullmatch(r"[+-]?\d+", offset):
-                raise UsageError(f"{word}: integer expected after delimiter", hint=False)
+                raise UsageError(f"{quote(word)}: integer expected after delimiter", hint=False)
+            try:
+                bre_bytes(word[1:end])
+            except ValueError as bad:
+                raise UsageError(f"{quote(word)}: invalid regular expression: {bad}", hint=False) from None
             out.append(_Control(word, word[0], word[1:end], int(offset or 0), 0))
         elif word.isdigit():
             if int(word) == 0:
                 raise UsageError(f"{word}: line number must be greater than zero", hint=False)
+            before = max((int(c.pattern) for c in out if c.kind == "n"), default=0)
+            if int(word) < before:
+                raise UsageError(
+                    f"line number {quote(word)} is smaller than preceding line number, {before}", hint=False
+                )
             out.append(_Control(word, "n", word, 0, 0))
         else:
             raise UsageError(f"{quote(word)}: invalid pattern", hint=False)
@@ -460,10 +473,12 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
     lines = data.split(b"\n")
     tail = lines.pop()
     lines = [line + b"\n" for line in lines] + ([tail] if tail else [])
+    controls = _controls(operands[1:])
+    _suffix(o, 0)
     job = _Csplit(proc, o, lines)
     status = 0
     try:
-        for control in _controls(operands[1:]):
+        for control in controls:
             if not await job.apply(control):
                 return 0
         await job.write(job.at, len(lines))
@@ -475,6 +490,20 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
             for name in job.names:
                 await proc.fs.remove(proc.path(name))
     return status
+
+
+def _suffix(o: CsplitOptions, number: int) -> str:
+    """What numbers a piece; UsageError when the format does not take exactly one number."""
+    if o.digits is not None and not o.digits.isdigit():
+        raise UsageError(f"invalid number: {quote(o.digits)}", hint=False)
+    shape = f"%0{o.digits}d" if o.digits else o.format
+    found = re.search(r"%([-0-9#' +.]*)([^-0-9#' +.%])", shape.replace("%%", "\0\0"))
+    if found is None:
+        raise UsageError("missing % conversion specification in suffix", hint=False)
+    if found[2] not in "diuoxX":
+        raise UsageError(f"invalid conversion specifier in suffix: {found[2]}", hint=False)
+    count = f"%{found[1]}{'d' if found[2] in 'iu' else found[2]}" % number
+    return (shape[: found.start()] + count + shape[found.end() :]).replace("%%", "%")
 
 
 class _Csplit:
@@ -532,16 +561,7 @@ class _Csplit:
         data = b"".join(self.lines[start:end])
         if self.o.elide and not data:
             return
-        shape = f"%0{self.o.digits}d" if self.o.digits else self.o.format
-        found = re.search(r"%([-0-9#' +]*)([diuoxX])", shape)
-        if found is None:
-            raise UsageError("missing % conversion specification in suffix", hint=False)
-        suffix = (
-            shape[: found.start()]
-            + f"%{found[1]}{'d' if found[2] in 'iu' else found[2]}" % self.number
-            + shape[found.end() :]
-        )
-        name = self.o.prefix + suffix
+        name = self.o.prefix + _suffix(self.o, self.number)
         self.number += 1
         writer = await self.proc.create(name)
         writer.write(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Awaitable, Callable
 
-from ramet.commands.declare import UsageError, quote
+from ramet.commands.declare import UsageError, quote, typographic
 from ramet.commands.find.nodes import Found, Node, Settings
 from ramet.commands.find.printing import compile_printf, ls_line
 from ramet.commands.find.words import Words
@@ -157,7 +157,7 @@ class Actions(Words):
             except OSError as error:
                 if error.errno == errno.ENOENT:
                     return True
-                proc.complain(f"cannot delete {quote(found.word)}: {reason(error)}")
+                proc.complain(typographic(proc, f"cannot delete {quote(found.word)}: {reason(error)}"))
                 self.settings.status = 1
                 return False
             return True
@@ -177,6 +177,12 @@ class Actions(Words):
                 if any("{}" in w for w in argv):
                     raise UsageError("Only one instance of {} is supported with -exec ... +".replace("-exec", option))
                 return argv, True
+            if word == "+" and self.at > start and "{}" in self.words[self.at - 1]:
+                # Only with nothing that ends the command behind it is this the end meant.
+                if ";" not in self.words[self.at :]:
+                    glued = quote(self.words[self.at - 1])
+                    alone = "'{}' must appear by itself, but you specified"
+                    raise UsageError(f"In '{option} ... {{}} +' the {alone} {glued}")
             self.at += 1
         else:
             raise UsageError(f"missing argument to `{option}'")

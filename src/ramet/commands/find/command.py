@@ -40,6 +40,10 @@ NAMES_ONLY = frozenset((
 """Tests and actions that need no stat."""
 
 
+_STRAIGHT = ("expected", "invalid expression", "you have", "Last file", "invalid argument")
+"""Complaints that find prints with straight quotes in every locale."""
+
+
 async def find(proc: Proc, o: None, words: list[str]) -> int:
     starts, rest, settings = _leading(words)
     options = [word for word in rest if word[:1] == "-" and word[1:2].isalpha()]
@@ -47,7 +51,7 @@ async def find(proc: Proc, o: None, words: list[str]) -> int:
     try:
         expression = await parse_expression(proc, rest, settings)
     except UsageError as error:
-        plain = error.message.startswith("expected") or error.message.startswith("invalid expression")
+        plain = error.message.startswith(_STRAIGHT)
         proc.complain(error.message if plain else typographic(proc, error.message))
         return 1
     if settings.files0 is not None:

@@ -53,8 +53,8 @@ async def parse_expression(proc: Proc, words: list[str], settings: Settings) -> 
     if parser.at < len(words):
         word = words[parser.at]
         if word == ")":
-            raise UsageError("invalid expression; you have too many ')'")
-        raise UsageError(f"paths must precede expression: `{word}'")
+            raise UsageError("you have too many ')'")
+        raise UsageError(await parser.misplaced(word))
     if root is None:
         root = Node(None)
         root = parser.print_node(b"\n")
@@ -119,12 +119,23 @@ class Parser(Conditions, Options, Actions):
             raise UsageError(f"invalid expression; you have used a binary operator '{word}' with nothing before it.")
         return await self.primary()
 
+    async def misplaced(self, word: str) -> str:
+        """A word where a test should be; behind a pattern it is likely what the shell made of it."""
+        before = self.words[self.at - 2] if self.at >= 2 else ""
+        patterns = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname")
+        guess = f"\nfind: possible unquoted pattern after predicate `{before}'?" if before in patterns else ""
+        try:
+            await self.proc.fs.stat(self.proc.path(word))
+        except OSError:
+            guess = ""
+        return f"paths must precede expression: `{word}'{guess}"
+
     async def primary(self) -> Node:
         word = self.words[self.at]
         if not word.startswith("-") or word == "-":
             if word == ")":
-                raise UsageError("invalid expression; you have too many ')'")
-            raise UsageError(f"paths must precede expression: `{word}'")
+                raise UsageError("you have too many ')'")
+            raise UsageError(await self.misplaced(word))
         self.at += 1
         name = word[1:]
         handler = getattr(self, f"p_{name.replace('-', '_')}", None) if re.fullmatch(r"[a-zA-Z0-9_-]+", name) else None
@@ -137,4 +148,5 @@ class Parser(Conditions, Options, Actions):
         found = re.fullmatch(r"newer([aBcm])([aBcmt])", name)
         if found is not None:
             return await self.newer(found[2], self.argument(word))
-        raise UsageError(f"unknown predicate `{word}'")
+        unknown = "invalid" if re.fullmatch(r"newer..", name) else "unknown"
+        raise UsageError(f"{unknown} predicate `{word}'")

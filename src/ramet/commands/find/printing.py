@@ -39,6 +39,9 @@ def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:
                 continue
             if letter == "Y":
                 waits[len(parts)] = flags + width
+            if letter not in "dm":
+                # All other numbers are printed as words, which zeros cannot fill.
+                flags = flags.replace("0", "")
             parts.append(_padded(_directive(proc, letter, settings, found[0]), flags, width, precision))
         else:
             parts.append(text if text is not None else other)
@@ -135,6 +138,7 @@ def _directive(proc: Proc, letter: str, settings: Settings, original: str) -> Ca
         return lambda f: _ctime(f, tz)
     if letter[0] in "ABCT" and len(letter) == 2:
         return lambda f: _time(f, letter[1], tz)
+    proc.complain(f"warning: unrecognized format directive `%{letter}'")
     return lambda f: original
 
 
@@ -155,8 +159,6 @@ def _time(file: Found, letter: str, tz: object) -> str:
         return strftime(f"%S.{fraction}", when)
     if letter in "TX":
         return strftime(f"%H:%M:%S.{fraction}", when)
-    if letter == "r":
-        return strftime(f"%I:%M:%S.{fraction} %p", when)
     return strftime(f"%{letter}", when, nanos)
 
 

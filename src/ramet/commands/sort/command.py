@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ramet.commands.declare import Command, UsageError, quote, shown
-from ramet.commands.inputs import is_utf8, slurp
+from ramet.commands.inputs import is_utf8, lead
 from ramet.commands.name_lists import listed
 from ramet.commands.sort.debug import Annotator
 from ramet.commands.sort.keys import KeyOf, Line
@@ -55,7 +55,7 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
     if o.random or o.word == "random" or any("R" in k for k in o.keys):
         import os
 
-        salt = (await slurp(proc, o.random_source))[:16] if o.random_source else os.urandom(16)
+        salt = (await lead(proc, o.random_source, 16)) if o.random_source else os.urandom(16)
         if len(salt) < 16:
             raise UsageError(f"{quote(str(o.random_source))}: end of file", hint=False)
     order = make_order(o, separator, salt)
