@@ -177,12 +177,11 @@ class Actions(Words):
                 if any("{}" in w for w in argv):
                     raise UsageError("Only one instance of {} is supported with -exec ... +".replace("-exec", option))
                 return argv, True
-            if word == "+" and self.at > start and "{}" in self.words[self.at - 1]:
-                # Only with nothing that ends the command behind it is this the end meant.
-                if ";" not in self.words[self.at :]:
-                    glued = quote(self.words[self.at - 1])
-                    alone = "'{}' must appear by itself, but you specified"
-                    raise UsageError(f"In '{option} ... {{}} +' the {alone} {glued}")
+            # Only with nothing behind it that ends the command is this the end meant.
+            glued = word == "+" and self.at > start and "{}" in self.words[self.at - 1]
+            if glued and ";" not in self.words[self.at :]:
+                alone = "'{}' must appear by itself, but you specified"
+                raise UsageError(f"In '{option} ... {{}} +' the {alone} {quote(self.words[self.at - 1])}")
             self.at += 1
         else:
             raise UsageError(f"missing argument to `{option}'")
