@@ -8,9 +8,8 @@ from typing import Any, Final
 from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 
-# Both name the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
+# It names the unsafe half of ASCII: a class that reaches up to the last character takes milliseconds to compile.
 _BACKSLASH: Final = re.compile(r"[\x00-\x22$&-*,;<>?\[-^`{-}\x7f]")
-_SAFE_SET: Final = re.compile(r"[^\x00-\x24&-*;<>?\[-^`{-\x7f]*").fullmatch
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\x80-\x9f]").search
 _DOUBLE: Final = re.compile(r'[\\"$`]')
 _NAMED: Final = {
@@ -94,7 +93,9 @@ def setting(text: str) -> str:
     """A value as `set` and `trap`-like listings write it: quoted only where needed."""
     if unprintable(text):
         return ansi(text)
-    return text if text and _SAFE_SET(text) else single(text) if text else ""
+    if len(text) <= WINDOW:
+        return single(text) if _METAS(text) else text
+    return single(text) if any(_METAS(part) for part in windows(text)) else text
 
 
 _METAS: Final = re.compile(r"[ \t\n'\"\\|&;()<>!{}*\[\]?^$`]|^[~#]|[=:]~").search
