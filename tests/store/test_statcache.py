@@ -124,3 +124,22 @@ def test_a_second_name_far_below_is_noticed(source: Path) -> None:
     os.unlink(source.parent / "outside")
     assert commit(objects, source, cache) == commit(MemoryObjects(), source, StatCache())
     assert not cache.linked
+
+
+def test_what_a_remote_store_was_given_is_not_fetched_from_it(source: Path, tmp_path: Path) -> None:
+    fetched: list[str] = []
+
+    class Remote(MemoryObjects):
+        remote = True
+        local = str(tmp_path / "local")
+
+        def get_range(self, key: str, start: int, size: int) -> bytes:
+            fetched.append(key)
+            return super().get_range(key, start, size)
+
+    objects, cache = Remote(), StatCache()
+    commit(objects, source, cache)
+    (source / "a/b/f1").write_text("changed")
+    (source / "c/new").write_text("new")
+    assert commit(objects, source, cache) == commit(MemoryObjects(), source, StatCache())
+    assert fetched == [], "the trees of the last commit are on this machine"

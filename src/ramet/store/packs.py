@@ -385,6 +385,11 @@ class PackReader:
                 shelf.drop(name)
             raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
 
+    def shelve(self, pack: str, start: int, frame: bytes) -> None:
+        """Keep a frame of a remote store at hand that was just written there."""
+        if self._shelf is not None:
+            self._shelf.put(f"{pack}-{start}.frame", frame)
+
     def _moved(self, place: Place) -> bytes | None:
         """A block of a pack that was removed, made of what other packs hold of it; the rest is zeros.
 
@@ -433,10 +438,13 @@ class PackWriter:
         """Packs that were written since that was made."""
         self._asked = 0
         self._chunks, self._trees = _Block(), _Block()
-        self._pending: list[tuple[Future[bytes], bytearray]] = []
+        self._pending: list[tuple[Future[bytes], bytearray, bool]] = []
+        """Blocks that are being compressed, what is in them, and whether that is trees."""
         self._waiting = 0
         """Objects of those blocks."""
         self._frames: list[bytes] = []
+        self._walked: list[tuple[int, bytes]] = []
+        """Frames of trees, and where they start: the next commit reads some of them again."""
         self._records: list[bytes] = []
         self._size = len(self._codec.magic)
         self._full, self._queue = (PACK // LEAN, PENDING // LEAN) if reader.lean else (PACK, PENDING)
@@ -502,18 +510,18 @@ class PackWriter:
             # A commit this small is done sooner than a thread is there.
             done: Future[bytes] = Future()
             done.set_result(compressed(data))
-            self._pending.append((done, block.ids))
+            self._pending.append((done, block.ids, block is self._trees))
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
-        self._pending.append((self._pool.submit(compressed, data), block.ids))
+        self._pending.append((self._pool.submit(compressed, data), block.ids, block is self._trees))
         block.ids, block.parts, block.size = bytearray(), [], 0
         if len(self._pending) > self._queue or self._waiting > OBJECTS // 4:
             self._collect(len(self._pending) // 2)
 
     def _collect(self, leave: int = 0) -> None:
         while len(self._pending) > leave:
-            future, ids = self._pending.pop(0)
+            future, ids, walked = self._pending.pop(0)
             # Sealed here and not beside the compressing: a thread that asks for the interpreter again waits for it.
             frame = self._codec.frame(future.result())
             if not self._frames:
@@ -522,6 +530,8 @@ class PackWriter:
             self._records += [RECORD.pack(key, start, length, offset, size) for key, offset, size in entries]
             self._waiting -= len(ids) // _ENTRY.size
             self._frames.append(frame)
+            if walked:
+                self._walked.append((self._size, frame))
             self._size += len(frame)
             if self._size >= self._full or len(self._records) >= OBJECTS:
                 self._write_pack()
@@ -546,12 +556,14 @@ class PackWriter:
         self._objects.put(f"packs/{name}.idx", index)
         sealed = sealed_of(self._objects)
         self._reader.add(name, index, sealed.key_for(f"packs/{name}.idx").id if sealed is not None else b"")
+        for start, frame in self._walked:
+            self._reader.shelve(name, start, frame)
         self.bytes_written += len(data) + len(index)
         self._fresh.append(self._reader.index(name))
         self._mine.difference_update(self._fresh[-1].ids())
         if len(self._fresh) > FRESH:
             self._known, self._fresh = self._reader.known(self._keys), []
-        self._records, self._size = [], len(self._codec.magic)
+        self._records, self._walked, self._size = [], [], len(self._codec.magic)
 
     def finish(self) -> None:
         self._close(self._chunks, last=True)
