@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import importlib
+import lzma
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from operator import itemgetter
 
 from ramet import patterns
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, several, value
-from ramet.commands.declare import count as repeated
+from ramet.commands.declare import Command, UsageError
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.ignore_files import Rule, glob_regex, ignored, parse
 from ramet.commands.inputs import slurp
 from ramet.commands.rg_json import Messages
+from ramet.commands.rg_options import TYPES, RgOptions
+from ramet.commands.rg_spans import SpanSearch
 from ramet.commands.sieving import Sieve, sieve
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -22,114 +25,7 @@ from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 from ramet.core.streams import FileStream, PipeReader
-from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError
-
-_TYPES = """
-    bash: *.bash *.sh .bashrc .bash_profile
-    c: *.c *.h *.cats
-    cpp: *.cpp *.cc *.cxx *.hpp *.hh *.hxx *.h *.inl
-    css: *.css *.scss
-    csv: *.csv
-    docker: *Dockerfile*
-    go: *.go
-    html: *.html *.htm *.ejs
-    java: *.java *.jsp
-    js: *.js *.jsx *.mjs *.cjs *.vue
-    json: *.json *.sarif composer.lock
-    log: *.log
-    lua: *.lua
-    make: Makefile makefile GNUmakefile *.mk *.mak
-    markdown: *.md *.markdown *.mdown *.mkdn
-    md: *.md *.markdown *.mdown *.mkdn
-    php: *.php *.php3 *.php4 *.php5 *.phtml
-    py: *.py *.pyi
-    python: *.py *.pyi
-    ruby: *.rb *.ru *.gemspec Gemfile Rakefile
-    rust: *.rs
-    sh: *.sh *.bash *.zsh *.ksh
-    sql: *.sql *.psql
-    swift: *.swift
-    toml: *.toml Cargo.lock
-    ts: *.ts *.tsx *.cts *.mts
-    txt: *.txt
-    typescript: *.ts *.tsx *.cts *.mts
-    xml: *.xml *.xsd *.xsl *.svg
-    yaml: *.yaml *.yml
-"""
-TYPES = dict(line.strip().split(": ") for line in _TYPES.strip().splitlines())
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"error parsing flag: value is not a valid number: {text}", 2, hint=False)
-    return int(text)
-
-
-@dataclass(frozen=True, slots=True)
-class RgOptions:
-    patterns: tuple[str, ...] = several("-e", "--regexp", metavar="PATTERN", help="a pattern to search for")
-    pattern_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="patterns from a file")
-    case: str = choose(
-        {"-i --ignore-case": "i", "-S --smart-case": "S", "-s --case-sensitive": "s"}, default="s", help="case rules"
-    )
-    fixed: bool = flag("-F", "--fixed-strings", help="treat patterns as literal strings")
-    words: bool = flag("-w", "--word-regexp", help="match only whole words")
-    whole_line: bool = flag("-x", "--line-regexp", help="match only whole lines")
-    invert: bool = flag("-v", "--invert-match", help="select lines that do not match")
-    line_number: bool | None = choose({"-n --line-number": True, "-N --no-line-number": False}, help="line numbers")
-    column: bool = flag("--column", help="show column numbers")
-    vimgrep: bool = flag("--vimgrep", help="one line per match: file, line, column")
-    with_name: bool | None = choose({"-H --with-filename": True, "-I --no-filename": False}, help="file names")
-    files_with: str = choose(
-        {"-l --files-with-matches": "with", "--files-without-match": "without"},
-        default="",
-        help="print only the names of files with, or without, a match",
-    )
-    count: bool = flag("-c", "--count", help="how many lines match in each file")
-    count_matches: bool = flag("--count-matches", help="how many matches each file has")
-    only_matching: bool = flag("-o", "--only-matching", help="print only the matched parts")
-    replace: str | None = value("-r", "--replace", metavar="TEXT", help="replace every match in the output")
-    quiet: bool = flag("-q", "--quiet", help="print nothing")
-    max_count: int | None = value("-m", "--max-count", metavar="NUM", convert=_number, help="matching lines per file")
-    after: int | None = value("-A", "--after-context", metavar="NUM", convert=_number, help="lines after")
-    before: int | None = value("-B", "--before-context", metavar="NUM", convert=_number, help="lines before")
-    context: int | None = value("-C", "--context", metavar="NUM", convert=_number, help="lines before and after")
-    separator: str | None = mixed(
-        value("--context-separator", metavar="SEP", help="between groups of lines"),
-        flag("--no-context-separator", const=None, help="nothing between groups"),
-        default="--",
-    )
-    globs: tuple[str, ...] = several("-g", "--glob", metavar="GLOB", help="only these files; ! leaves out")
-    iglobs: tuple[str, ...] = several("--iglob", metavar="GLOB", help="the same, ignoring case")
-    types: tuple[str, ...] = several("-t", "--type", metavar="TYPE", help="only files of this type")
-    types_not: tuple[str, ...] = several("-T", "--type-not", metavar="TYPE", help="no files of this type")
-    type_list: bool = flag("--type-list", help="show the known types")
-    json: bool = flag("--json", help="print the results as JSON, one message per line")
-    hidden: bool = flag("-.", "--hidden", help="search hidden files and directories")
-    no_ignore: bool = flag("--no-ignore", "--no-ignore-vcs", help="do not respect ignore files")
-    unrestricted: int = repeated("-u", "--unrestricted", help="less filtering; up to three times")
-    text: bool = flag("-a", "--text", help="search binary files as if they were text")
-    follow: bool = flag("-L", "--follow", help="follow symbolic links")
-    max_depth: int | None = value(
-        "-d", "--max-depth", "--maxdepth", metavar="NUM", convert=_number, help="levels to go"
-    )
-    list_files: bool = flag("--files", help="print the files that would be searched")
-    null_name: bool = flag("-0", "--null", help="a NUL byte after file names")
-    heading: bool = choose(
-        {"--heading": True, "--no-heading": False}, default=False, help="file names on their own line"
-    )
-    pretty: bool = flag("-p", "--pretty", help="colours, headings and line numbers")
-    colour: str = value(
-        "--color",
-        metavar="WHEN",
-        default="auto",
-        choices=("always", "never", "auto", "ansi"),
-        help="when to colour the output",
-    )
-    trim: bool = flag("--trim", help="remove leading white space from lines")
-    no_messages: bool = flag("--no-messages", help="no messages about files that cannot be read")
-    pcre: bool = flag("-P", "--pcre2", help="accepted: look-around and back-references always work")
-    order: tuple[tuple[str, object], ...] = ordered()
+from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError, perl
 
 
 async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
@@ -142,6 +38,8 @@ async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
         wanted = [] if o.list_files else await _patterns(proc, o, operands)
         run = _Run(proc, o, wanted, operands)
         status = await run.all()
+        if o.stats and run.messages is None:
+            await proc.emit(run.statistics())
         if run.messages is not None:
             await proc.emit(run.messages.summary())
         return status
@@ -168,6 +66,27 @@ async def _patterns(proc: Proc, o: RgOptions, operands: list[str]) -> list[bytes
     return wanted
 
 
+class _Colours(Colours):
+    """Colours as rg writes them: each begins by giving up all others."""
+
+    def start(self, sgr: str) -> bytes:
+        return b"\x1b[0m" + b"".join(b"\x1b[" + code.encode() + b"m" for code in sgr.split(";"))
+
+    @property
+    def end(self) -> bytes:
+        return b"\x1b[0m"
+
+
+_ALL_LINES = 1 << 40
+_NEWLINE = re.compile(rb"(?<!\\)(?:\\\\)*(?:\\n|\n)")
+_NO_NEWLINES = """the literal '"\\n"' is not allowed in a regex
+
+Consider enabling multiline mode with the --multiline flag (or -U for short).
+When multiline mode is enabled, new line characters can be matched."""
+_LINE_END = re.compile(rb"(?<!\\)\$(?=[)|]|\Z)")
+_UNPACKERS = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".lzma": "lzma"}
+
+
 class _Run:
     def __init__(self, proc: Proc, o: RgOptions, wanted: list[bytes], operands: list[str]) -> None:
         self.proc, self.o, self.operands, self.wanted = proc, o, operands, wanted
@@ -181,22 +100,46 @@ class _Run:
         self.selected = self.failed = False
         self.show_name = False
         self.globs = [
-            self.glob(str(stored), name == "iglobs") for name, stored in o.order if name in ("globs", "iglobs")
+            self.glob(str(stored), name == "iglobs" or o.globs_fold)
+            for name, stored in o.order
+            if name in ("globs", "iglobs")
         ]
-        self.types = [_type_globs(name) for name in o.types]
-        self.types_not = [_type_globs(name) for name in o.types_not]
+        known = dict(TYPES)
+        for rule in o.type_add:
+            name, colon, glob = rule.partition(":")
+            if not colon or not name.isalnum():
+                raise UsageError("invalid definition (format is type:glob, e.g., html:*.html)", 2, hint=False)
+            known[name] = f"{known.get(name, '')} {glob}".strip()
+        self.types = [_type_globs(known, name) for name in o.types]
+        self.types_not = [_type_globs(known, name) for name in o.types_not]
+        self.names = perl.group_names(wanted[0].decode("utf-8", "replace")) if wanted else {}
+        self.found = self.found_lines = self.found_files = self.searched = self.bytes_searched = self.printed = 0
 
     def compiled(self, wanted: list[bytes]) -> Matcher:
         dialect = patterns.FIXED if self.o.fixed else patterns.RUST
         whole = "line" if self.o.whole_line else "word" if self.o.words else ""
         if self.o.fixed and whole:
             wanted, dialect = [_escaped(pattern) for pattern in wanted], patterns.RUST
-        seconds = self.proc.budget.limits.regex_seconds
-        return patterns.compile_any(wanted, dialect, icase=self.icase, lines=Lines.BLOCK, seconds=seconds, whole=whole)
+        seconds, lines = self.proc.budget.limits.regex_seconds, Lines.BLOCK
+        if dialect == patterns.RUST:
+            if self.o.multiline:
+                lines = Lines.MULTI
+            elif any(_NEWLINE.search(pattern) for pattern in wanted):
+                raise UsageError(_NO_NEWLINES, 2, hint=False)
+            if self.o.crlf:
+                wanted = [_LINE_END.sub(rb"(?:\\r?$)", pattern) for pattern in wanted]
+            if self.o.dotall:
+                wanted = [b"(?s)" + pattern for pattern in wanted]
+        return patterns.compile_any(wanted, dialect, icase=self.icase, lines=lines, seconds=seconds, whole=whole)
 
     def planned(self) -> Plan:
         o = self.o
         context = -1 if o.context is None else o.context
+        before, after = context if o.before is None else o.before, context if o.after is None else o.after
+        if o.passthru:
+            before = after = _ALL_LINES
+        elif max(before, after) <= 0:
+            before = after = -1
         coloured = o.colour in ("always", "ansi") or o.pretty
         return Plan(
             select=self.matcher,
@@ -208,11 +151,12 @@ class _Run:
             only_matching=o.only_matching,
             line_number=bool(o.line_number) or o.vimgrep or o.pretty or (o.column and o.line_number is None),
             null_name=o.null_name,
-            before=context if o.before is None else o.before,
-            after=context if o.after is None else o.after,
+            byte_offset=o.byte_offset,
+            before=before,
+            after=after,
             separator=None if o.separator is None else encode(o.separator),
-            colours=Colours(file="35", line="32", separator="", no_erase=True) if coloured else None,
-            binary="text" if o.text or o.unrestricted >= 3 else "binary",
+            colours=_Colours(file="35", line="32", byte="", separator="", selected_match="1;31") if coloured else None,
+            binary="text" if o.text else "binary",
         )
 
     def glob(self, glob: str, icase: bool) -> tuple[bool, object]:
@@ -258,7 +202,10 @@ class _Run:
             if (await proc.fs.stat(path, follow=True)).is_dir:
                 shown = prefix if prefix is not None else word if word.endswith("/") else word + "/"
                 passes = await self.sieve(path)
-                async for file, name in self.walk(path, shown):
+                files = self.walk(path, shown)
+                if self.o.sort is not None and self.o.sort != ("path", ""):
+                    files = self.ordered([found async for found in files])
+                async for file, name in files:
                     if self.o.quiet and self.selected:
                         return
                     if passes is not None and not passes(file):
@@ -268,6 +215,15 @@ class _Run:
             await self.file(path, word, named=True)
         except OSError as error:
             self.fail(word, error)
+
+    async def ordered(self, files: list[tuple[Path, str]]) -> AsyncIterator[tuple[Path, str]]:
+        """Files by their times, or the other way round."""
+        by, direction = self.o.sort or ("none", "")
+        if by not in ("path", "none"):
+            times = {path: (await self.proc.fs.stat(path)).mtime_ns or 0 for path, _ in files}
+            files.sort(key=lambda found: times[found[0]])
+        for found in reversed(files) if direction else files:
+            yield found
 
     async def sieve(self, top: Path) -> Sieve | None:
         o = self.o
@@ -286,6 +242,8 @@ class _Run:
         """Files below a directory, in order, without what is hidden or ignored."""
         fs = self.proc.fs
         rules = [] if self.no_ignore else await self.parent_rules(top)
+        for name in self.o.ignore_files:
+            rules += parse((await slurp(self.proc, name)).decode("utf-8", "surrogateescape"), str(self.proc.cwd))
         pending: list[tuple[Path, str, int, list[Rule] | None]] = [(top, prefix, 1, rules)]
         while pending:
             place, shown, depth, known = pending.pop()
@@ -378,14 +336,21 @@ class _Run:
     async def file(self, path: Path, name: str, named: bool = False) -> None:
         if self.o.list_files:
             self.selected = True
+            if self.o.quiet:
+                return
             await self.proc.emit(encode(name) + (b"\0" if self.o.null_name else b"\n"))
             return
         try:
+            limit = self.o.max_filesize
+            if limit is not None and not named and ((await self.proc.fs.stat(path)).size or 0) > limit:
+                return
             data = await ops.read_bytes(self.proc.fs, path)
+            if self.o.search_zip:
+                data = await _unpacked(name, data)
         except OSError as error:
             self.fail(name, error)
             return
-        if not named and self.plan.binary != "text" and b"\0" in data[:65536]:
+        if not named and self.o.unrestricted < 3 and self.plan.binary != "text" and b"\0" in data[:65536]:
             return
         await self.search(name, data)
         await self.proc.budget.breathe()
@@ -397,7 +362,19 @@ class _Run:
             self.selected = self.selected or bool(out)
             await self.proc.emit(out)
             return
-        if o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim:
+        self.searched += 1
+        self.bytes_searched += len(data)
+        if o.stats and self.matcher is not None:
+            self.count_all(data)
+        if o.multiline and self.matcher is not None and not o.files_with:
+            spans = SpanSearch(self.plan, self.matcher, encode(name) if self.show_name and not o.heading else None)
+            out = spans.run(data, self.filled if o.replace is not None else None, self.shared)
+            self.selected = self.selected or spans.selected
+            if (self.plan.count or o.count_matches) and (spans.matches or o.include_zero):
+                out = spans.name_head() + b"%d\n" % spans.matches
+            if o.quiet:
+                out = b""
+        elif o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim or o.max_columns:
             out = self.detailed(name, data)
         else:
             search = Search(self.plan, self.shared, encode(name) if self.show_name and not o.heading else None)
@@ -407,8 +384,9 @@ class _Run:
                 self.selected = self.selected or bool(search.selected)
             out = b"".join(search.out)
             if search.binary_hit:
-                out += encode(f"{name}: binary file matches\n" if self.show_name else "binary file matches\n")
-            if self.plan.count and search.selected:
+                where = f'binary file matches (found "\\0" byte around offset {data.find(0)})\n'
+                out += encode(f"{name}: {where}" if self.show_name else where)
+            if self.plan.count and (search.selected or o.include_zero):
                 out += search.name_head(b":") + b"%d\n" % search.selected
             if o.files_with and bool(search.selected) == (o.files_with == "with"):
                 out += b"" if o.quiet else encode(name) + (b"\0" if o.null_name else b"\n")
@@ -417,7 +395,29 @@ class _Run:
             if (o.heading or o.pretty) and self.show_name and not o.files_with:
                 out = (b"\n" if self.shared.used else b"") + encode(name) + b"\n" + out
                 self.shared.used = True
+            self.printed += len(out)
             await self.proc.emit(out)
+
+    def count_all(self, data: bytes) -> None:
+        assert self.matcher is not None
+        found = sum(1 for _ in self.matcher.finditer(data)) if data else 0
+        self.found += found
+        self.found_lines += self.matcher.count_lines(data)
+        self.found_files += bool(found)
+
+    def statistics(self) -> bytes:
+        lines = (
+            "",
+            f"{self.found} matches",
+            f"{self.found_lines} matched lines",
+            f"{self.found_files} files contained matches",
+            f"{self.searched} files searched",
+            f"{self.printed} bytes printed",
+            f"{self.bytes_searched} bytes searched",
+            "0.000000 seconds spent searching",
+            "0.000000 seconds",
+        )
+        return "\n".join(lines).encode() + b"\n"
 
     def detailed(self, name: str, data: bytes) -> bytes:
         """Output that looks at each match: columns, replacements, counts of matches."""
@@ -440,13 +440,24 @@ class _Run:
                 prefix = head + (b"%d:" % number if self.plan.line_number else b"")
                 if o.column or o.vimgrep:
                     prefix += b"%d:" % (place + 1)
-                out.append(prefix + (part.lstrip(b" \t") if o.trim else part) + b"\n")
+                if o.byte_offset:
+                    prefix += b"%d:" % (start + (place if o.only_matching else 0))
+                out.append(prefix + self.shortened(part.lstrip(b" \t") if o.trim else part) + b"\n")
             if o.max_count is not None and lines >= o.max_count:
                 break
         self.selected = self.selected or lines > 0
         if o.count_matches and total:
             out.append(head + b"%d\n" % total)
         return b"" if o.quiet else b"".join(out)
+
+    def shortened(self, line: bytes) -> bytes:
+        limit = self.o.max_columns
+        if not limit or len(line) < limit:
+            return line
+        return line[:limit] + b" [... omitted end of long line]" if self.o.preview else b"[Omitted long matching line]"
+
+    def filled(self, text: bytes, spans: list[tuple[int, int]]) -> bytes:
+        return _filled(encode(self.o.replace or ""), text, spans, self.names)
 
     def parts(self, line: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, bytes]]:
         """What is printed for a line, with the column it begins at."""
@@ -467,42 +478,44 @@ class _Run:
         if self.o.replace is None or self.matcher is None:
             return line[start:stop]
         spans = self.matcher.spans(line, start) or [(start, stop)]
-        return _filled(encode(self.o.replace), line, spans)
+        return self.filled(line, spans)
 
 
-def _filled(template: bytes, line: bytes, spans: list[tuple[int, int]]) -> bytes:
-    """A replacement with `$1`, `${1}` and `$0` put in; `$$` is a dollar."""
-    out: list[bytes] = []
-    at = 0
-    while at < len(template):
-        if template[at : at + 1] != b"$":
-            out.append(template[at : at + 1])
-            at += 1
-            continue
-        if template[at + 1 : at + 2] == b"$":
-            out.append(b"$")
-            at += 2
-            continue
-        braces = template[at + 1 : at + 2] == b"{"
-        end = at + (2 if braces else 1)
-        digits = end
-        while end < len(template) and template[end : end + 1].isdigit():
-            end += 1
-        if end == digits:
-            out.append(b"$")
-            at += 1
-            continue
-        group = int(template[digits:end])
-        if group < len(spans) and spans[group][0] >= 0:
-            out.append(line[spans[group][0] : spans[group][1]])
-        at = end + (1 if braces else 0)
-    return b"".join(out)
+_REFERENCE = re.compile(rb"\$(?:(\$)|\{(\w+)\}|(\w+))")
 
 
-def _type_globs(name: str) -> list[re.Pattern[str]]:
-    if name not in TYPES:
+def _filled(template: bytes, text: bytes, spans: list[tuple[int, int]], names: dict[str, int]) -> bytes:
+    """A replacement with `$1`, `${1}`, `$name` and `$0` put in; `$$` is a dollar."""
+
+    def put(found: re.Match[bytes]) -> bytes:
+        if found[1]:
+            return b"$"
+        name = (found[2] or found[3]).decode("utf-8", "replace")
+        group = int(name) if name.isdecimal() else names.get(name, -1)
+        known = 0 <= group < len(spans) and spans[group][0] >= 0
+        return text[spans[group][0] : spans[group][1]] if known else b""
+
+    return _REFERENCE.sub(put, template)
+
+
+async def _unpacked(name: str, data: bytes) -> bytes:
+    """What a file holds, if its name says that it is compressed; else the data as it is."""
+    module = _UNPACKERS.get(name[name.rfind(".") :]) if "." in name else None
+    if module is None:
+        return data
+    try:
+        unpacked: bytes = await asyncio.to_thread(importlib.import_module(module).decompress, data)
+    except (OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError):
+        return b""
+    return unpacked
+
+
+def _type_globs(known: dict[str, str], name: str) -> list[re.Pattern[str]]:
+    if name == "all":
+        return [glob_regex(glob, False) for globs in known.values() for glob in globs.split()]
+    if name not in known:
         raise UsageError(f"unrecognized file type: {name}", 2, hint=False)
-    return [glob_regex(glob, False) for glob in TYPES[name].split()]
+    return [glob_regex(glob, False) for glob in known[name].split()]
 
 
 def _has_upper(pattern: bytes) -> bool:
@@ -527,13 +540,6 @@ COMMANDS = [
             ("rg -n TODO -t py", "in Python files, with line numbers"),
             ("rg -l foo -g '!tests/**'", "names only"),
         ),
-        refused={
-            "-U --multiline": "lines are searched one by one",
-            "-z --search-zip": "unpack first",
-            "--stats": "count with -c",
-            "--sort=": "output is always sorted by path",
-            "--sortr=": "output is always sorted by path",
-        },
         ignored=(
             "--no-config",
             "-j= --threads=",
@@ -542,6 +548,22 @@ COMMANDS = [
             "--mmap",
             "--no-mmap",
             "--no-require-git",
+            "--one-file-system",
+            "--no-ignore-messages",
+            "--no-ignore-global",
+            "--no-ignore-parent",
+            "--no-ignore-dot",
+            "--no-ignore-exclude",
+            "--no-pcre2-unicode",
+            "--no-unicode",
+            "--path-separator=",
+            "-E= --encoding=",
+            "--dfa-size-limit=",
+            "--regex-size-limit=",
+            "--engine=",
+            "--debug",
+            "--trace",
+            "--binary",
         ),
         bad_usage=2,
     )

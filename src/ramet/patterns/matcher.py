@@ -333,14 +333,14 @@ class _PerlMatcher(Matcher):
     def __init__(self, pattern: str, lines: Lines, icase: bool, utf8: bool, seconds: float, unicode: bool) -> None:
         super().__init__(0, None, (), not utf8)
         self._pattern, self._icase, self._utf8, self._seconds = pattern, icase, utf8, seconds
-        self._lines, self._unicode = lines is not Lines.TEXT, unicode
+        self._lines, self._unicode = lines, unicode
         if "(?<" in pattern:
             perl.check_lookbehind(pattern)
         self.engine(b"")
 
     def _make(self, ascii_only: bool) -> MatchEngine:
-        prefix = "(?m)" if self._lines else ""
-        style = Style(self._unicode and self._utf8, self._lines, icase=self._icase)
+        prefix = "" if self._lines is Lines.TEXT else "(?m)"
+        style = Style(self._unicode and self._utf8, self._lines is Lines.BLOCK, icase=self._icase)
         narrow = not self._utf8 or ascii_only
         if narrow:
             source = perl.for_re2(self._pattern, style)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ramet.patterns.errors import PatternError
-from ramet.patterns.perl_reader import NO_NAME_END, UNSUPPORTED, NotForRe2, Reader, Scope, Style
+from ramet.patterns.perl_reader import NO_NAME_END, TOKEN, UNSUPPORTED, NotForRe2, Reader, Scope, Style
 from ramet.patterns.perl_sets import ESCAPES, Members, point, spelled
 
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})([?+]?)")
@@ -408,6 +408,22 @@ class _Rewriter(Reader):
 def rewrite(pattern: str, style: Style) -> str:
     """The same pattern in the spelling of the `regex` module, or of RE2; PatternError when it is not valid."""
     return _Rewriter(pattern, style).run()
+
+
+_GROUP_NAME = re.compile(r"\(\?(?:P?<|')(\w+)")
+
+
+def group_names(pattern: str) -> dict[str, int]:
+    """The numbers of the groups that have names."""
+    names: dict[str, int] = {}
+    number = 0
+    for found in TOKEN.finditer(pattern):
+        if found[1]:
+            number += 1
+            named = _GROUP_NAME.match(pattern, found.start())
+            if named:
+                names[named[1]] = number
+    return names
 
 
 def for_re2(pattern: str, style: Style) -> str | None:

@@ -46,7 +46,7 @@ UNSUPPORTED = "PCRE2 does not support \\F, \\L, \\l, \\N{name}, \\U, or \\u"
 _CONTROLS = {"a": 7, "b": 8, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9}
 _PROPERTIES = {"Xan": "\\p{L}\\p{N}", "Xwd": "\\p{L}\\p{N}_", "Xsp": "\\s", "Xps": "\\s", "Any": "\\x00-\\U0010ffff"}
 NO_NAME_END = "syntax error in subpattern name (missing terminator?)"
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^]\\])*\]|(\((?!\?|\*)|\(\?(?:P?<(?![=!])|'))", re.DOTALL
 )
 
@@ -59,7 +59,7 @@ class Reader:
         self.pos = 0
         self.out: list[str] = []
         self.groups = 0
-        self.total = sum(1 for found in _TOKEN.finditer(pattern) if found[1])
+        self.total = sum(1 for found in TOKEN.finditer(pattern) if found[1])
         self.scopes = [Scope(style.extended, False, False, False)]
         self.repeatable = False
         self.last = LAST if style.text or style.unicode else 0xFF

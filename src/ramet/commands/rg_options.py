@@ -1,0 +1,153 @@
+"""What rg can be asked: its options, and the types of files it knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ramet.commands.declare import UsageError, choose, flag, mixed, ordered, several, value
+from ramet.commands.declare import count as repeated
+
+_TYPES = """
+    bash: *.bash *.sh .bashrc .bash_profile
+    c: *.c *.h *.cats
+    cpp: *.cpp *.cc *.cxx *.hpp *.hh *.hxx *.h *.inl
+    css: *.css *.scss
+    csv: *.csv
+    docker: *Dockerfile*
+    go: *.go
+    html: *.html *.htm *.ejs
+    java: *.java *.jsp
+    js: *.js *.jsx *.mjs *.cjs *.vue
+    json: *.json *.sarif composer.lock
+    log: *.log
+    lua: *.lua
+    make: Makefile makefile GNUmakefile *.mk *.mak
+    markdown: *.md *.markdown *.mdown *.mkdn
+    md: *.md *.markdown *.mdown *.mkdn
+    php: *.php *.php3 *.php4 *.php5 *.phtml
+    py: *.py *.pyi
+    python: *.py *.pyi
+    ruby: *.rb *.ru *.gemspec Gemfile Rakefile
+    rust: *.rs
+    sh: *.sh *.bash *.zsh *.ksh
+    sql: *.sql *.psql
+    swift: *.swift
+    toml: *.toml Cargo.lock
+    ts: *.ts *.tsx *.cts *.mts
+    txt: *.txt
+    typescript: *.ts *.tsx *.cts *.mts
+    xml: *.xml *.xsd *.xsl *.svg
+    yaml: *.yaml *.yml
+"""
+TYPES = dict(line.strip().split(": ") for line in _TYPES.strip().splitlines())
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"error parsing flag: value is not a valid number: {text}", 2, hint=False)
+    return int(text)
+
+
+def _order(direction: str) -> Callable[[str], tuple[str, str]]:
+    def convert(text: str) -> tuple[str, str]:
+        if text not in ("path", "modified", "accessed", "created", "none"):
+            raise UsageError(f"error parsing flag: choice '{text}' is unrecognized", 2, hint=False)
+        return text, direction
+
+    return convert
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if found is None:
+        raise UsageError(f"invalid format for size '{text}'", 2, hint=False)
+    return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]]
+
+
+@dataclass(frozen=True, slots=True)
+class RgOptions:
+    patterns: tuple[str, ...] = several("-e", "--regexp", metavar="PATTERN", help="a pattern to search for")
+    pattern_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="patterns from a file")
+    case: str = choose(
+        {"-i --ignore-case": "i", "-S --smart-case": "S", "-s --case-sensitive": "s"}, default="s", help="case rules"
+    )
+    fixed: bool = flag("-F", "--fixed-strings", help="treat patterns as literal strings")
+    words: bool = flag("-w", "--word-regexp", help="match only whole words")
+    whole_line: bool = flag("-x", "--line-regexp", help="match only whole lines")
+    invert: bool = flag("-v", "--invert-match", help="select lines that do not match")
+    line_number: bool | None = choose({"-n --line-number": True, "-N --no-line-number": False}, help="line numbers")
+    column: bool = flag("--column", help="show column numbers")
+    vimgrep: bool = flag("--vimgrep", help="one line per match: file, line, column")
+    with_name: bool | None = choose({"-H --with-filename": True, "-I --no-filename": False}, help="file names")
+    files_with: str = choose(
+        {"-l --files-with-matches": "with", "--files-without-match": "without"},
+        default="",
+        help="print only the names of files with, or without, a match",
+    )
+    count: bool = flag("-c", "--count", help="how many lines match in each file")
+    count_matches: bool = flag("--count-matches", help="how many matches each file has")
+    only_matching: bool = flag("-o", "--only-matching", help="print only the matched parts")
+    replace: str | None = value("-r", "--replace", metavar="TEXT", help="replace every match in the output")
+    quiet: bool = flag("-q", "--quiet", help="print nothing")
+    max_count: int | None = value("-m", "--max-count", metavar="NUM", convert=_number, help="matching lines per file")
+    after: int | None = value("-A", "--after-context", metavar="NUM", convert=_number, help="lines after")
+    before: int | None = value("-B", "--before-context", metavar="NUM", convert=_number, help="lines before")
+    context: int | None = value("-C", "--context", metavar="NUM", convert=_number, help="lines before and after")
+    separator: str | None = mixed(
+        value("--context-separator", metavar="SEP", help="between groups of lines"),
+        flag("--no-context-separator", const=None, help="nothing between groups"),
+        default="--",
+    )
+    globs: tuple[str, ...] = several("-g", "--glob", metavar="GLOB", help="only these files; ! leaves out")
+    iglobs: tuple[str, ...] = several("--iglob", metavar="GLOB", help="the same, ignoring case")
+    types: tuple[str, ...] = several("-t", "--type", metavar="TYPE", help="only files of this type")
+    types_not: tuple[str, ...] = several("-T", "--type-not", metavar="TYPE", help="no files of this type")
+    type_list: bool = flag("--type-list", help="show the known types")
+    json: bool = flag("--json", help="print the results as JSON, one message per line")
+    hidden: bool = flag("-.", "--hidden", help="search hidden files and directories")
+    no_ignore: bool = flag("--no-ignore", "--no-ignore-vcs", help="do not respect ignore files")
+    unrestricted: int = repeated("-u", "--unrestricted", help="less filtering; up to three times")
+    text: bool = flag("-a", "--text", help="search binary files as if they were text")
+    follow: bool = flag("-L", "--follow", help="follow symbolic links")
+    max_depth: int | None = value(
+        "-d", "--max-depth", "--maxdepth", metavar="NUM", convert=_number, help="levels to go"
+    )
+    list_files: bool = flag("--files", help="print the files that would be searched")
+    null_name: bool = flag("-0", "--null", help="a NUL byte after file names")
+    heading: bool = choose(
+        {"--heading": True, "--no-heading": False}, default=False, help="file names on their own line"
+    )
+    pretty: bool = flag("-p", "--pretty", help="colours, headings and line numbers")
+    colour: str = value(
+        "--color",
+        metavar="WHEN",
+        default="auto",
+        choices=("always", "never", "auto", "ansi"),
+        help="when to colour the output",
+    )
+    trim: bool = flag("--trim", help="remove leading white space from lines")
+    no_messages: bool = flag("--no-messages", help="no messages about files that cannot be read")
+    pcre: bool = flag("-P", "--pcre2", help="accepted: look-around and back-references always work")
+    multiline: bool = flag("-U", "--multiline", help="matches may span lines")
+    dotall: bool = flag("--multiline-dotall", help="with -U, a dot matches line ends, too")
+    crlf: bool = flag("--crlf", help="a carriage return before a newline belongs to the line end")
+    passthru: bool = flag("--passthru", "--passthrough", help="print all lines, matching or not")
+    byte_offset: bool = flag("-b", "--byte-offset", help="show where lines or matches begin, in bytes")
+    max_columns: int | None = value("-M", "--max-columns", metavar="NUM", convert=_number, help="omit longer lines")
+    preview: bool = flag("--max-columns-preview", help="show how lines that are too long begin")
+    include_zero: bool = flag("--include-zero", help="with -c, name files without a match as well")
+    stats: bool = flag("--stats", help="say how much was searched and found")
+    search_zip: bool = flag("-z", "--search-zip", help="search inside compressed files")
+    sort: tuple[str, str] | None = mixed(
+        value("--sort", metavar="BY", convert=_order(""), help="path, modified, accessed, created or none"),
+        value("--sortr", metavar="BY", convert=_order("r"), help="the same, the other way round"),
+        flag("--sort-files", const=("path", ""), help="by path"),
+        default=None,
+    )
+    max_filesize: int | None = value("--max-filesize", metavar="SIZE", convert=_size, help="leave out larger files")
+    type_add: tuple[str, ...] = several("--type-add", metavar="TYPE:GLOB", help="make a type, or widen one")
+    globs_fold: bool = flag("--glob-case-insensitive", help="all globs ignore case")
+    ignore_files: tuple[str, ...] = several("--ignore-file", metavar="FILE", help="more rules of what to leave out")
+    order: tuple[tuple[str, object], ...] = ordered()
