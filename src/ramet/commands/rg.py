@@ -241,7 +241,7 @@ class _Run:
     async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, str]]:
         """Files below a directory, in order, without what is hidden or ignored."""
         fs = self.proc.fs
-        rules = [] if self.no_ignore else await self.parent_rules(top)
+        rules = [] if self.no_ignore or self.o.no_ignore_parent else await self.parent_rules(top)
         for name in self.o.ignore_files:
             rules += parse((await slurp(self.proc, name)).decode("utf-8", "surrogateescape"), str(self.proc.cwd))
         pending: list[tuple[Path, str, int, list[Rule] | None]] = [(top, prefix, 1, rules)]
@@ -313,7 +313,9 @@ class _Run:
         for name in (".gitignore", ".ignore", ".rgignore"):
             if names is not None and name not in names:
                 continue
-            if name == ".gitignore" and not await self.in_repository(directory):
+            if self.o.no_ignore_vcs if name == ".gitignore" else self.o.no_ignore_dot:
+                continue
+            if name == ".gitignore" and not (self.o.no_require_git or await self.in_repository(directory)):
                 continue
             try:
                 data = await ops.read_bytes(self.proc.fs, directory / name)
@@ -350,7 +352,11 @@ class _Run:
         except OSError as error:
             self.fail(name, error)
             return
-        if not named and self.o.unrestricted < 3 and self.plan.binary != "text" and b"\0" in data[:65536]:
+        if (
+            not (named or self.o.binary or self.o.unrestricted >= 3)
+            and self.plan.binary != "text"
+            and b"\0" in data[:65536]
+        ):
             return
         await self.search(name, data)
         await self.proc.budget.breathe()
@@ -547,23 +553,15 @@ COMMANDS = [
             "--block-buffered",
             "--mmap",
             "--no-mmap",
-            "--no-require-git",
             "--one-file-system",
             "--no-ignore-messages",
             "--no-ignore-global",
-            "--no-ignore-parent",
-            "--no-ignore-dot",
             "--no-ignore-exclude",
-            "--no-pcre2-unicode",
-            "--no-unicode",
-            "--path-separator=",
-            "-E= --encoding=",
             "--dfa-size-limit=",
             "--regex-size-limit=",
             "--engine=",
             "--debug",
             "--trace",
-            "--binary",
         ),
         bad_usage=2,
     )

@@ -107,7 +107,20 @@ class RgOptions:
     type_list: bool = flag("--type-list", help="show the known types")
     json: bool = flag("--json", help="print the results as JSON, one message per line")
     hidden: bool = flag("-.", "--hidden", help="search hidden files and directories")
-    no_ignore: bool = flag("--no-ignore", "--no-ignore-vcs", help="do not respect ignore files")
+    no_ignore: bool = flag("--no-ignore", help="do not respect ignore files")
+    no_ignore_vcs: bool = flag("--no-ignore-vcs", help="do not respect .gitignore")
+    no_ignore_dot: bool = flag("--no-ignore-dot", help="do not respect .ignore and .rgignore")
+    no_ignore_parent: bool = flag("--no-ignore-parent", help="do not respect ignore files of parent directories")
+    no_require_git: bool = flag("--no-require-git", help="respect .gitignore outside of repositories as well")
+    binary: bool = flag("--binary", help="search binary files, and say where they match")
+    encoding: str = value(
+        "-E",
+        "--encoding",
+        metavar="ENCODING",
+        default="auto",
+        choices=("auto", "none", "utf-8", "utf8", "UTF-8", "ascii"),
+        help="the encoding of the files",
+    )
     unrestricted: int = repeated("-u", "--unrestricted", help="less filtering; up to three times")
     text: bool = flag("-a", "--text", help="search binary files as if they were text")
     follow: bool = flag("-L", "--follow", help="follow symbolic links")
