@@ -17,12 +17,13 @@ from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
 from ramet.shell.interp.own_fds import wrapped
+from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
 
 BIN: Final = ("/usr/bin", "/bin")
 """Directories where the command table lives, as far as a script can tell."""
-SHELLS: Final = frozenset(("sh", "bash", "dash"))
+SHELLS: Final = frozenset(("sh", "bash", "rbash", "dash"))
 
 
 def in_table(sh: Session, name: str) -> bool:
@@ -37,6 +38,8 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
     if called is not None:
         argv = [called, *argv[1:]]
     if "/" in name:
+        if refused(sh, f"{name}: restricted: cannot specify `/' in command names"):
+            return 1
         return await _by_path(sh, argv, name)
     found = await search(sh, name)
     if found is None:

@@ -10,6 +10,7 @@ from ramet.shell.interp.descriptors import share_all
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.options import LETTERS, OPTIONS
+from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.subshell import run_shell
@@ -44,6 +45,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         child.set_option("posix", True)
     text: str | None = None
     reading = False
+    narrow = argv[0].rsplit("/", 1)[-1] == "rbash"
     i = 1
     while i < len(argv) and len(argv[i]) > 1 and argv[i][0] in "-+":
         word = str(argv[i])
@@ -51,7 +53,8 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
         if word in ("--", "-"):
             break
         if word.startswith("--"):
-            if word in ("--norc", "--noprofile", "--posix", "--login", "--noediting", "--verbose"):
+            if word in ("--norc", "--noprofile", "--posix", "--login", "--noediting", "--verbose", "--restricted"):
+                narrow = narrow or word == "--restricted"
                 if word == "--posix":
                     child.set_option("posix", True)
                 continue
@@ -69,7 +72,9 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
                 text = ""
             elif letter == "s":
                 reading = True
-            elif letter in "ilrD":
+            elif letter == "r":
+                narrow = True
+            elif letter in "ilD":
                 continue
             elif letter == "O":
                 if i < len(argv):
@@ -125,7 +130,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     if child.group is not None:
         child.group.members.append(child)
     try:
-        status = await run_shell(child, lambda own: drive(_started(shell, own, script)))
+        status = await run_shell(child, lambda own: drive(_started(shell, own, script, narrow)))
     finally:
         if child.group is not None:
             child.group.members.remove(child)
@@ -136,7 +141,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     return status
 
 
-async def _started(shell: Shell, own: Session, script: str) -> int:
+async def _started(shell: Shell, own: Session, script: str, narrow: bool) -> int:
     """A script, after the file that BASH_ENV names."""
     startup = own.store.get("BASH_ENV")
     if startup and not own.posix and "privileged" not in own.options:
@@ -145,4 +150,6 @@ async def _started(shell: Shell, own: Session, script: str) -> int:
             result = await shell.invoke(own, [".", str(path)])
             if result > 255:
                 return result
+    if narrow:
+        restrict(own)
     return await shell.run_text(own, script, top=True)

@@ -23,6 +23,7 @@ from ramet.shell.expand.params import parameter
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import Result
 from ramet.shell.interp.own_fds import as_device
+from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
 from ramet.shell.interp.variables import split_subscript
@@ -206,6 +207,8 @@ async def _closed(description: Description) -> None:
 
 async def open_file(sh: Session, word: str, op: str) -> Description:
     """The description behind a file name."""
+    if op != "<" and OPTION in sh.shopts:
+        raise RedirectError(f"{word}: restricted: cannot redirect output")
     if word == "/dev/null":
         return Description(Null(), path=word)
     if word.startswith("/proc/"):

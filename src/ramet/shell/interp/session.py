@@ -341,6 +341,9 @@ class Session:
     def flags(self) -> str:
         """`$-`."""
         letters = "".join(letter for letter, name in LETTERS.items() if name in self.options)
+        if "restricted_shell" in self.shopts:
+            place = next((at for at, letter in enumerate(letters) if letter not in "abefhkmnp"), len(letters))
+            letters = f"{letters[:place]}r{letters[place:]}"
         return letters + {"environment": "c", "stdin": "s"}.get(self.origin, "")
 
     def syntax_options(self) -> Options:

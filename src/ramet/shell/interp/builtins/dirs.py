@@ -11,6 +11,7 @@ from ramet.core.paths import encode
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 
 
@@ -47,6 +48,8 @@ async def _check_components(sh: Session, logical: str) -> None:
 
 
 def cd(sh: Session, argv: list[str]) -> Result:
+    if refused(sh, "cd: restricted"):
+        return 1
     physical = "physical" in sh.options
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:

@@ -10,6 +10,7 @@ from ramet.shell.expand.values import bucket
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
+from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
 
@@ -178,6 +179,8 @@ def command(sh: Session, argv: list[str]) -> Result:
         return drive(_command_verbose(sh, [str(word) for word in words]))
     if mode == "v":
         return drive(_command_v(sh, [str(word) for word in words]))
+    if standard and refused(sh, "command: -p: restricted"):
+        return 1
     if standard and words[0] not in builtin_table():
         return drive(_standard(sh, words))
     return drive(sh.shell.invoke(sh, words, functions=False))
@@ -250,6 +253,8 @@ def hash_(sh: Session, argv: list[str]) -> Result:
             if sh.hashed.pop(word, None) is None:
                 return sh.error(f"hash: {word}: not found")
         return 0
+    if "p" in flags and len(words) > 1 and refused(sh, f"hash: {words[0]}: restricted"):
+        return 1
     if "p" in flags and len(words) > 1:
         sh.hashed[words[1]] = (words[0], 0)
         return 0

@@ -15,6 +15,7 @@ from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.declare import write_large
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Frame, Session
 
 
@@ -110,6 +111,8 @@ def source(sh: Session, argv: list[str]) -> Result:
     if not words:
         sh.complain(f"{argv[0]}: filename argument required")
         return usage(sh, argv[0])
+    if "/" in words[0] and refused(sh, f"{argv[0]}: {words[0]}: restricted"):
+        return 1
     return drive(_source(sh, argv[0], [str(word) for word in words]))
 
 
@@ -214,6 +217,8 @@ def execute(sh: Session, argv: list[str]) -> Result:
                 return bad_option(sh, "exec", f"-{letter}")
     if i >= len(argv):
         return 0
+    if refused(sh, "exec: restricted"):
+        return 1
     if login:
         name = f"-{name or argv[i]}"
     return drive(_execute(sh, argv[i:], name, clean))

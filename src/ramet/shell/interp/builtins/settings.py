@@ -10,6 +10,7 @@ from ramet.shell.expand.aside import aside
 from ramet.shell.interp.builtins.declare import is_large, setting_line, write_large
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
+from ramet.shell.interp.restricted import OPTION, restrict
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
 
@@ -80,6 +81,10 @@ def set_(sh: Session, argv: list[str]) -> Result:
                     sh.complain(f"set: {name}: invalid option name")
                     return 2
                 sh.set_option(name, on)
+            elif letter == "r":
+                if not on:
+                    return sh.error("set: +r: invalid option")
+                restrict(sh)
             elif letter in LETTERS:
                 sh.set_option(LETTERS[letter], on)
             else:
@@ -129,7 +134,7 @@ def shopt(sh: Session, argv: list[str]) -> Result:
         for name in names:
             if options:
                 sh.set_option(name, on)
-            else:
+            elif name != OPTION:
                 (sh.shopts.add if on else sh.shopts.discard)(name)
                 if name == "extdebug":
                     # Debugging a script means to follow it everywhere.
