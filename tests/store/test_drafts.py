@@ -21,7 +21,10 @@ from tests.store.faults import Countdown, Nursery, objects_of
 from tests.store.test_refs import Dying, Killed
 
 from ramet import AgentRun, DiskResource, RametError, RAMResource, Retention, Store
+from ramet.store.commit import commit_ram
+from ramet.store.hygiene import NOTHING
 from ramet.store.objects import DirectoryObjects, MemoryObjects
+from ramet.store.repository import Repository
 from ramet.workspace import drafting
 from ramet.workspace.stored import StoredWorkspace
 
@@ -276,6 +279,54 @@ def test_a_death_in_an_end_with_outputs_keeps_those_or_everything() -> None:
         if not died:
             break
     assert not died and seen == {"1\n2\n", "1\n"}
+
+
+SCRIPTS = (
+    "echo {n} > f{a}", "echo {n} >> f{a}", "seq {n}00 > g{a}", "echo {n} >> g{a}", "truncate -s 5000 g{a}",
+    "rm -rf f{a}",
+    "mkdir -p d{a}/e{b}; echo {n} > d{a}/e{b}/f", "rm -rf d{a}", "mv d{a} d{b}", "mv f{a} f{b}", "ln -sfn f{a} l{b}",
+    "rm -f l{a}; mkdir -p l{a}", "rm -rf l{a}; echo {n} > l{a}", "chmod 7{a}{b} f* d* g*", "touch -d @{n} f{a} d{b} .",
+    "cp -r d{a} c{b}", "mkfifo p{a}", "rm -f p{a}; echo {n} > p{a}", "rm -rf l{a}; mkfifo l{a}", "seq 9000 > h{a}",
+    "cp h{a} h{b}", "printf {n} | dd of=h{a} bs=1 seek=20000 conv=notrunc", "echo {n} > /tmp/t{a}; x={n}",
+    "ln f{a} k{b}", "echo {n} >> k{a}", "touch 'n {a}' .netrc; echo {n} > d{a}/.npmrc",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_draft_is_exactly_what_is_there(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees of what is recovered have the ids of what was there: names, kinds, modes, times, links and contents."""
+    monkeypatch.setattr(drafting, "STEPS", 7)
+    monkeypatch.setattr(drafting, "INLINE", 60_000)
+    rng, place = random.Random(seed), MemoryObjects()
+    store = Store(place)
+    store.create("w")
+
+    def trees(ws: StoredWorkspace) -> dict[str, str]:
+        writer = Repository(MemoryObjects()).writer()
+        rams = {str(m.prefix): m.resource for m in ws.mounts(scratch=True) if isinstance(m.resource, RAMResource)}
+        return {p: commit_ram(ram.fork(), writer, object(), withheld=NOTHING).tree.hex() for p, ram in rams.items()}
+
+    async def recovered() -> dict[str, str]:
+        copy = MemoryObjects()
+        copy._objects.update(place._objects)
+        async with Store(copy, clock=later).open("w", commit="never") as ws:
+            assert not list(copy.list("drafts/")) and len(ws.recovered) <= 1
+            assert ws.base is not None
+            return {mount.prefix: mount.tree.hex() for mount in ws.base.mounts if mount.tree is not None}
+
+    async def then(ws: StoredWorkspace) -> None:
+        links = seed % 2
+        for number in range(60):
+            script = rng.choice(SCRIPTS[: None if links else -3])
+            await ws.execute(script.format(n=rng.randrange(1, 100), a=rng.randrange(3), b=rng.randrange(3)))
+            if rng.random() < 0.08:
+                await ws.commit(str(number))
+            if rng.random() < 0.08:
+                Store(place).gc(grace=0)
+            if number % 3 == 2:
+                assert await recovered() == trees(ws), (number, script)
+
+    abandoned(store, "mkdir d0 d1; echo 0 > f0", then=then)
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])

@@ -118,7 +118,7 @@ class _Telling:
                     if entry == older:
                         continue
                     raise _Large
-                if older is not None and (type(older) is Link or isinstance(older, Dir) != isinstance(entry, Dir)):
+                if older is not None and (type(older) is Link or type(entry) is Link or _is_dir(older, entry)):
                     self._add(Gone(where))
                     older = None
                 if isinstance(entry, Dir):
@@ -414,6 +414,11 @@ class Drafter:
     def close(self) -> None:
         """The workspace ended in order."""
         self._writer.close()
+
+
+def _is_dir(one: object, other: object) -> bool:
+    """Whether one of two nodes is a directory and the other is not."""
+    return isinstance(one, Dir) != isinstance(other, Dir)
 
 
 def _replaced(step: Step, **values: Any) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,7 +98,8 @@ class _Playing:
         for row in rows:
             path = parse(decode(row.path))
             if isinstance(row, Gone):
-                await remove_tree(self._ram, path)
+                with suppress(FileNotFoundError):  # a named pipe, which no step has told of
+                    await remove_tree(self._ram, path)
             elif isinstance(row, Content):
                 await self._file(path, row)
             elif isinstance(row, Pointer):
