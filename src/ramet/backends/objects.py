@@ -325,11 +325,11 @@ class ObjectResource(Whole):
         result: Any = opened
         while True:
             try:
-                async for chunk in (await result).stream(CHUNK):
-                    view = memoryview(chunk)
-                    start, size, attempt = start + len(view), size - len(view), 0
-                    for at in range(0, len(view), PIECE):
-                        yield bytes(view[at : at + PIECE])
+                async with closing(_chunks((await result).stream(CHUNK))) as chunks:
+                    async for view in chunks:
+                        start, size, attempt = start + len(view), size - len(view), 0
+                        for at in range(0, len(view), PIECE):
+                            yield bytes(view[at : at + PIECE])
                 if not size:
                     return
                 failure: OSError = unavailable(path, f"{size} bytes are missing")
@@ -535,6 +535,22 @@ def _part_gently() -> None:
 
 def _in_flight(size: int) -> int:
     return 1 if size < LARGEST else AT_ONCE if size < SWIFT else AT_ONCE // 2
+
+
+async def _chunks(stream: Any) -> AsyncIterator[memoryview]:
+    """What a stream gives, of which the next is asked for before this one is used: it comes meanwhile."""
+    upcoming: asyncio.Future[Any] = stream.__anext__()
+    try:
+        while True:
+            try:
+                chunk = await upcoming
+            except StopAsyncIteration:
+                return
+            upcoming = stream.__anext__()
+            yield memoryview(chunk)
+    finally:
+        if not upcoming.cancel() and not upcoming.cancelled():
+            upcoming.exception()  # nobody waits for what it would have said
 
 
 async def _next(pages: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""`FileStore`: whole contents that a cache remembers, in memory; where there are too many, those not used for longest go."""
+"""`FileStore`: whole contents that a cache remembers, in memory; when they are too many, the least recently used go."""
 
 from __future__ import annotations
 
