@@ -244,6 +244,17 @@ def test_what_was_relied_on_and_is_condemned_before_the_head_moves_is_written_an
     assert b"".join(Store(place)["new"].show("/a")) == random.Random(1).randbytes(200_000).hex().encode()
 
 
+def test_a_file_that_became_a_directory_is_committed_beside_a_collection() -> None:
+    place = MemoryObjects()
+    store, other = Store(place), Store(place)
+    write(store, "w", "echo 1 > /x; mkdir /y")
+    write(store, "gone", big("/a", 1))
+    store.rm("gone")
+    assert other.gc(grace=0).removed
+    write(store, "w", "rm -r /x /y; mkdir /x; echo 2 > /x/f; echo 3 > /y")
+    assert b"".join(store["w"].show("/x/f")) == b"2\n" and store.verify().ok
+
+
 @pytest.mark.parametrize("verb", ["fork", "tag", "pin"])
 def test_who_names_a_revision_while_it_is_collected_is_told(verb: str) -> None:
     place = MemoryObjects()

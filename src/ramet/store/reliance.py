@@ -56,15 +56,15 @@ def new_ids(packs: PackReader, revision: Revision, before: Revision | None) -> I
         seen.add(tree)
         yield tree
         nodes = _read(packs, tree, revision)
-        theirs: dict[bytes, list[bytes]] = {}
+        theirs: dict[tuple[bytes, int], list[bytes]] = {}
         for other in beside:
             for node in _read(packs, other, revision):
-                if node.kind in (trees.DIR, trees.FILE):
-                    theirs.setdefault(node.name, []).append(node.payload)
+                theirs.setdefault((node.name, node.kind), []).append(node.payload)
         for node in nodes:
+            same = theirs.get((node.name, node.kind), ())
             if node.kind == trees.DIR:
-                pending.append((node.payload, tuple(theirs.get(node.name, ()))))
-            elif node.kind == trees.FILE and node.payload not in theirs.get(node.name, ()):
+                pending.append((node.payload, tuple(same)))
+            elif node.kind == trees.FILE and node.payload not in same:
                 yield from _parts(node.payload)
 
 
