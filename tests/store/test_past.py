@@ -92,6 +92,17 @@ def test_what_is_joined_is_joined_again_and_stays_one_object() -> None:
     assert len(list(repository.objects.list("past/w/"))) == 1
 
 
+def test_collections_join_what_is_old() -> None:
+    clock = Clock()
+    repository = Repository(MemoryObjects(), clock=clock)
+    busy(repository, clock)
+    before = events(repository)
+    clock.now += HOUR
+    assert repository.gc(dry=True) is not None and not list(repository.objects.list("past/"))
+    repository.gc()
+    assert len(list(repository.objects.list("past/w/"))) == 1 and events(repository)[: len(before)] == before
+
+
 def test_young_entries_stay() -> None:
     clock = Clock()
     repository = Repository(MemoryObjects(), clock=clock)

@@ -269,8 +269,7 @@ class _Pass:
             return None
         done.waiting = sum(sizes.get(key, 0) for key in repository.decisions.now().doomed)
         repository.pins.clean()
-        for name in repository.refs.all_names():
-            repository.refs.tidy(name)
+        repository.refs.tidy_all()
         clean = getattr(repository.objects, "clean", None)
         if clean is not None:
             done.temporary = clean(max(self.grace, ORPHAN))

@@ -10,6 +10,7 @@ was appended is never changed.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
@@ -86,6 +87,11 @@ class ObjectLog:
                 continue  # joined since it was listed: it is with the others now
 
     # ------------------------------------------------------------------------------------------ old entries
+
+    def counts(self) -> Counter[str]:
+        """How many entries each log has that were not joined."""
+        cut = len(self._space) + 1
+        return Counter(key[cut:].rpartition("/")[0] for key in self._objects.list(f"{self._space}/"))
 
     def live(self, name: str) -> list[int]:
         """The numbers of the entries that were not joined."""

@@ -215,6 +215,12 @@ class Refs:
             self._learned[name] = entry.number, now
         return found
 
+    def tidy_all(self) -> int:
+        """As `tidy`, for every log that has many entries."""
+        if not isinstance(self._log, ObjectLog):
+            return 0
+        return sum(self.tidy(name) for name, entries in self._log.counts().items() if entries >= LIVE)
+
     def tidy(self, name: str) -> int:
         """Join the old entries of a log, if they are many; how many. What happened stays told, in its order."""
         log = self._log
