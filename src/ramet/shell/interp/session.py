@@ -121,6 +121,7 @@ class Session:
         "returning",
         "seconds_base",
         "shell",
+        "shift",
         "shopts",
         "source",
         "stack",
@@ -226,6 +227,8 @@ class Session:
         self.watch = False
         self.trace_level = 0
         self.trap_line: tuple[int, int] | None = None
+        self.shift: tuple[int, int] | None = None
+        """How many lines further a substitution counts than its text, and the depth of calls at which it does."""
         self.ulimits: dict[str, tuple[str, str]] = {}
         self.command_text_now: Any = None
         self.ran: Any = None
@@ -290,6 +293,7 @@ class Session:
         twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
         twin.coprocs, twin.origin = {}, self.origin
         twin.trap_line, twin.ulimits = None, dict(self.ulimits)
+        twin.shift = self.shift
         twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
         twin.jobs = self.jobs.fork()
         twin._wire()
@@ -471,9 +475,14 @@ class Session:
                 return frame.source if frame.source not in ("main", "environment") else self.name
         return self.source or self.name
 
+    def line_now(self) -> int:
+        """The line that is being run, as bash counts."""
+        shift = self.shift
+        return self.line if shift is None or shift[1] != len(self.frames) else self.line + shift[0]
+
     def complain(self, message: str) -> None:
         """`bash: line N: message` on stderr."""
-        line = f"line {self.line}: " if self.line else ""
+        line = f"line {self.line_now()}: " if self.line else ""
         self.err(f"{self.error_name}: {line}{message}\n")
 
     def complain_once(self, error: Exception) -> None:

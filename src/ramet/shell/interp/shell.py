@@ -350,7 +350,7 @@ class Shell:
 
     def text_runner(self, text: str) -> Run:
         """A text as something to run (backticks, `bash -c`)."""
-        return lambda sh: drive(self.run_text(sh, text, where="command substitution: "))
+        return lambda sh: drive(self.run_text(sh, text, where="command substitution: ", line=max(sh.line_now(), 1)))
 
     def compiled(self, script: Script) -> Run:
         return compiled(script)

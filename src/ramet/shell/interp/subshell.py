@@ -24,7 +24,7 @@ from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Simple
+from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Script, Simple
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
 """What ends a shell, or its current line, with a message."""
@@ -142,6 +142,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     else:
         run = sh.shell.compiled(body)
     child = sh.fork(borrow=True)
+    shift_lines(sh, child, body)
     child.jobs.inherited = sh.jobs.seen()
     capture = Capture(sh.budget.limits.string_bytes, "string_bytes")
     old = child.fds.get(1)
@@ -168,6 +169,13 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         sh.complain("warning: command substitution: ignored null byte in input")
         data = data.replace(b"\0", b"")
     return decode(data)
+
+
+def shift_lines(sh: Session, child: Session, body: Script | None) -> None:
+    """The lines of a substitution count from where the command ends that it stands in, not from where it stands."""
+    if body is not None and body.statements:
+        further = sh.line_now() - body.statements[0].line
+        child.shift = (further, len(child.frames)) if further else None
 
 
 async def _large_text(sh: Session, parts: list[bytes]) -> str:
@@ -226,6 +234,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     """Start a process substitution; the path by which the command reaches it."""
     reader, writer = pipe()
     child = sh.fork()
+    shift_lines(sh, child, node.body)
     ours, theirs, number = (reader, writer, 1) if node.direction == "<" else (writer, reader, 0)
     old = child.fds.get(number)
     if old is not None:
