@@ -129,7 +129,7 @@ def _limit(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool)
     def run(env: Env, item: Any) -> Iterator[Any]:
         for count in amount(env, item[1] if path else item):
             if not is_number(count):
-                raise fail("Limit must be a number")
+                raise fail(f"{described(count)} and number (1) cannot be subtracted")
             if count <= 0:
                 if count < 0:
                     yield from source(env, item)

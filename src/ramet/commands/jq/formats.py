@@ -51,7 +51,7 @@ def _sh(value: Json) -> str:
 
 def _sh_word(item: Json) -> str:
     if isinstance(item, str):
-        return "'" + item.replace("'", "'\\''") + "'"
+        return "'" + item.replace("'", "'\\''").replace("\0", "\\0") + "'"
     if isinstance(item, (list, dict)):
         raise fail(f"{described(item)} can not be escaped for shell")
     return dumps(item)

@@ -184,7 +184,7 @@ def join(value: Json, separator: Json) -> Json:
 
 def flatten(value: Json, depth: Json = 1e9) -> Json:
     if not is_number(depth):
-        raise fail("flatten depth must not be negative")
+        depth = math.inf if compare(depth, 0) > 0 else -1
     if depth < 0:
         raise fail("flatten depth must not be negative")
     if not isinstance(value, (list, dict)):

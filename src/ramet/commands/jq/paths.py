@@ -45,6 +45,8 @@ def index(value: Json, key: Json) -> Json:
         start, stop = key.get("start"), key.get("end")
         if value is None:
             return None
+        if start is None and stop is None:
+            raise fail("Array/string slice indices must be integers")
         low, high = slice_bounds(value, start, stop)
         return value[low:high]
     if value is None and (type(key) is str or is_number(key) or key is None):
