@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 import time
@@ -116,6 +117,16 @@ def _stamp(proc: Proc, stat: Stat) -> tuple[int, int, int, int, int, int]:
     return (max(1980, when.year), when.month, when.day, when.hour, when.minute, when.second // 2 * 2)
 
 
+_LONG = 1 << 18
+"""Bytes from which on packing is done beside the event loop."""
+
+
+def _shrinks(data: bytes, level: int) -> bool:
+    """Whether packing is worth it; the beginning of something long tells."""
+    sample = data if len(data) < _LONG else data[: 1 << 16]
+    return bool(level and data) and len(zlib.compress(sample, level)) - 6 < len(sample)
+
+
 async def _store(
     proc: Proc, o: ZipOptions, archive: zipfile.ZipFile, stored: str, path: Path, stat: Stat, replaced: bool
 ) -> None:
@@ -130,10 +141,12 @@ async def _store(
     else:
         data = encode(stat.target or "") if stat.kind is Kind.LINK else await ops.read_bytes(proc.fs, path)
         info.compress_type = zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED
-        packed = len(zlib.compress(data, o.level)) - 6 if o.level and data else len(data)
-        if packed >= len(data):
+        if not _shrinks(data, o.level):
             info.compress_type = zipfile.ZIP_STORED
-        archive.writestr(info, data, compresslevel=o.level or None)
+        if len(data) < _LONG:
+            archive.writestr(info, data, compresslevel=o.level or None)
+        else:
+            await asyncio.to_thread(archive.writestr, info, data, compresslevel=o.level or None)
         if info.compress_type == zipfile.ZIP_STORED:
             note = "(stored 0%)"
         else:

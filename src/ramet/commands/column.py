@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, flag, value
@@ -88,16 +89,10 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
 async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
     rows: list[list[str]] = []
-    for line in lines:
-        if o.separator is None:
-            parts = re.split(r"[ \t]+", line.strip(" \t"), maxsplit=limit - 1 if limit else 0)
-        else:
-            parts = (
-                re.split(f"[{re.escape(o.separator)}]", line, maxsplit=limit - 1 if limit else 0)
-                if o.separator
-                else [line]
-            )
-        rows.append(parts)
+    cut = _cutter(o.separator, limit)
+    for begin in range(0, len(lines), _SLICE):
+        rows += [cut(line) for line in lines[begin : begin + _SLICE]]
+        await proc.budget.breathe()
     names = o.names.split(",") if o.names is not None else []
     count = max([len(r) for r in rows] + [len(names)], default=0)
     if o.json:
@@ -108,7 +103,12 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
         return 0
     if names and not o.no_headings and rows:
         rows.insert(0, names)
-    rows = [r + [""] * (count - len(r)) for r in rows]
+    widths = [0] * count
+    for begin in range(0, len(rows), _SLICE):
+        part = [r if len(r) == count else r + [""] * (count - len(r)) for r in rows[begin : begin + _SLICE]]
+        rows[begin : begin + _SLICE] = part
+        widths = [max(w, max(map(text_width, cells))) for w, cells in zip(widths, zip(*part, strict=True), strict=True)]
+        await proc.budget.breathe()
     order = list(range(count))
     if o.order:
         chosen = [i for i in _columns(o.order, names, count) if i < count]
@@ -116,20 +116,57 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     hidden = set(_columns(o.hide, names, count)) if o.hide else set()
     order = [i for i in order if i not in hidden]
     right = set(_columns(o.right, names, count)) if o.right else set()
-    widths = [max((text_width(r[i]) for r in rows), default=0) for i in range(count)]
-    out: list[str] = []
-    for row in rows:
-        if not any(row) and o.empty_lines:
-            out.append("\n")
-            continue
-        cells: list[str] = []
-        for n, i in enumerate(order):
-            pad = " " * (widths[i] - text_width(row[i]))
-            last = n == len(order) - 1
-            cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
-        out.append(o.output.join(cells) + "\n")
-    await proc.emit(encode("".join(out)))
+    shape = _shape(o.output, widths, order, right)
+    straight = order == list(range(count))
+    for begin in range(0, len(rows), _SLICE):
+        out: list[str] = []
+        for row in rows[begin : begin + _SLICE]:
+            if o.empty_lines and not any(row):
+                out.append("\n")
+            elif straight and all(map(str.isascii, row)):
+                out.append(shape % tuple(row))
+            else:
+                out.append(_row(o.output, widths, order, right, row))
+        await proc.emit(encode("".join(out)))
+        await proc.budget.breathe()
     return 0
+
+
+_SLICE = 2048
+"""Rows that are worked on before others get a turn."""
+
+
+def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
+    """What makes cells of a line."""
+    if separator is None:
+        if not limit:
+            return lambda line: [cell for cell in line.replace("\t", " ").split(" ") if cell] or [""]
+        blanks = re.compile(r"[ \t]+")
+        return lambda line: blanks.split(line.strip(" \t"), maxsplit=limit - 1)
+    if not separator:
+        return lambda line: [line]
+    if len(separator) == 1:
+        return lambda line: line.split(separator, limit - 1 if limit else -1)
+    any_of = re.compile(f"[{re.escape(separator)}]")
+    return lambda line: any_of.split(line, maxsplit=limit - 1 if limit else 0)
+
+
+def _shape(glue: str, widths: list[int], order: list[int], right: set[int]) -> str:
+    """The format of a row of plain characters."""
+    cells = [
+        f"%{widths[i]}s" if i in right else "%s" if n == len(order) - 1 else f"%-{widths[i]}s"
+        for n, i in enumerate(order)
+    ]
+    return glue.replace("%", "%%").join(cells) + "\n"
+
+
+def _row(glue: str, widths: list[int], order: list[int], right: set[int], row: list[str]) -> str:
+    cells: list[str] = []
+    for n, i in enumerate(order):
+        pad = " " * (widths[i] - text_width(row[i]))
+        last = n == len(order) - 1
+        cells.append(pad + row[i] if i in right else row[i] if last else row[i] + pad)
+    return glue.join(cells) + "\n"
 
 
 def _columns(text: str, names: list[str], count: int) -> list[int]:

@@ -10,6 +10,7 @@ from ramet.commands.cut import Sorted
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown, value
 from ramet.commands.inputs import read_lines
 from ramet.core.errors import reason
+from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
@@ -69,13 +70,15 @@ class _Side:
         if had and self.key < before and self.disorder is None and self.strict:
             self.disorder, self.at_line = line, self.source.number
 
-    async def group(self) -> list[list[bytes]]:
+    async def group(self, budget: Budget) -> list[list[bytes]]:
         assert self.fields is not None
         key, out = self.key, [self.fields]
         await self.advance()
         while self.fields is not None and self.key == key:
             out.append(self.fields)
             await self.advance()
+            if not len(out) & 1023:
+                await budget.breathe()
         return out
 
 
@@ -157,12 +160,15 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
                 writer.single(right, right.fields)
             await right.advance()
         else:
-            first, second = await left.group(), await right.group()
+            first, second = await left.group(proc.budget), await right.group(proc.budget)
             in_order = left.disorder is None and right.disorder is None
             if pairs and (in_order or o.check != "yes"):
                 for a in first:
                     for b in second:
                         writer.pair(a, b)
+                        if len(writer.out) > 1023:
+                            await proc.emit(writer.take())
+                            await proc.budget.breathe()
         if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
             break
         turn += 1

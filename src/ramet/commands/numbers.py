@@ -294,52 +294,60 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         return 1
     after: dict[bytes, list[bytes]] = {}
     before: dict[bytes, int] = {}
-    for a, b in zip(words[::2], words[1::2], strict=True):
-        after.setdefault(a, [])
-        after.setdefault(b, [])
-        before.setdefault(a, 0)
-        before.setdefault(b, 0)
-        if a != b:
-            # The newest edge comes first in GNU's lists.
-            after[a].insert(0, b)
-            before[b] += 1
+    for begin in range(0, len(words), _SLICE):
+        part = words[begin : begin + _SLICE]
+        for a, b in zip(part[::2], part[1::2], strict=True):
+            after.setdefault(a, [])
+            before.setdefault(a, 0)
+            before.setdefault(b, 0)
+            if a != b:
+                after[a].append(b)
+                before[b] += 1
+        await proc.budget.breathe()
     out: list[bytes] = []
     ready = sorted(n for n, c in before.items() if c == 0)
     status = 0
-    left = set(before)
-    while left:
-        while ready:
-            node = ready.pop(0)
-            out.append(node)
-            left.discard(node)
-            for follower in after[node]:
+    while True:
+        begin = len(out)
+        out += ready
+        while begin < len(out):
+            # What was made ready comes behind all that was ready before; the newest edge is looked at first.
+            for follower in reversed(after.get(out[begin], ())):
                 before[follower] -= 1
                 if before[follower] == 0:
-                    ready.append(follower)
-        if left:
-            status = 1
-            proc.complain(f"{shown(name)}: input contains a loop:")
-            for node in _break_loop(after, before, left):
-                proc.complain(decode(node))
-            ready = sorted(n for n in left if before[n] == 0)
+                    out.append(follower)
+            begin += 1
+            if not begin & 1023:
+                await proc.budget.breathe()
+        if len(out) == len(before):
+            break
+        status = 1
+        left = sorted(n for n, c in before.items() if c > 0)
+        proc.complain(f"{shown(name)}: input contains a loop:")
+        for node in _break_loop(after, before, left):
+            proc.complain(decode(node))
+        ready = [n for n in left if before[n] == 0]
         await proc.budget.breathe()
     await proc.emit(b"".join(n + b"\n" for n in out))
     return status
 
 
-def _break_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], left: set[bytes]) -> list[bytes]:
+_SLICE = 8192
+"""Words that are taken in before others get a turn; an even number, as they come in pairs."""
+
+
+def _break_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], names: list[bytes]) -> list[bytes]:
     """Walk against the edges from the first name until a name joins twice; the edge that closed the loop goes.
 
     The names are tried in their order, round after round, as GNU's walk through its tree does: which loop is told of,
     and from where, depends on it.
     """
-    names = sorted(left)
     newest, towards = names[0], dict[bytes, bytes]()
     turn = 1
     while True:
         name = names[turn % len(names)]
         turn += 1
-        if newest not in after[name]:
+        if newest not in after.get(name, ()):
             continue
         if name not in towards:
             towards[name] = newest
@@ -348,7 +356,8 @@ def _break_loop(after: dict[bytes, list[bytes]], before: dict[bytes, int], left:
         loop = [newest]
         while loop[-1] != name:
             loop.append(towards[loop[-1]])
-        after[name].remove(newest)
+        edges = after[name]
+        del edges[len(edges) - 1 - edges[::-1].index(newest)]
         before[newest] -= 1
         return loop
 

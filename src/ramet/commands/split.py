@@ -465,14 +465,17 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
         raise UsageError("missing operand" if not operands else f"missing operand after {quote(operands[0])}")
     try:
         reader = await proc.open(operands[0])
-        data = await reader.read_all()
+        lines: list[bytes] = []
+        held = b""
+        while block := await reader.read():
+            *whole, held = (held + block).split(b"\n")
+            lines += [line + b"\n" for line in whole]
+            await proc.budget.breathe()
+        lines += [held] if held else []
         await proc.close(reader)
     except OSError as error:
         proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
         return 1
-    lines = data.split(b"\n")
-    tail = lines.pop()
-    lines = [line + b"\n" for line in lines] + ([tail] if tail else [])
     controls = _controls(operands[1:])
     _suffix(o, 0)
     job = _Csplit(proc, o, lines)
@@ -524,7 +527,7 @@ class _Csplit:
             if control.kind == "n":
                 await self._cut_at(int(control.pattern) * (turn + 1) - 1, control, where, write=True)
             else:
-                found = self._search(control)
+                found = await self._search(control)
                 if found is None:
                     if control.repeat >= 0:
                         raise _CsplitFailed(f"{quote(control.text)}: match not found{where}")
@@ -539,7 +542,7 @@ class _Csplit:
             await self.proc.budget.breathe()
         return True
 
-    def _search(self, control: _Control) -> int | None:
+    async def _search(self, control: _Control) -> int | None:
         """The first line behind those already looked at that the expression matches."""
         from ramet.commands.regexes import bre_bytes
 
@@ -547,6 +550,8 @@ class _Csplit:
         for index in range(self.seen, len(self.lines)):
             if test(self.lines[index].removesuffix(b"\n")):
                 return index
+            if not index & 1023:
+                await self.proc.budget.breathe()
         return None
 
     async def _cut_at(self, target: int, control: _Control, where: str, *, write: bool) -> None:
