@@ -13,6 +13,7 @@ from ramet.commands.awk.formats import sprintf
 from ramet.commands.awk.ordering import asort, keys
 from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.splitting import contents, cut
+from ramet.commands.awk.state import NO_FIELD
 from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Var
 from ramet.commands.awk.values import Array, Value, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
@@ -284,6 +285,8 @@ def typeof(value: Value) -> str:
         return "untyped"
     if value.__class__ is float:
         return "number"
+    if value is NO_FIELD:
+        return "unassigned"
     if isinstance(value, FieldValue):
         return "strnum" if looks_numeric(value) is not None else "string"
     return "string"
