@@ -1,0 +1,297 @@
+"""What an awk program knows while it runs: its special variables, its record and the fields, and what values become.
+
+Generated code calls these methods; nothing here knows the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from ramet.commands.awk import regex
+from ramet.commands.awk.inplace import Inplace
+from ramet.commands.awk.lexer import as_bytes
+from ramet.commands.awk.records import Records
+from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
+from ramet.commands.awk.tree import AwkError
+from ramet.commands.awk.values import Array, Field, Value, compare, num, number_text
+from ramet.core.proc import Proc
+from ramet.core.streams import Writer
+
+NO_FIELD = Field("")
+"""A field beyond the last one."""
+
+
+class Sink:
+    """An output of the program: a file, or the input of a command that runs when it is closed."""
+
+    __slots__ = ("command", "parts", "writer")
+
+    def __init__(self, writer: Writer | None, command: str | None = None) -> None:
+        self.writer, self.command = writer, command
+        self.parts: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.parts.append(text)
+        if self.writer is not None and len(self.parts) >= 512:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.writer is not None and self.parts:
+            self.writer.write("".join(self.parts).encode("utf-8", "surrogateescape"))
+            self.parts.clear()
+
+
+class Source:
+    """An input of the program: a file, or the output of a command that is running."""
+
+    __slots__ = ("records", "task")
+
+    def __init__(self, records: Records, task: asyncio.Task[int] | None = None) -> None:
+        self.records, self.task = records, task
+
+
+class State:
+    def __init__(self, proc: Proc, utf8: bool) -> None:
+        self.proc, self.utf8 = proc, utf8
+        self.seconds = proc.budget.limits.regex_seconds
+        self.longest = proc.budget.limits.string_bytes // 4  # a character may take four bytes
+        self.namespace: dict[str, Any] = {}
+        self.functions: dict[str, tuple[bool, tuple[bool, ...]]] = {}
+        self.assign: Callable[[str, Value], None] = lambda name, value: None
+        self.out: list[str] = []
+        self.sinks: dict[tuple[str, str], Sink] = {}
+        self.sources: dict[tuple[str, str], Source] = {}
+        self.stdout: Writer = proc.stdout
+        self.edit: Inplace | None = None
+        self.watches_files = False
+        """Whether the program has BEGINFILE rules."""
+        self.main: Records | None = None
+        self.main_name = ""
+        self.argument = 1
+        self.used_file = False
+        self.got: Value = None
+        self.random = random.Random(0)
+        self.seed: Value = 1.0
+        # The record, its fields, and which of the two is out of date.
+        self.record = ""
+        self.record_is_text = False
+        self.fields: list[str] | None = []
+        self.stale = False
+        self.cells: dict[int, Value] = {}
+        # Special variables.
+        self.NR = self.FNR = 0.0
+        self.RSTART, self.RLENGTH = 0.0, 0.0
+        self.special: dict[str, Value] = {
+            "FS": " ", "OFS": " ", "ORS": "\n", "RS": "\n", "SUBSEP": "\x1c", "CONVFMT": "%.6g", "OFMT": "%.6g",
+            "FILENAME": None, "RT": None, "FPAT": "[^[:space:]]+", "FIELDWIDTHS": "", "IGNORECASE": 0.0, "ERRNO": None,
+            "ARGIND": 0.0, "BINMODE": 0.0, "LINT": 0.0, "TEXTDOMAIN": "messages",
+        }  # fmt: skip
+        self.fs, self.ofs, self.ors, self.rs, self.subsep = " ", " ", "\n", "\n", "\x1c"
+        self.convfmt = self.ofmt = "%.6g"
+        self.icase = False
+        self.split_by = "FS"
+        self.splitter: Callable[[str], list[str]] = split_blanks
+        self.environ = Array({name: Field(value if utf8 else as_bytes(value)) for name, value in proc.env.items()})
+        self.argv = Array()
+        self.procinfo = Array({"version": "5.2.1", "pid": 1.0, "ppid": 0.0, "uid": 1000.0, "FS": "FS"})
+
+    # ------------------------------------------------------------------ special variables
+
+    def get(self, name: str) -> Value:
+        return self.special[name]
+
+    def set(self, name: str, value: Value) -> Value:
+        """Assign to a special variable, with what follows from it."""
+        self.special[name] = value
+        text = self.text(value)
+        if name == "OFS":
+            # Fields that were changed before this are joined by what OFS was then.
+            self.get_record()
+            self.ofs = text
+        elif name == "ORS":
+            self.ors = text
+        elif name == "SUBSEP":
+            self.subsep = text
+        elif name == "CONVFMT":
+            self.convfmt = text
+        elif name == "OFMT":
+            self.ofmt = text
+        elif name == "RS":
+            if text != self.rs:
+                self.rs = text
+                for records in (self.main, *(source.records for source in self.sources.values())):
+                    if records is not None:
+                        records.respell()
+        elif name in ("FS", "FPAT", "FIELDWIDTHS"):
+            self.get_fields()
+            self.split_by = name
+            self._choose_splitter()
+        elif name == "IGNORECASE":
+            self.get_fields()
+            self.icase = num(value) != 0.0
+            self._choose_splitter()
+        return value
+
+    def _choose_splitter(self) -> None:
+        self.fs = self.text(self.special["FS"])
+        if self.split_by == "FPAT":
+            self.splitter = self._by_content(self.text(self.special["FPAT"]))
+        elif self.split_by == "FIELDWIDTHS":
+            self.splitter = by_widths(self.text(self.special["FIELDWIDTHS"]))
+        else:
+            self.splitter = self.splitter_for(self.fs, record=True)
+
+    def splitter_for(self, fs: str, record: bool = False) -> Callable[[str], list[str]]:
+        """How a text is cut by a field separator."""
+        if fs == " ":
+            return split_blanks
+        if fs == "":
+            return list
+        if record and self.rs == "" and len(fs) == 1:
+            # In paragraph mode a newline always separates fields too.
+            fs = "[" + ("\\" if fs in "\\]^-" else "") + fs + "\n]"
+        if len(fs) == 1:
+            return lambda text: text.split(fs) if text else []
+        if record and self.rs == "":
+            fs = f"({fs})|\n"
+        rx = self.rx(fs)
+        return lambda text: [piece for piece, _ in cut(rx, text)]
+
+    def _by_content(self, pattern: str) -> Callable[[str], list[str]]:
+        rx = self.rx(pattern)
+        return lambda text: [text[start:stop] for start, stop in contents(rx, text)]
+
+    # ------------------------------------------------------------------ conversions
+
+    def compare(self, left: Value, right: Value) -> int:
+        """Like `compare`, where IGNORECASE may be set."""
+        if self.icase:
+            left, right = _lowered(left), _lowered(right)
+        return compare(left, right, self.convfmt)
+
+    def folded(self, text: str) -> str:
+        return text.lower() if self.icase else text
+
+    def text(self, value: Value) -> str:
+        if value.__class__ is float:
+            return number_text(value, self.convfmt)
+        if value.__class__ is Array:
+            raise AwkError("fatal: attempt to use array in a scalar context")
+        return value or ""
+
+    def shown(self, value: Value) -> str:
+        """A value as `print` shows it."""
+        if value.__class__ is float:
+            return number_text(value, self.ofmt)
+        return value or ""
+
+    def rx(self, source: str) -> regex.Rx:
+        return regex.compiled(source, self.icase, self.utf8, self.seconds)
+
+    def dynamic(self, value: Value) -> regex.Rx:
+        """The regular expression that a value spells."""
+        if value.__class__ is regex.Rx:
+            return value
+        try:
+            return regex.compiled(self.text(value), self.icase, self.utf8, self.seconds)
+        except AwkError as error:
+            raise AwkError("fatal: invalid regexp: " + str(error).removeprefix("cmd. line:1: error: ")) from None
+
+    # ------------------------------------------------------------------ record and fields
+
+    def set_record(self, text: str, from_program: bool = False) -> None:
+        self.record = text
+        self.record_is_text = from_program
+        self.fields = None
+        self.stale = False
+        if self.cells:
+            self.cells = {}
+
+    def get_record(self) -> str:
+        if self.stale:
+            assert self.fields is not None
+            self.record = self.ofs.join(self.fields)
+            self.stale = False
+        return self.record
+
+    def get_fields(self) -> list[str]:
+        fields = self.fields
+        if fields is None:
+            fields = self.fields = self.splitter(self.record)
+        return fields
+
+    def field(self, number: int) -> Value:
+        """`$n` as a value."""
+        if number == 0:
+            text = self.get_record()
+            return text if self.record_is_text else Field(text)
+        if self.cells and number in self.cells:
+            return self.cells[number]
+        fields = self.fields
+        if fields is None:
+            fields = self.fields = self.splitter(self.record)
+        if number < 0:
+            raise AwkError(f"fatal: attempt to access field {number}")
+        return Field(fields[number - 1]) if number <= len(fields) else NO_FIELD
+
+    def field_text(self, number: int) -> str:
+        if number == 0:
+            return self.get_record()
+        fields = self.fields
+        if fields is None:
+            fields = self.fields = self.splitter(self.record)
+        if number < 0:
+            raise AwkError(f"fatal: attempt to access field {number}")
+        return fields[number - 1] if number <= len(fields) else ""
+
+    def set_field(self, number: int, value: Value) -> Value:
+        if number == 0:
+            self.set_record(self.text(value), value.__class__ is str or value.__class__ is float)
+            return value
+        if number < 0:
+            raise AwkError(f"fatal: attempt to access field {number}")
+        if number > 10_000_000:
+            raise AwkError(f"fatal: field number {number} is too large")
+        fields = self.get_fields()
+        while len(fields) < number:
+            fields.append("")
+        fields[number - 1] = self.text(value)
+        if value.__class__ is Field:
+            self.cells.pop(number, None)
+        else:
+            # What the program stores keeps its type: a string stays one even if it looks like a number.
+            self.cells[number] = value
+        self.stale = True
+        return value
+
+    def get_nf(self) -> float:
+        fields = self.fields
+        if fields is None:
+            fields = self.fields = self.splitter(self.record)
+        return float(len(fields))
+
+    def set_nf(self, value: Value) -> Value:
+        count = int(num(value))
+        if count < 0:
+            raise AwkError("fatal: NF set to negative value")
+        if count > 10_000_000:
+            raise AwkError("fatal: NF set to a value that is too large")
+        fields = self.get_fields()
+        if count < len(fields):
+            del fields[count:]
+            for number in [known for known in self.cells if known > count]:
+                del self.cells[number]
+        else:
+            fields.extend([""] * (count - len(fields)))
+        self.stale = True
+        return value
+
+
+def _lowered(value: Value) -> Value:
+    """A text in lower case that looks like a number wherever it did."""
+    if value.__class__ is Field:
+        return Field(value.lower())
+    return value.lower() if value.__class__ is str else value
