@@ -81,9 +81,9 @@ def test_other_work_goes_on_meanwhile(command: list[str]) -> None:
 
 
 def chunks(data: bytes, count: int, lines: bool) -> list[bytes]:
-    step, extra = divmod(len(data), count)
+    step = len(data) // count
     if not lines:
-        ends = [i * step + min(i, extra) for i in range(count + 1)]
+        ends = [*(i * step for i in range(count)), len(data)]
         return [data[ends[i] : ends[i + 1]] for i in range(count)]
     out, start = [], 0
     for i in range(1, count + 1):
