@@ -293,6 +293,7 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
     if width == 0 or width % unit:
         width = unit
     widest = max((f.width + 1) * (width // f.size) for f in formats)
+    rows = [_od_row(item, width, widest) for item in formats]
     at = skip
     out: list[str] = []
     before: bytes | None = None
@@ -305,21 +306,49 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
             at += len(chunk)
             continue
         before, starred = chunk, False
-        for index, item in enumerate(formats):
+        for index in range(len(formats)):
             lead = (
                 (address.format(at) if o.radix != "n" else "")
                 if index == 0
                 else " " * (len(address.format(0)) if o.radix != "n" else 0)
             )
-            out.append(lead + _od_line(item, chunk, width, widest) + "\n")
+            out.append(lead + rows[index](chunk) + "\n")
         at += len(chunk)
         if len(out) > 1000:
             await proc.emit(encode("".join(out)))
             out.clear()
+            await proc.budget.breathe()
     if o.radix != "n" and not (inputs.status and at == skip):
         out.append(address.format(at) + "\n")
     await proc.emit(encode("".join(out)))
     return inputs.status
+
+
+class _Cells(dict[bytes, str]):
+    """Cells of one width, each made when its bytes are first met."""
+
+    def __init__(self, item: _Format, width: int) -> None:
+        self.item, self.width = item, width
+
+    def __missing__(self, raw: bytes) -> str:
+        made = self[raw] = self.item.show(raw).rjust(self.width)
+        return made
+
+
+def _od_row(item: _Format, width: int, widest: int) -> Callable[[bytes], str]:
+    """What shows a chunk; where all cells are alike and few, by looking them up."""
+    cells = width // item.size
+    if item.text or widest % cells or item.size > 2:
+        return lambda chunk: _od_line(item, chunk, width, widest)
+    made = _Cells(item, widest // cells)
+    size = item.size
+
+    def row(chunk: bytes) -> str:
+        if len(chunk) % size:
+            chunk += b"\0"
+        return "".join([made[chunk[i : i + size]] for i in range(0, len(chunk), size)])
+
+    return row
 
 
 def _od_line(item: _Format, chunk: bytes, width: int, widest: int) -> str:

@@ -56,6 +56,7 @@ async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
         if len(out) > 1000:
             await proc.emit(encode("".join(out)))
             out.clear()
+            await proc.budget.breathe()
     if at > skip:
         out.append(address.format(at) + "\n")
     await proc.emit(encode("".join(out)))
