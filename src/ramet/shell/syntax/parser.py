@@ -595,22 +595,27 @@ class Parser(AssignmentReader):
         declaring = False
         wrapped, compound_ok = False, ""
         known = WORDS.get
-        second = -1
+        text, aliased, usual = self.text, bool(self.aliases), False
+        second, parts = -1, -1
         while True:
             kind = self.kind
-            if second < 0 and len(words) + len(assigns) + len(redirects) == 2:
+            parts += 1
+            if parts == 2:
                 second = self.pos
             if kind == WORD:
                 raw = self.raw
-                if self._alias_next >= 0 and words and self._alias_follows(raw):
-                    continue
-                if (assigns or redirects) and not words and self._alias_here(raw):
-                    continue
-                if raw[0] in _DESCRIPTOR and self.text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
+                if aliased:
+                    if self._alias_next >= 0 and words and self._alias_follows(raw):
+                        text, parts = self.text, parts - 1
+                        continue
+                    if (assigns or redirects) and not words and self._alias_here(raw):
+                        text, parts = self.text, parts - 1
+                        continue
+                if raw[0] in _DESCRIPTOR and text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
                     redirects.append(self._redirect(*self._prefix(raw)))
                     continue
-                if words and not declaring and not wrapped and not compound_ok:
-                    # The usual case: one more argument.
+                if usual:
+                    # One more argument of a command that takes its words as they are.
                     self.pos = self.stop
                     words.append(known(raw) or self._remember(raw))
                     self.peek()
@@ -635,6 +640,7 @@ class Parser(AssignmentReader):
                     self.peek()
                     continue
                 words.append(self.read_word())
+                usual = not declaring and not wrapped and not compound_ok
                 self.peek()
             elif kind == COMPLEX:
                 if (not words or declaring) and (assignment := self._assignment("")) is not None:
@@ -643,6 +649,7 @@ class Parser(AssignmentReader):
                     continue
                 wrapped = False
                 words.append(self.read_word())
+                usual = not declaring and not compound_ok
                 self.peek()
                 if len(words) == 1 and self.kind == OPERATOR and self.raw == "(" and not assigns and not redirects:
                     return self._function_after(self.text[start : self.pos], line)
