@@ -35,15 +35,15 @@ FIRST: Final = 256 * 1024
 """Bytes that a read asks for first: a small file needs no second request, a reader that stops early wastes little."""
 LARGEST: Final = 8 << 20
 """Bytes of one range, and of one part of an upload."""
-SWIFT: Final = 32 << 20
+SWIFT: Final = 128 << 20
 """Bytes of one range where they come so quickly that the requests for them would be most of the work."""
-WHILE: Final = 0.1
-"""Seconds that a range should take: where it takes less, the next is longer; what takes more is better read at once."""
+QUICK: Final = 200 << 20
+"""Bytes a second of one connection from which on that is so; what comes more slowly is better read from many."""
 CHUNK: Final = 1 << 20
 """Bytes that are waited for before they are passed on, in pieces that readers take as they are."""
 PIECE: Final = 256 * 1024
 AT_ONCE: Final = 6
-"""Ranges of one read in flight; half as many of the long ones."""
+"""Ranges of one read in flight; of the long ones there are two."""
 PAGE: Final = 1000
 """Objects that a listing brings at a time."""
 BEGUN: Final = 8
@@ -275,7 +275,7 @@ class ObjectResource(Whole):
                 async with closing(self._piece(path, begin, piece, etag, opened)) as blocks:
                     async for block in blocks:
                         yield block
-                if LARGEST <= size < SWIFT and piece >= LARGEST and time.monotonic() - started < WHILE:
+                if LARGEST <= size < SWIFT and piece >= LARGEST and piece > QUICK * (time.monotonic() - started):
                     size *= 2
         except Unavailable as error:
             error.version = (etag or "").strip('"') or None
@@ -534,7 +534,7 @@ def _part_gently() -> None:
 
 
 def _in_flight(size: int) -> int:
-    return 1 if size < LARGEST else AT_ONCE if size < SWIFT else AT_ONCE // 2
+    return 1 if size < LARGEST else AT_ONCE if size == LARGEST else 2
 
 
 async def _chunks(stream: Any) -> AsyncIterator[memoryview]:
