@@ -12,6 +12,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from tests.store.faults import Countdown, objects_of, pause
@@ -49,8 +50,12 @@ def told(folder: str) -> list[dict[str, Any]]:
     path = f"{folder}/told"
     if not os.path.exists(path):
         return [{"done": {}}]
+    found: list[dict[str, Any]] = [{"done": {}}]
     with open(path, encoding="utf-8") as file:
-        return [{"done": {}}, *(json.loads(line) for line in file)]
+        for line in file:
+            with suppress(ValueError):  # a kill may also hit who writes here: then it had not begun, or was not done
+                found.append(json.loads(line))
+    return found
 
 
 def allowed(folder: str) -> list[Model]:
@@ -77,7 +82,7 @@ class Worker:
 
     def note(self, **what: Model) -> None:
         fd = os.open(f"{self.folder}/told", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        os.write(fd, json.dumps(what).encode() + b"\n")
+        os.write(fd, b"\n" + json.dumps(what).encode() + b"\n")
         os.close(fd)
 
     def run(self) -> None:
