@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
-from ramet.commands.declare import Command, flag, optional, value
-from ramet.commands.fmt import Tabs, unexpanded
+from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
 from ramet.commands.inputs import Inputs, parse_count
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -30,7 +30,7 @@ class PrOptions:
     length: str = value("-l", "--length", metavar="PAGE_LENGTH", default="66", help="set the page length in lines")
     merge: bool = flag("-m", "--merge", help="print all files in parallel, one in each column")
     number: str | None = optional("-n", "--number-lines", metavar="[SEP[DIGITS]]", const="", help="number lines")
-    first: str = value("-N", "--first-line-number", metavar="NUMBER", default="1", help="start counting with NUMBER")
+    first: str | None = value("-N", "--first-line-number", metavar="NUMBER", help="start counting with NUMBER")
     indent: str = value("-o", "--indent", metavar="MARGIN", default="0", help="offset each line with MARGIN spaces")
     quiet: bool = flag("-r", "--no-file-warnings", help="omit warning when a file cannot be opened")
     separator: str | None = optional(
@@ -39,6 +39,26 @@ class PrOptions:
     sep_string: str | None = optional(
         "-S", "--sep-string", metavar="STRING", const="", help="separate columns by STRING"
     )
+    expand: str | None = optional(
+        "-e", "--expand-tabs", metavar="[CHAR[WIDTH]]", const="", help="expand input CHARs (TABs) to tab WIDTH (8)"
+    )
+    tabs: str | None = optional(
+        "-i",
+        "--output-tabs",
+        metavar="[CHAR[WIDTH]]",
+        const="",
+        help="replace spaces with CHARs (TABs)",
+    )
+    join: bool = flag("-J", "--join-lines", help="merge full lines, without alignment of columns")
+    control: bool = flag("-c", "--show-control-chars", help="use hat notation (^G) and octal backslash notation")
+    nonprinting: bool = flag("-v", "--show-nonprinting", help="use octal backslash notation")
+    pages: str = value(
+        "--pages", metavar="FIRST[:LAST]", default="1", help="begin and stop printing with these pages (also +FIRST)"
+    )
+    page_width: str | None = value(
+        "-W", "--page-width", metavar="PAGE_WIDTH", help="set page width always, and truncate lines"
+    )
+    order: tuple[tuple[str, object], ...] = ordered()
     omit: bool = flag("-t", "--omit-header", help="omit page headers and trailers")
     omit_all: bool = flag("-T", "--omit-pagination", help="omit page headers and trailers, eliminate any pagination")
     width: str = value(
@@ -46,11 +66,95 @@ class PrOptions:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What the options come to: how many columns, how wide, and what stands between them."""
+
+    columns: int
+    length: int
+    width: int
+    omit: bool
+    glue: str
+    joined: bool
+    cell: int
+    margin: str
+    digits: int
+    after: str
+    """What stands behind a line number."""
+    pages: tuple[int, int | None]
+
+    @property
+    def body(self) -> int:
+        return self.length if self.omit else self.length - 10
+
+    def numbered(self, number: int) -> str:
+        shown = str(number).rjust(self.digits)[-self.digits :]
+        if self.after != "\t" or self.columns == 1:
+            return shown + self.after
+        return shown + " " * (8 - self.digits % 8)
+
+
+def _counts(proc: Proc, o: PrOptions) -> tuple[int, int] | None:
+    """Length and width; None when one of them is no number, which has been told."""
+    for text, said in ((o.length, "'-l PAGE_LENGTH' invalid number of lines"),
+                       (o.width, "'-w PAGE_WIDTH' invalid number of characters"),
+                       (o.page_width or "1", "'-W PAGE_WIDTH' invalid number of characters")):  # fmt: skip
+        if not re.fullmatch(r"\+?0*[1-9]\d*", text):
+            proc.complain(f"{said}: {typographic(proc, quote(text))}")
+            return None
+    return int(o.length), int(o.page_width or o.width)
+
+
+def _layout(o: PrOptions, length: int, width: int, files: int, pages: str) -> _Layout:
+    columns = files if o.merge else parse_count(o.columns, "number of columns", 1)
+    joined = o.join
+    glue = o.sep_string
+    wide = o.page_width is not None or any(name == "width" for name, _ in o.order)
+    if glue is None and o.separator is not None:
+        # -s alone gives up the alignment, with a width it is kept.
+        joined, glue = joined or not wide, o.separator
+    if not glue:
+        glue = "\t" if joined else " "
+    elif not joined and glue == "\t":
+        glue = " "
+    digits, after = 5, "\t"
+    if o.number and (found := re.fullmatch(r"(\D?)(\d*)", o.number)):
+        after, digits = found[1] or "\t", int(found[2] or 5)
+    used = (digits + (8 - digits % 8 if after == "\t" else 1)) if o.number is not None and o.merge else 0
+    cell = (width - used - (columns - 1) * len(glue)) // columns
+    if cell < 1:
+        raise UsageError("page width too narrow", hint=False)
+    first, _, last = pages.partition(":")
+    return _Layout(
+        columns=columns,
+        length=length,
+        width=width,
+        omit=o.omit or o.omit_all or length <= 10,
+        glue=glue,
+        joined=joined,
+        cell=cell,
+        margin=" " * parse_count(o.indent, "line offset"),
+        digits=digits,
+        after=after,
+        pages=(int(first or 1), int(last) if last else None),
+    )
+
+
+class _Quiet(Inputs):
+    """Files of which a missing one is a failing status alone."""
+
+    def fail(self, word: str, error: OSError) -> None:
+        self.status = 1
+
+
 async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
-    columns = parse_count(o.columns, "number of columns", 1)
-    length, width = parse_count(o.length, "page length", 1), parse_count(o.width, "page width", 1)
-    omit = o.omit or o.omit_all or length <= 10
-    inputs = Inputs(proc, operands)
+    ranges = [word[1:] for word in operands if _PAGES.fullmatch(word)]
+    operands = [word for word in operands if not _PAGES.fullmatch(word)]
+    counts = _counts(proc, o)
+    if counts is None:
+        return 1
+    layout = _layout(o, *counts, max(1, len(operands)), ranges[-1] if ranges else o.pages)
+    inputs = _Quiet(proc, operands) if o.quiet else Inputs(proc, operands)
     texts: list[tuple[str, list[str], int]] = []
     ended = True
     async for word, reader in inputs.each():
@@ -61,89 +165,131 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
         moment = int(proc.now() * NANO)
         if word != "-":
             moment = (await proc.fs.stat(proc.path(word), follow=True)).mtime_ns or moment
-        texts.append(("" if word == "-" else word, lines, moment))
+        texts.append(("" if word == "-" else word, _shown(o, layout, lines), moment))
+        await proc.budget.breathe()
+    skipped = (layout.pages[0] - 1) * layout.body * (1 if o.merge else layout.columns)
+    start = parse_count(o.first, "starting line number") - skipped if o.first is not None else 1
     if o.merge and texts:
         count = max(len(lines) for _, lines, _ in texts)
-        columns = len(texts)
         rows = [[lines[i] if i < len(lines) else "" for _, lines, _ in texts] for i in range(count)]
+        heads = [layout.numbered(start + i) for i in range(count)] if o.number is not None else [""] * count
         moment = texts[0][2] if len(texts) == 1 else int(proc.now() * NANO)
-        await _pages(proc, o, rows, moment, "", columns, length, width, omit, ended)
+        merged = [head + _row(layout, row) for head, row in zip(heads, rows, strict=True)]
+        await _pages(proc, o, layout, merged, moment, "", ended)
         return inputs.status
     for name, lines, moment in texts:
-        lines = [line.expandtabs(8) if columns > 1 else line for line in lines]
-        body = length if omit else length - 10
-        if o.double:
-            body //= 2
-        rows = []
-        if columns == 1:
-            rows = [[line] for line in lines]
-        else:
-            per_page = body * columns
-            for start in range(0, len(lines), per_page):
-                chunk = lines[start : start + per_page]
-                height = -(-len(chunk) // columns) if o.omit_all or start + per_page >= len(lines) else body
-                if o.across:
-                    rows += [chunk[i : i + columns] for i in range(0, len(chunk), columns)]
-                else:
-                    rows += [chunk[i::height] for i in range(height)]
-        await _pages(proc, o, rows, moment, name, columns, length, width, omit, ended)
+        if o.number is not None:
+            lines = [layout.numbered(start + i) + line for i, line in enumerate(lines)]
+        await _pages(proc, o, layout, [_row(layout, r) for r in _rows(o, layout, lines)], moment, name, ended)
     return inputs.status
 
 
-async def _pages(
-    proc: Proc,
-    o: PrOptions,
-    rows: list[list[str]],
-    moment: int,
-    name: str,
-    columns: int,
-    length: int,
-    width: int,
-    omit: bool,
-    ended: bool,
-) -> None:
-    separator = o.sep_string if o.sep_string is not None else o.separator
-    number = parse_count(o.first, "starting line number") if o.number is not None else None
-    sep, digits = "\t", 5
-    if o.number:
-        found = re.fullmatch(r"(\D?)(\d*)", o.number)
-        if found:
-            sep, digits = found[1] or "\t", int(found[2] or 5)
-    cell = (width - (columns - 1) * (len(separator) if separator else 1)) // columns if columns > 1 else width
-    margin = " " * parse_count(o.indent, "line offset")
+_PAGES = re.compile(r"\+\d+(?::\d+)?")
+
+
+def _shown(o: PrOptions, layout: _Layout, lines: list[str]) -> list[str]:
+    """Lines with their tabs and unprintable characters as asked for."""
+    found = re.fullmatch(r"(\D?)(\d*)", o.expand) if o.expand is not None else None
+    if found is not None and found[1] not in ("", "\t"):
+        lines = [line.replace(found[1], "\t") for line in lines]
+    if found is not None or (layout.columns > 1 and layout.glue != "\t"):
+        size = int(found[2] or 8) if found is not None else 8
+        lines = [line.expandtabs(size) for line in lines]
+    if o.control or o.nonprinting:
+        lines = [_visible(line, o.control and not o.nonprinting) for line in lines]
+    return lines
+
+
+def _visible(line: str, hats: bool) -> str:
+    def shown(byte: int) -> str:
+        if hats and (byte < 32 or byte == 127):
+            return f"^{chr(byte ^ 64)}"
+        return f"\\{byte:03o}"
+
+    return "".join(c if c == "\t" or " " <= c <= "~" else "".join(map(shown, encode(c))) for c in line)
+
+
+def _rows(o: PrOptions, layout: _Layout, lines: list[str]) -> Iterator[list[str]]:
+    """Lines of one file side by side; the columns of its last page are made equally long."""
+    columns = layout.columns
+    body = layout.body // 2 if o.double else layout.body
+    if columns == 1 or o.across:
+        yield from (lines[i : i + columns] for i in range(0, len(lines), columns))
+        return
+    for start in range(0, len(lines), body * columns):
+        chunk = lines[start : start + body * columns]
+        height, more = divmod(len(chunk), columns)
+        stacks: list[list[str]] = []
+        at_ = 0
+        for number in range(columns):
+            size = height + (number < more)
+            stacks.append(chunk[at_ : at_ + size])
+            at_ += size
+        yield from ([s[i] for s in stacks if i < len(s)] for i in range(len(stacks[0])))
+
+
+def _row(layout: _Layout, cells: list[str]) -> str:
+    if layout.columns == 1:
+        return cells[0]
+    if layout.joined:
+        return layout.glue.join(cells)
+    wide = layout.cell
+    return layout.glue.join([*(c[:wide].ljust(wide) for c in cells[:-1]), cells[-1][:wide].rstrip(" ")])
+
+
+def _tabbed(text: str, size: int, tab: str) -> str:
+    """Blanks as tabs where two or more of them reach a stop."""
+    if "  " not in text:
+        return text
     out: list[str] = []
-    for row in rows:
-        text = ""
-        if columns == 1:
-            text = row[0]
-        elif separator is not None:
-            text = separator.join(row)
-        else:
-            text = "".join(c[:cell].ljust(cell + 1) if i < len(row) - 1 else c[:cell] for i, c in enumerate(row))
-        if columns > 1 and separator is None:
-            text = decode(unexpanded(encode(text), Tabs(()), True))
-        if number is not None:
-            text = f"{str(number).rjust(digits)[-digits:]}{sep}{text}"
-            number += 1
-        out.append(margin + text)
-        if o.double:
-            out.append("")
-    if omit:
+    column = 0
+    for piece in re.findall(r" +|[^ ]+", text):
+        if piece[0] != " ":
+            out.append(piece)
+            column = len((" " * column + piece).expandtabs(size))
+            continue
+        goal = column + len(piece)
+        while goal - column > 1 and (stop := (column // size + 1) * size) <= goal:
+            out.append(tab)
+            column = stop
+        out.append(" " * (goal - column))
+        column = goal
+    return "".join(out)
+
+
+async def _pages(
+    proc: Proc, o: PrOptions, layout: _Layout, lines: list[str], moment: int, name: str, ended: bool
+) -> None:
+    found = re.fullmatch(r"(\D?)(\d*)", o.tabs) if o.tabs is not None else None
+    tab, size = (found[1] or "\t", int(found[2] or 8)) if found is not None else ("\t", 8)
+    out: list[str] = []
+    for begin in range(0, len(lines), 1024):
+        for line in lines[begin : begin + 1024]:
+            if o.page_width is not None and layout.columns == 1 and not o.join:
+                line = line[: layout.width]
+            line = layout.margin + line
+            out.append(_tabbed(line, size, tab) if layout.columns > 1 or found is not None else line)
+            if o.double:
+                out.append("")
+        await proc.budget.breathe()
+    first, last = layout.pages
+    body = layout.body
+    if layout.omit:
         if o.double and out and not ended:
             out.pop()
+        out = out[(first - 1) * body : None if last is None else last * body]
         await proc.emit(encode("".join(line + "\n" for line in out)))
         return
-    body = length - 10
     stamp = strftime(o.date, *at(moment, zone_of(proc)))
     title = o.header if o.header is not None else name
-    for page, start in enumerate(range(0, max(len(out), 1), body), 1):
+    for page, start in enumerate(range(0, len(out), body), 1):
+        if page < first or (last is not None and page > last):
+            continue
         chunk = out[start : start + body]
-        if not chunk:
-            break
         left, right = stamp, f"Page {page}"
-        room = width - len(left) - len(right) - len(title)
+        room = layout.width - len(left) - len(right) - len(title)
         middle = " " * max(1, room // 2) + title + " " * max(1, room - room // 2)
-        head = f"\n\n{left}{middle}{right}\n\n\n"
+        head = f"\n\n{layout.margin}{left}{middle}{right}\n\n\n"
         filler = "\f" if o.formfeed else "\n" * (body - len(chunk)) + "\n" * 5
         await proc.emit(encode(head + "".join(line + "\n" for line in chunk) + filler))
 
@@ -155,14 +301,5 @@ COMMANDS = [
         PrOptions,
         summary="Paginate or columnate FILE(s) for printing.",
         ignored=("-b",),
-        refused={
-            "-c --show-control-chars": "use cat -v before",
-            "-e[= --expand-tabs[=": "use expand before",
-            "-i[= --output-tabs[=": "use unexpand after",
-            "-J --join-lines": "use paste",
-            "-v --show-nonprinting": "use cat -v before",
-            "-W= --page-width=": "use -w, or cut -c after",
-            "--pages=": "use sed or head on the result",
-        },
     ),
 ]
