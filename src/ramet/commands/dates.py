@@ -171,8 +171,11 @@ Token = tuple[str, str]
 def _tokens(text: str) -> list[Token]:
     out: list[Token] = []
     at = 0
-    # `2026-01-02T10:00` and `20260102T1000`: the T only separates.
-    text = re.sub(r"(?<=\d)T(?=\d)", " ", text)
+    # In `2026-01-02T10:00` the T only separates; in `20260102T1000` it is a zone, the one seven hours behind.
+    text = re.sub(r"(\d-\d{1,2})[Tt](\d{1,2})(?=[+-]\d)", r"\1 \2:00", text)
+    text = re.sub(r"(\d-\d{1,2})[Tt](?=\d{1,2}:)", r"\1 ", text)
+    if re.search(r"\d-\d{1,2}[Tt]\d", text):
+        raise BadDate(text)
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None or found.end() == at:
@@ -450,6 +453,11 @@ def _assemble(parts: _Parts, now_ns: int, tz: tzinfo) -> int:
         ordinal, wanted = parts.weekday
         ahead = (wanted - base.weekday()) % 7
         day += ahead + 7 * (ordinal - (1 if ordinal > 0 and ahead != 0 else 0))
+    if parts.offset is None and (parts.date is not None or parts.time is not None):
+        given = datetime(year, month, 1) + timedelta(days=day - 1, hours=hour, minutes=minute, seconds=second)
+        if given.replace(tzinfo=here).astimezone(UTC).astimezone(here).replace(tzinfo=None) != given:
+            # Clocks that are put forward skip this hour.
+            raise BadDate(str(given))
     months = year * 12 + month - 1 + relative.get("year", 0) * 12 + relative.get("month", 0)
     first = datetime(months // 12, months % 12 + 1, 1)
     days = day - 1 + relative.get("day", 0) + 7 * relative.get("week", 0) + 14 * relative.get("fortnight", 0)

@@ -540,6 +540,8 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         if "#" in flags:
             text = {"a": "0" + text, "f": "0x" + text}.get(letter, text)
         wide = int(width or 0)
+        if "+" in flags and letter in "sXYZWi" and text[:1].isdigit():
+            text = "+" + text
         if "-" in flags:
             return text.ljust(wide)
         return text.rjust(wide, "0") if "0" in flags else text.rjust(wide)

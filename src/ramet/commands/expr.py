@@ -31,7 +31,8 @@ async def expr(proc: Proc, o: None, words: list[str]) -> int:
         if parser.at < len(words):
             raise _Bad(f"syntax error: unexpected argument {quote(words[parser.at])}")
     except _Bad as bad:
-        proc.complain(typographic(proc, str(bad)))
+        said = str(bad).partition("expecting ')' ")
+        proc.complain(said[0] + said[1] + typographic(proc, said[2]) if said[1] else typographic(proc, said[0]))
         return 2
     await proc.emit(encode(str(result)) + b"\n")
     return 0 if _truth(result) else 1

@@ -291,6 +291,9 @@ def _quoted(listing: _Listing, name: str) -> str:
 
 def quoted_name(name: str, style: str) -> str:
     """A name in one of GNU's quoting styles."""
+    if style in ("shell", "shell-always") and not name.isprintable():
+        # Without escapes only the quotes are left, around the characters as they are.
+        return "'" + name.replace("'", "'\\''") + "'"
     if style in ("shell", "shell-escape"):
         return shown(name)
     if style in ("shell-always", "shell-escape-always"):

@@ -98,7 +98,7 @@ async def wc(proc: Proc, o: WcOptions, operands: list[str]) -> int:
         rows.append((counts, word if named else None))
     # GNU widens its columns to 7 as soon as one input has no size that can be known beforehand.
     # Names that are read one by one give it nothing to go by.
-    piped = o.files0 == "-"
+    piped = o.files0 is not None and (o.files0 == "-" or o.files0.startswith("/dev/"))
     width = 1 if piped or (len(words) == 1 and len(wanted) == 1) else max(len(str(sizes)), 7 if odd else 1)
     if len(words) > 1:
         rows.append((total, "total"))

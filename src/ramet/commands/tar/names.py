@@ -133,7 +133,7 @@ def wanted_match(job: Job, name: str, wanted: list[str]) -> str | None:
     """Which of the named members this one is, or lies below."""
     plain = name.rstrip("/")
     for want in wanted:
-        if plain == want or plain.startswith(want + "/"):
+        if plain == want or (not job.o.no_recursion and plain.startswith(want + "/")):
             return want
         if job.o.wildcards and (
             fnmatch(plain, want)
@@ -151,7 +151,10 @@ def member_line(job: Job, member: Member) -> str:
     owner = str(member.uid) if job.o.numeric else member.owner or str(member.uid)
     group = str(member.gid) if job.o.numeric else member.group or str(member.gid)
     when, nanos = at(int(member.mtime * NANO), zone_of(job.proc))
-    stamp = strftime("%Y-%m-%d %H:%M:%S.%N" if job.o.full_time else "%Y-%m-%d %H:%M", when, nanos)
+    form = "%Y-%m-%d %H:%M"
+    if job.o.full_time:
+        form += ":%S.%N" if nanos else ":%S"
+    stamp = strftime(form, when, nanos)
     name = shown_name(job, member.name)
     tail = (
         f" -> {member.link}" if member.kind == SYMLINK else f" link to {member.link}" if member.kind == HARDLINK else ""
