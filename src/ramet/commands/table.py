@@ -58,6 +58,7 @@ MODULES: dict[str, str] = {
         "patch": "patch",
         "permissions": "chmod chown chgrp",
         "pr": "pr",
+        "processes": "ps kill",
         "query": "query",
         "printf": "echo printf true false",
         "remove": "rm rmdir unlink shred",
@@ -68,7 +69,7 @@ MODULES: dict[str, str] = {
         "split": "split csplit",
         "sqlite": "sqlite3",
         "strings": "strings",
-        "system": "whoami id groups users who uname arch hostname nproc uptime free ps kill tty stty getconf logname "
+        "system": "whoami id groups users who uname arch hostname nproc uptime free tty stty getconf logname "
         "printenv sync",
         "tac": "tac",
         "tar": "tar",
