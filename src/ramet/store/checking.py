@@ -19,8 +19,9 @@ from ramet.store.condemned import Decisions, State
 from ramet.store.drafts import Draft, read_drafts
 from ramet.store.frames import Damaged, Frames, frames_of
 from ramet.store.ids import SIZE, RevisionId, TreeId, chunk_id, revision_id, tree_id
+from ramet.store.indexes import Index, Place
 from ramet.store.objects import Objects
-from ramet.store.packs import Index, PackReader, Place
+from ramet.store.packs import PackReader
 from ramet.store.refs import Refs
 from ramet.store.refs import decode as decode_entry
 from ramet.store.revisions import Revision, decode

@@ -27,10 +27,7 @@ from ramet.core.errors import RametError
 from ramet.store.deferred import Deferred
 from ramet.store.frames import Damaged, compressed, frames_of, sealed_of
 from ramet.store.ids import chunk_id, tree_id
-from ramet.store.indexes import RECORD as RECORD
-from ramet.store.indexes import Index as Index
-from ramet.store.indexes import Merged, encode_index
-from ramet.store.indexes import Place as Place
+from ramet.store.indexes import RECORD, Index, Merged, Place, encode_index
 from ramet.store.objects import Objects
 from ramet.store.shelf import Catalog, Shelf
 

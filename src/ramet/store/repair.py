@@ -29,9 +29,10 @@ from ramet.store.checking import (
 from ramet.store.drafts import read_drafts
 from ramet.store.frames import Frames, frames_of, sealed_of
 from ramet.store.ids import RevisionId, chunk_id, tree_id
+from ramet.store.indexes import Index
 from ramet.store.logs import joined_rows
 from ramet.store.objects import Objects
-from ramet.store.packs import Index, PackReader
+from ramet.store.packs import PackReader
 from ramet.store.refs import decode as decode_entry
 from ramet.store.revisions import Revision
 from ramet.store.rewriting import Rewriters
