@@ -407,7 +407,7 @@ class _Run:
         if await self.next_file():
             machine.file_done = False
             machine.lines, machine.at = [], 0
-            machine.name = self.word
+            machine.coming = self.word
             if machine.separate:
                 machine.reset()
                 await self.close_sources()

@@ -86,6 +86,8 @@ class Machine:
         self.command = self.answer = b""
         self.number = 0
         self.name = "-"
+        self.coming = self.name
+        """The file that the next line is from, which may have been opened to see whether there is one."""
         self.lines: list[bytes] = []
         self.at = 0
         self.unfinished = False
@@ -256,6 +258,7 @@ class Machine:
         line = self.lines[self.at]
         self.at += 1
         self.number += 1
+        self.name = self.coming
         self.end = b"" if self.unfinished and self.at == len(self.lines) else self.delim
         return line
 
@@ -362,6 +365,9 @@ class Machine:
                 return "restart"
             elif name == "q" or name == "Q":
                 self.status = max(item.number, 0)
+                if name == "Q":
+                    # What `a` and `r` have queued goes unsaid, too.
+                    self.queue.clear()
                 return "quit" if name == "q" else "silent"
             elif name == "e":
                 self.command = item.text or self.space
