@@ -193,3 +193,14 @@ def test_quick_ways_mean_the_same(script: str, expected: str | None) -> None:
             assert out == expected
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("script", ["f() { (f); }; f", "f() { echo $(f); }; f", "f() { local x=1; (local x; f); }; f"])
+def test_shells_within_shells_end_at_the_limit_of_processes(script: str) -> None:
+    async def main() -> None:
+        ws = Workspace(limits=Limits(processes=300))
+        result = await ws.execute(f"{script}; echo after")
+        assert b"fork: limit reached: processes (300)" in result.stderr
+        assert result.stdout.endswith(b"after\n")
+
+    asyncio.run(main())

@@ -81,7 +81,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
     if not scoped:
         sh.store.scopes.append(Scope())
     else:
-        scope = sh.store.scopes[-1]
+        scope = sh.store.scope_at(len(sh.store.scopes) - 1)
         scope.temporary = False
         scope.temps = set(scope)
     try:

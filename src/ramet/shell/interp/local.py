@@ -49,7 +49,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
             return drive(slow(sh))
         sh.line, sh.ran = line, node
         found = [(name, None if value is None else value(sh)) for name, value in plans]
-        values, attrs, scope = sh.vars, store.attrs, store.scopes[-1]
+        values, attrs, scope = sh.vars, store.attrs, store.scope_at(len(store.scopes) - 1)
         for name, text in found:
             if name in attrs or name in scope:
                 try:

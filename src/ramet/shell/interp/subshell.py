@@ -67,6 +67,10 @@ async def run_shell(sh: Session, run: Run) -> int:
 async def _run_shell(sh: Session, run: Run) -> int:
     try:
         try:
+            if sh.budget.check():  # shells within shells: none of them may come to a loop that gives way
+                await sh.budget.breathe()
+            if sh.sub_level > sh.budget.limits.processes:
+                raise sh.budget.exceeded("processes", "fork")
             result: Any = run(sh)
             if type(result) is not int:
                 result = await result

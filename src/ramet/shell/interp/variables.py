@@ -72,12 +72,14 @@ class Scope(dict[str, Saved]):
 
 
 class Variables:
-    __slots__ = ("arith", "attrs", "host", "key_of", "limit", "places", "scopes", "token", "values", "warn")
+    __slots__ = ("arith", "attrs", "host", "key_of", "limit", "places", "scopes", "shared", "token", "values", "warn")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
         self.attrs: dict[str, int] = {}
         self.scopes: list[Scope] = []
+        self.shared = 0
+        """How many of the outer scopes another shell may have as well: they are copied before they change."""
         self.places: dict[int, tuple[int, int]] = {}
         """Where `getopts` is, the argument and the place in it, for each OPTIND: by the scope that owns it."""
         self.token: object = object()
@@ -92,7 +94,8 @@ class Variables:
         twin = Variables()
         twin.values = dict(self.values)
         twin.attrs = dict(self.attrs)
-        twin.scopes = [scope.twin() for scope in self.scopes]
+        twin.scopes = list(self.scopes)
+        twin.shared = self.shared = len(self.scopes)
         twin.places = dict(self.places)
         if not borrow:
             values, token = twin.values, twin.token
@@ -371,7 +374,7 @@ class Variables:
                     self.values[name] = None
                     self.attrs.pop(name, None)
                 else:
-                    self._restore(name, scope.pop(name))
+                    self._restore(name, self.scope_at(depth).pop(name))
                 return True
         del self.values[name]
         self.attrs.pop(name, None)
@@ -409,6 +412,13 @@ class Variables:
             depth -= 1
         return depth
 
+    def scope_at(self, depth: int) -> Scope:
+        """A scope that is about to change."""
+        if depth < self.shared:
+            self.scopes[depth : self.shared] = [scope.twin() for scope in self.scopes[depth : self.shared]]
+            self.shared = depth
+        return self.scopes[depth]
+
     def push(self, temporary: bool = False) -> None:
         self.scopes.append(Scope(temporary))
 
@@ -437,7 +447,7 @@ class Variables:
 
     def save(self, name: str) -> None:
         """Remember what a name means outside, once per scope."""
-        scope = self.scopes[-1]
+        scope = self.scope_at(len(self.scopes) - 1)
         if name not in scope:
             value = self.values.get(name, MISSING)
             scope[name] = (value, self.attrs.get(name, 0))
@@ -447,16 +457,17 @@ class Variables:
     def adopt(self, name: str) -> None:
         """`x=1 f`, and `f` exports `x`: the variable outlives the call."""
         if self.scopes and self.scopes[-1].temporary and name in self.scopes[-1]:
-            del self.scopes[-1][name]  # `x=1 export x` itself
+            del self.scope_at(len(self.scopes) - 1)[name]  # `x=1 export x` itself
             return
-        scope = self.scopes[self._own_depth()] if self.scopes else None
-        if scope is not None and name in scope.temps:
+        depth = self._own_depth()
+        if depth >= 0 and name in self.scopes[depth].temps:
+            scope = self.scope_at(depth)
             scope.pop(name, None)
             scope.temps.discard(name)
 
     def exchange(self) -> None:
         """Swap what the innermost scope hides with what it shows; a second call undoes it."""
-        scope = self.scopes[-1]
+        scope = self.scope_at(len(self.scopes) - 1)
         for name, saved in list(scope.items()):
             shown = (self.values.get(name, MISSING), self.attrs.get(name, 0))
             self._restore(name, saved)
@@ -465,7 +476,7 @@ class Variables:
     def local(self, name: str, inherit: bool = False) -> None:
         """Give the running function its own variable of this name."""
         depth = self._own_depth()
-        scope = self.scopes[depth]
+        scope = self.scope_at(depth)
         if name == "OPTIND":
             self.places.pop(depth, None)
         before = self.scopes[-1]

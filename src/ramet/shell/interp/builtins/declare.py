@@ -372,16 +372,15 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
 def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignWord | None) -> bool:
     """`declare -g`: the variable as the outermost scope sees it."""
     store = sh.store
-    inner = [scope for scope in store.scopes if name in scope]
-    if not inner:
+    outermost = next((depth for depth, scope in enumerate(store.scopes) if name in scope), None)
+    if outermost is None:
         request.everywhere = False
         try:
             return _apply_one(sh, request, assignment if assignment is not None else name, False)
         finally:
             request.everywhere = True
-    outermost = inner[0]
     hidden = (store.values.get(name), store.attrs.get(name, 0))
-    store._restore(name, outermost[name])
+    store._restore(name, store.scopes[outermost][name])
     request.everywhere = False
     try:
         return _apply_one(sh, request, assignment if assignment is not None else name, False)
@@ -389,7 +388,7 @@ def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignW
         request.everywhere = True
         from ramet.shell.interp.variables import MISSING
 
-        outermost[name] = (store.values.get(name, MISSING), store.attrs.get(name, 0))
+        store.scope_at(outermost)[name] = (store.values.get(name, MISSING), store.attrs.get(name, 0))
         store._restore(name, hidden)
 
 
