@@ -180,7 +180,7 @@ def directories() -> Iterator[Case]:
             )  # fmt: skip
             yield Case(
                 f"{name}: bytes of the store", _of(name, "ramet", "size"), _of(name, "restic", "size"), "restic",
-                mark=1.15, repeat=1,
+                mark=1.15, repeat=1, unit="bytes",
             )  # fmt: skip
         if "ostree" in there:
             yield Case(
