@@ -1,4 +1,4 @@
-"""When an open workspace commits by itself: on close, after commands, on a timer, or never. All take the same path."""
+"""When an open workspace commits or drafts by itself: on close, after commands, on a timer, or never."""
 
 from __future__ import annotations
 
@@ -36,3 +36,14 @@ def commit_policy(commit: str, every: float | None) -> CommitPolicy:
     if not number > 0 or (found == "command" and number != int(number)):
         raise RametError("invalid_argument", f"every={every!r} cannot be", "give seconds, or a number of commands")
     return CommitPolicy(found, number)
+
+
+def draft_policy(drafts: str | float) -> float | None:
+    """What `store.open(drafts=...)` asks for: seconds between drafts, 0 for one after each call, None for none."""
+    if drafts == "off":
+        return None
+    if drafts == "each":
+        return 0.0
+    if isinstance(drafts, bool) or not isinstance(drafts, int | float) or not drafts > 0:
+        raise RametError("invalid_argument", f"drafts={drafts!r} cannot be", "use each, off, or a number of seconds")
+    return float(drafts)

@@ -53,17 +53,6 @@ AGAIN: Final = 4
 """How often a draft is tried again after collections took what it relied on."""
 
 
-def draft_policy(drafts: str | float) -> float | None:
-    """What `store.open(drafts=...)` asks for: seconds between drafts, 0 for one after each call, None for none."""
-    if drafts == "off":
-        return None
-    if drafts == "each":
-        return 0.0
-    if isinstance(drafts, bool) or not isinstance(drafts, int | float) or not drafts > 0:
-        raise RametError("invalid_argument", f"drafts={drafts!r} cannot be", "use each, off, or a number of seconds")
-    return float(drafts)
-
-
 class _Large(Exception):
     """What changed is told better by trees."""
 

@@ -27,11 +27,9 @@ from ramet.store.drafts import Draft, read_drafts, remove
 from ramet.store.hygiene import Withheld
 from ramet.store.ids import RevisionId, TreeId
 from ramet.store.refs import Entry
-from ramet.store.repair import set_aside
 from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
 from ramet.store.statcache import StatCache
-from ramet.workspace.replaying import replay, with_trees, write
 
 SPACE: Final = "bindings"
 MESSAGE: Final = "recovered: its process died before it committed"
@@ -119,6 +117,8 @@ def recover(repository: Repository, name: str, lease: Entry) -> tuple[Entry, lis
 
 def _put_away(repository: Repository, draft: Draft) -> None:
     """Remove a draft, the opening first; what of it could not be used is set aside."""
+    from ramet.store.repair import set_aside  # seldom needed, and every open comes by here
+
     for key in (*draft.broken, *draft.unreached):
         set_aside(repository.objects, key)
     remove(repository.objects, draft.keys)
@@ -187,6 +187,8 @@ class _Left:
         return {prefix: root for prefix, root in sorted(roots.items()) if os.path.isdir(root)}
 
     def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
+        from ramet.workspace.replaying import replay, with_trees, write  # as above
+
         repository, own = self._repository, target == self._name
         states = dict(before)
         found = None if self._draft is None else replay(repository, self._draft)

@@ -28,8 +28,7 @@ from ramet.store.repository import Repository
 from ramet.store.retention import STORE, Pin, Retention
 from ramet.store.revisions import Revision
 from ramet.store.scanning import check_scan
-from ramet.workspace.autocommit import commit_policy
-from ramet.workspace.drafting import draft_policy
+from ramet.workspace.autocommit import commit_policy, draft_policy
 from ramet.workspace.mounts import MountForm
 from ramet.workspace.pinning import check_policies, moved
 from ramet.workspace.policy import Policy

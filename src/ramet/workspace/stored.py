@@ -6,7 +6,7 @@ import asyncio
 import io
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
@@ -28,7 +28,6 @@ from ramet.store.scanning import Scan, Scanner
 from ramet.store.statcache import StatCache
 from ramet.store.watch import Watcher
 from ramet.workspace.autocommit import CommitPolicy
-from ramet.workspace.drafting import Drafter
 from ramet.workspace.execution import Execution
 from ramet.workspace.history import ExecutionRecord, OperationRecord
 from ramet.workspace.mounts import Mount, MountForm, as_mode
@@ -42,6 +41,9 @@ from ramet.workspace.snapshot import Opened
 from ramet.workspace.state import RestoreReport, apply_state_dict, to_state_dict
 from ramet.workspace.tar import TarIndex
 from ramet.workspace.workspace import Settings, Workspace
+
+if TYPE_CHECKING:
+    from ramet.workspace.drafting import Drafter
 
 AGAIN: Final = 3
 """How often a commit is tried again after collections took what it had written."""
@@ -111,6 +113,8 @@ class StoredWorkspace(Workspace):
         if prepare is not None:
             prepare(ws)
         if drafts is not None and lease is not None:
+            from ramet.workspace.drafting import Drafter
+
             ws._drafter = Drafter(ws, drafts)
         return ws
 
