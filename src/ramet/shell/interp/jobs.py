@@ -31,10 +31,10 @@ class JobState(enum.Enum):
 class Process:
     """A task with a pid."""
 
-    __slots__ = ("killed", "pid", "session", "task")
+    __slots__ = ("killed", "pid", "session", "started", "task")
 
     def __init__(self, pid: int, session: Session) -> None:
-        self.pid, self.session = pid, session
+        self.pid, self.session, self.started = pid, session, session.shell.now()
         self.killed = 0
         self.task: asyncio.Task[int] = None  # type: ignore[assignment]
 

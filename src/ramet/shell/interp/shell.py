@@ -35,6 +35,7 @@ from ramet.shell.interp.drive import EXIT, Run, drive
 from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Process, Starts
 from ramet.shell.interp.own_fds import wrapped
+from ramet.shell.interp.processes import ProcessTable
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.simple import invoke, trace
 from ramet.shell.interp.specials import adopt_environment
@@ -114,6 +115,7 @@ class Shell:
         self.stages = 0
         """Stages of pipelines that run now."""
         self._pids = pids or itertools.count(1001)
+        self.started = now()
 
     def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> Session:
         """A new session with this environment."""
@@ -134,7 +136,7 @@ class Shell:
         return Jobs(self)
 
     def services_for(self, sh: Session) -> Mapping[str, object]:
-        return {**self.services, "session": sh}
+        return {**self.services, "session": sh, "jobs": ProcessTable(sh)}
 
     # ------------------------------------------------------------------------------------------------- running
 

@@ -10,8 +10,9 @@ from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.processes import deliver
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.traps import interrupted, send
+from ramet.shell.interp.traps import interrupted
 from ramet.shell.interp.variables import is_name, split_subscript
 
 if TYPE_CHECKING:
@@ -288,33 +289,7 @@ def _kill_one(sh: Session, word: str, number: int) -> int:
     if not word.lstrip("-").isdigit():
         return sh.error(f"kill: {word}: arguments must be process or job IDs")
     pid = abs(int(word))
-    if pid == sh.own_pid() or pid == 0:
-        if number:
-            send(sh, number)
-        return 0
-    process = sh.shell.processes.get(pid)
-    if process is not None:
-        process.signal(number)
-        return 0
-    above = sh.parent
-    while above is not None:
-        if above.pid == pid:
-            _kill_above(sh, above, number)
-            return 0
-        above = above.parent
-    return sh.error(f"kill: ({pid}) - No such process")
-
-
-def _kill_above(sh: Session, target: Session, number: int) -> None:
-    """A subshell signals a shell that waits for it."""
-    from ramet.shell.interp.session import Killed
-
-    try:
-        send(target, number)
-    except Killed:
-        target.pending.append(number)
-        target.watch = True
-        target.traps.setdefault(signals.NAMES[number], f"exit {128 + number}")
+    return 0 if deliver(sh, pid, number) else sh.error(f"kill: ({pid}) - No such process")
 
 
 def _names(sh: Session, words: list[str]) -> Result:
