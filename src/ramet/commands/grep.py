@@ -218,6 +218,10 @@ def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
     return messages
 
 
+_ODD_REPEAT = re.compile(rb"[\^$`'|(][*+?{]|^[*+?{]")
+"""Where a repetition may stand behind an anchor, or behind nothing."""
+_LIBRARY_ONLY = re.compile(rb"\\[1-9<>bB]")
+"""What the automaton leaves to the library: back-references, and words among characters of many bytes."""
 _Matchers = tuple[Matcher, Matcher] | tuple[None, None]
 
 
@@ -229,12 +233,12 @@ def _matchers(o: GrepOptions, wanted: list[bytes], syntax: str, utf8: bool, seco
         return None, None
     lines = Lines.TEXT if o.null_data else Lines.BLOCK
     whole = "line" if o.whole_line else "word" if o.words else ""
-    compile_any = partial(
-        patterns.compile_any, wanted, _DIALECTS[syntax], icase=o.icase, lines=lines, utf8=utf8, seconds=seconds
-    )
-    select = pieces = compile_any(whole=whole)
+    compile_any = partial(patterns.compile_any, wanted, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds)
+    select = pieces = compile_any(_DIALECTS[syntax], whole=whole)
     if whole == "word" and syntax != "P":
-        pieces = compile_any()
+        pieces = compile_any(_DIALECTS[syntax])
+    elif syntax == "E" and any(map(_ODD_REPEAT.search, wanted)) and not any(map(_LIBRARY_ONLY.search, wanted)):
+        select = compile_any(patterns.GREP_SELECTING, whole=whole)
     if len(wanted) > 1:
         select.bulk(b"")
     return select, pieces

@@ -65,10 +65,14 @@ class Dialect:
     """A range whose end comes before its start holds nothing, instead of being refused."""
     newline_apart: bool = False
     """A newline is neither any character nor one that is not in a list."""
+    repeated_anchors: bool = False
+    """`^*` is an anchor any number of times; else the operator has nothing to repeat."""
 
 
 GREP_BASIC = Dialect(True, Leading.LITERAL, Leading.LITERAL, False, False, strict_class=True)
 GREP_EXTENDED = Dialect(False, Leading.IGNORED, Leading.IGNORED, True, True, strict_class=True)
+GREP_SELECTING = replace(GREP_EXTENDED, repeated_anchors=True)
+"""How the automaton that looks for lines reads what GREP_EXTENDED looks for inside of them."""
 SED_BASIC = Dialect(
     True, Leading.LITERAL, Leading.ERROR, False, False, c_escapes=True, strict_class=True, single_repeat=True
 )
@@ -133,6 +137,8 @@ class _Parser:
         self.closed: frozenset[int] = frozenset()
         self.used_backref = False
         self.taken = False
+        self.leading = True
+        """Nothing but anchors so far: a repetition here is worth a warning."""
         self.warnings: list[str] = []
 
     # ------------------------------------------------------------------ operators, by dialect
@@ -169,7 +175,7 @@ class _Parser:
         parts: list[Node] = []
         text, end = self.text, len(self.text)
         # `fresh`: nothing before that a repetition could apply to; `anchored`: a basic `^` here is an anchor.
-        fresh = anchored = True
+        fresh = anchored = self.leading = True
         while self.pos < end:
             if self.at("|"):
                 break
@@ -196,15 +202,18 @@ class _Parser:
             if char == "^" and (anchored or not self.dialect.basic):
                 self.pos += 1
                 parts.append(Assert(Assertion.LINE_START))
-                fresh, anchored = True, False
+                fresh, anchored = not self.dialect.repeated_anchors, False
                 continue
             if char == "$" and self.dollar_is_anchor():
                 self.pos += 1
                 parts.append(Assert(Assertion.LINE_END))
-                fresh, anchored = True, False
+                fresh, anchored = not self.dialect.repeated_anchors, False
                 continue
+            leading = self.leading
             parts.append(self.atom(depth))
-            fresh, anchored = isinstance(parts[-1], Assert), False
+            asserts = isinstance(parts[-1], Assert)
+            self.leading = leading and asserts
+            fresh, anchored = asserts and not self.dialect.repeated_anchors, False
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def dollar_is_anchor(self) -> bool:
@@ -228,17 +237,15 @@ class _Parser:
             return self.interval(fresh)
         else:
             return None
-        if fresh:
-            rule = self.dialect.leading
+        rule = self.dialect.leading
+        if fresh and rule is not Leading.IGNORED:
             if rule is Leading.LITERAL:
                 return None
-            if rule is Leading.ERROR:
-                raise PatternError(errors.BAD_REPEAT)
+            raise PatternError(errors.BAD_REPEAT)
+        if self.leading and rule is Leading.IGNORED:
             self.warnings.append(f"{char} at start of expression")
-            self.pos += width
-            return (-1, -1)
         self.pos += width
-        return bounds
+        return (-1, -1) if fresh else bounds
 
     def interval(self, fresh: bool) -> tuple[int, int | None] | None:
         start = self.pos
@@ -271,8 +278,13 @@ class _Parser:
             raise PatternError(errors.BAD_INTERVAL)
         if least > REPEAT_MAX or (high is not None and high > REPEAT_MAX):
             raise PatternError(errors.TOO_BIG)
-        if fresh:
+        if self.leading and rule is Leading.IGNORED:
             self.warnings.append("{...} at start of expression")
+            self.leading = False
+        if fresh:
+            if not self.dialect.repeated_anchors:
+                self.pos = start
+                self.skip()
             return (-1, -1)
         return least, high
 
