@@ -58,7 +58,7 @@ def test_the_observer_is_files() -> None:
 def test_the_history_is_a_ring() -> None:
     async def act() -> None:
         ws = Workspace()
-        ws.history._records = type(ws.history._records)(maxlen=3)
+        ws.history._records.most = 3
         for i in range(5):
             await ws.execute(f"echo {i}")
         assert [record.number for record in ws.history] == [3, 4, 5]

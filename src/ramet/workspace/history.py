@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from ramet.core.paths import ROOT, Path, decode
 from ramet.core.resource import Cap
 from ramet.core.stat import Kind, Stat
 from ramet.layers.readonly import Immutable
+from ramet.workspace.ring import Ring
 
 HEAD_BYTES: Final = 4096
 """Bytes of stdout and stderr that a record keeps."""
@@ -90,24 +90,44 @@ class OperationRecord(NamedTuple):
     error: str
 
 
+def _plain_record(record: ExecutionRecord) -> tuple[Any, ...]:
+    values = [getattr(record, name) for name in _FIELDS]
+    for at in _COUNTED:
+        values[at] = {str(mount): count for mount, count in values[at].items()}
+    return tuple(values)
+
+
+def _record(values: tuple[Any, ...]) -> ExecutionRecord:
+    return ExecutionRecord(**dict(zip(_FIELDS, values, strict=True)))
+
+
+def _plain_operation(operation: OperationRecord) -> tuple[Any, ...]:
+    at, session, agent, verb, path, mount, size, error = operation
+    return at, session, agent, verb, str(path), str(mount), size, error
+
+
+_COUNTED: Final = [list(_FIELDS).index(name) for name in ("bytes_read", "bytes_written")]
+
+
 class History:
     """Rings of what happened. `number` grows for ever, so a reader can tell that something was dropped."""
 
     def __init__(self, commands: int = 10_000, operations: int = 50_000) -> None:
-        self._records: deque[ExecutionRecord] = deque(maxlen=commands)
-        self._operations: deque[OperationRecord] = deque(maxlen=operations)
+        self._records = Ring(commands, _plain_record, _record, lambda record: record.number)
+        self._operations = Ring(operations, _plain_operation, OperationRecord._make, lambda operation: operation.at)
         self.next_number = 1
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __iter__(self) -> Iterator[ExecutionRecord]:
-        return iter(tuple(self._records))
+        return iter(self._records)
 
     @property
     def oldest(self) -> int:
         """The number of the oldest command that is remembered."""
-        return self._records[0].number if self._records else self.next_number
+        first = self._records.first_key()
+        return self.next_number if first is None else int(first)
 
     def add(self, record: ExecutionRecord) -> None:
         self._records.append(record)
@@ -121,24 +141,14 @@ class History:
 
     def after(self, number: int) -> list[ExecutionRecord]:
         """The records with numbers above this one, in order; costs what there is to give."""
-        found: list[ExecutionRecord] = []
-        for record in reversed(self._records):
-            if record.number <= number:
-                break
-            found.append(record)
-        return found[::-1]
+        return self._records.since(number + 1)[::-1]
 
     def operations(self, session_id: str | None = None) -> list[OperationRecord]:
         return [op for op in self._operations if session_id is None or op.session_id == session_id]
 
     def since(self, moment: float) -> list[OperationRecord]:
         """Operations from a moment on, the newest first; costs what there is to give."""
-        found: list[OperationRecord] = []
-        for operation in reversed(self._operations):
-            if operation.at < moment:
-                break
-            found.append(operation)
-        return found
+        return self._operations.since(moment)
 
     def restore(self, records: Iterable[ExecutionRecord]) -> None:
         for record in records:
@@ -146,8 +156,10 @@ class History:
 
     def adopt(self, other: History) -> None:
         """Begin with what another history holds."""
-        self._records.extend(other._records)
-        self._operations.extend(other._operations)
+        for record in other._records:
+            self._records.append(record)
+        for operation in other._operations:
+            self._operations.append(operation)
         self.next_number = other.next_number
 
 

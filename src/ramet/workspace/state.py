@@ -66,7 +66,7 @@ def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0)
         "max_drain_bytes": ws.settings.max_drain_bytes,
         "dirty_inodes": [],
         "cache": {"entries": _cache_state(ws) if content else []},
-        "history": {"records": [record.as_dict() for record in ws.history if record.number >= history_from]},
+        "history": {"records": [record.as_dict() for record in ws.history.after(history_from - 1)]},
         "jobs": finished_jobs(ws),
         "left_out": left_out,
     }

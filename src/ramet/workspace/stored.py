@@ -357,14 +357,14 @@ class StoredWorkspace(Workspace):
         return forks
 
     def _new_records(self) -> list[ExecutionRecord]:
-        return [record for record in self.history if record.number >= self._position]
+        return self.history.after(self._position - 1)
 
     def _new_segments(self) -> tuple[dict[int, list[dict[str, Any]]], int]:
         """Records that fill segments which no revision has, by segment; and the number of the oldest record."""
         oldest = self.history.oldest
         new: dict[int, list[dict[str, Any]]] = {n: [] for n in self._segments.missing(oldest, self.history.next_number)}
         if new:
-            for record in self.history:
+            for record in self.history.after(min(new) * SEGMENT - 1):
                 if record.number // SEGMENT in new:
                     new[record.number // SEGMENT].append(record.as_dict())
         return new, oldest

@@ -74,7 +74,7 @@ class Live:
 
     def said(self) -> str:
         """The commands since this was last asked, shortened: what a revision is told to be the result of."""
-        new = [record for record in self.workspace.history if record.number >= self.told]
+        new = self.workspace.history.after(self.told - 1)
         self.told = self.workspace.history.next_number
         lines = [self.workspace.secrets.scrub_text(_asked(record.command).partition("\n")[0][:72]) for record in new]
         shown = "; ".join(lines[-LINES:])

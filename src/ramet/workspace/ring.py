@@ -1,0 +1,109 @@
+"""`Ring`: the last so many rows in their order, the older ones packed, so that very many of them take little memory.
+
+Whoever adds rows or looks at the newest pays nothing for those that are packed; whoever reads them all unpacks them
+piece by piece. What is packed never leaves the process.
+"""
+
+from __future__ import annotations
+
+import marshal
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+PIECE: Final = 256
+"""Rows that are packed together; twice as many of the newest are as they are."""
+QUICK: Final = 1
+"""How hard to compress: rows are much alike, and a little is enough."""
+
+
+class Piece(NamedTuple):
+    """Rows that are packed, with the keys of the first and the last."""
+
+    first: float
+    last: float
+    rows: int
+    data: bytes
+
+
+class Ring(Generic[T]):
+    """`plain` makes a row a tuple of plain values and `made` a row of that; `key` of a row never decreases."""
+
+    def __init__(
+        self,
+        most: int,
+        plain: Callable[[T], tuple[Any, ...]],
+        made: Callable[[tuple[Any, ...]], T],
+        key: Callable[[T], float],
+    ) -> None:
+        self.most = most
+        self._plain, self._made, self._key = plain, made, key
+        self._pieces: deque[Piece] = deque()
+        self._live: deque[T] = deque()
+        self._length = 0
+        self._skip = 0
+        """Rows of the first piece that are dropped."""
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, row: T) -> None:
+        live = self._live
+        live.append(row)
+        self._length += 1
+        if len(live) >= 2 * PIECE:
+            self._pack()
+        while self._length > self.most:
+            self._drop()
+
+    def _pack(self) -> None:
+        rows = [self._live.popleft() for _ in range(PIECE)]
+        data = zlib.compress(marshal.dumps(list(map(self._plain, rows))), QUICK)
+        self._pieces.append(Piece(self._key(rows[0]), self._key(rows[-1]), len(rows), data))
+
+    def _drop(self) -> None:
+        self._length -= 1
+        if not self._pieces:
+            self._live.popleft()
+            return
+        self._skip += 1
+        if self._skip == self._pieces[0].rows:
+            self._pieces.popleft()
+            self._skip = 0
+
+    def _rows(self, piece: Piece) -> list[T]:
+        return list(map(self._made, marshal.loads(zlib.decompress(piece.data))))
+
+    def __iter__(self) -> Iterator[T]:
+        """As it is now: what is added meanwhile does not come."""
+        pieces, live, skip = tuple(self._pieces), tuple(self._live), self._skip
+        for piece in pieces:
+            yield from self._rows(piece)[skip:]
+            skip = 0
+        yield from live
+
+    def since(self, key: float) -> list[T]:
+        """The rows whose key is not below this one, the newest first; costs what there is to give."""
+        found: list[T] = []
+        for row in reversed(self._live):
+            if self._key(row) < key:
+                return found
+            found.append(row)
+        for number in range(len(self._pieces) - 1, -1, -1):
+            piece = self._pieces[number]
+            if piece.last < key:
+                break
+            rows = self._rows(piece)[self._skip if number == 0 else 0 :]
+            found.extend(row for row in reversed(rows) if self._key(row) >= key)
+        return found
+
+    def first_key(self) -> float | None:
+        """The key of the oldest row."""
+        if not self._pieces:
+            return self._key(self._live[0]) if self._live else None
+        piece = self._pieces[0]
+        if not self._skip or piece.last - piece.first == piece.rows - 1:  # keys that count on by one
+            return piece.first + self._skip
+        return self._key(self._rows(piece)[self._skip])
