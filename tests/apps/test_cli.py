@@ -45,6 +45,10 @@ def test_first_minute(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped
     assert ramet("revert", "demo@1") == "demo-3\n"
     assert ramet("checkout", "demo", str(tmp_path / "out")).startswith("1 written")
     assert (tmp_path / "out" / "greeting").read_text() == "hello\n"
+    (tmp_path / "out" / "mine").write_text("not yours")
+    assert "is not empty" in ramet("checkout", "demo", str(tmp_path / "out"), status=4)
+    done = json.loads(ramet("checkout", "demo", str(tmp_path / "out"), "--replace", "--json"))
+    assert (done["written"], done["kept"], done["removed"]) == (0, 1, 1)
     ramet("snapshot", "demo", str(tmp_path / "s.tar"))
     assert (tmp_path / "s.tar").stat().st_size > 0
     assert "3 revisions" in ramet("verify") or "4 revisions" in ramet("verify")
@@ -89,11 +93,11 @@ def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-d
         assert ramet("import", name, str(tmp_path / "out.tar")) == f"{name}-1\n"
         assert ramet("show", f"{name}:/d/f") == "1\n"
     assert ramet("import", "demo", str(tmp_path / "out.tar"), "-m", "again") == "demo-2\n"
-    assert "packs" in ramet("verify") and json.loads(ramet("verify", "--json")) == []
+    assert "1 pack," in ramet("verify") and json.loads(ramet("verify", "--json"))["damages"] == []
     assert "2 commits" in ramet("export", "demo", str(tmp_path / "repo"), "--git")
     ramet("export", "demo", str(tmp_path / "stream"), "--git-stream")
     assert (tmp_path / "stream").read_bytes().endswith(b"done\n")
-    assert "do not go together" in ramet("export", "demo", "x", "--git", "--tar", status=1)
+    assert "do not go together" in ramet("export", "demo", "x", "--git", "--tar", status=2)
     pack = next((tmp_path / "home" / "packs").glob("*.pack"))
     pack.write_bytes(pack.read_bytes()[:20])
     assert "affects" in ramet("verify", status=1)
@@ -105,14 +109,14 @@ def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-d
     ("words", "status", "cause"),
     [
         (("log", "nobody"), 3, "no workspace 'nobody'"),
-        (("show", "demo"), 1, "names no file"),
-        (("revert", "demo"), 1, "no revision was given"),
-        (("log", "demo:/f"), 1, "names a path"),
+        (("show", "demo"), 2, "names no file"),
+        (("revert", "demo"), 2, "no revision was given"),
+        (("log", "demo:/f"), 2, "names a path"),
         (("tag", "demo", "head"), 1, "no revision yet"),
-        (("blame", "demo@x"), 1, "names no file"),
-        (("import", "demo", "/nowhere.tar"), 1, "No such file"),
+        (("blame", "demo@x"), 2, "names no file"),
+        (("import", "demo", "/nowhere.tar"), 3, "there is no /nowhere.tar"),
         (("create", "demo"), 4, "exists already"),
-        (("create", "a/b"), 1, "cannot name a workspace"),
+        (("create", "a/b"), 2, "cannot name a workspace"),
         (("exec", "demo", "sleep 9", "--timeout", "0.05"), 124, ""),
     ],
 )
@@ -131,6 +135,38 @@ def command(*words: str, home: Path, stdin: str = "") -> subprocess.CompletedPro
         [sys.executable, "-m", "ramet.apps.cli", *words],
         input=stdin, capture_output=True, text=True, env={**os.environ, "RAMET_HOME": str(home)}, check=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "remedy"),
+    [
+        ("create", "create: NAME is missing", "write ramet create NAME [OPTIONS]; `ramet create --help` tells more"),
+        ("bisect x 1 2", "bisect: COMMAND is missing", "write ramet bisect NAME GOOD BAD COMMAND... [OPTIONS]"),
+        ("create a b", "create: this is too much: (b)", "write ramet create NAME"),
+        ("ls --jsno", "ls has no option --jsno", "did you mean --json?"),
+        ("ls --xyz", "ls has no option --xyz", "`ramet ls --help` tells more"),
+        ("keys foo", "keys has no 'foo'", "there are new, init, show, rotate, shred"),
+        ("keys rotat", "keys has no 'rotat'", "did you mean rotate?"),
+        ("history x -n y", "history: --last: input should be a valid integer", "`ramet history --help` tells more"),
+        ("lsx", "there is no verb 'lsx'", "did you mean ls?"),
+    ],
+)
+def test_a_wrong_line_is_told_in_two(words: str, cause: str, remedy: str, tmp_path: Path) -> None:
+    done = command(*words.split(), home=tmp_path)
+    first, second = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert first.startswith(f"ramet: {cause}") and second.startswith(f"       {remedy}")
+
+
+def test_help_of_verbs(tmp_path: Path) -> None:
+    told = command("bind", "--help", home=tmp_path).stdout
+    assert told.startswith("Usage: ramet bind NAME FOLDER [PROGRAM...] [OPTIONS]\n\nBind a real directory")
+    assert "Examples\n  ramet bind demo ./work -- make test\n" in told
+    assert "\n  -m, --message MESSAGE  Message of the revision.\n" in told
+    assert max(map(len, told.splitlines())) <= 100
+    assert "Verbs\n  new     Make a key in a new file." in command("keys", "-h", home=tmp_path).stdout
+    assert command("keys", home=tmp_path).returncode == 2
+    assert command("rm", "x", "--jsno", "--json", home=tmp_path).stdout.startswith('{"error": {"code": "invalid_argu')
 
 
 @pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs], ids=lambda verb: verb.name)
@@ -303,7 +339,9 @@ def test_mounts_come_and_go(ramet, tmp_path: Path) -> None:  # type: ignore[no-u
     assert rows["/data"] == "read" and rows["/empty"] == "write"
     assert "is mounted at /data" in ramet("mount", "demo", "/data", status=4)
     assert "no directory" in ramet("mount", "demo", "/x", str(tmp_path / "none"), status=3)
-    assert "names a revision" in ramet("mount", "demo@1", "/x", status=1)
+    assert "names a revision" in ramet("mount", "demo@1", "/x", status=2)
+    assert "write /x" in ramet("mount", "demo", "x", status=2)
+    assert "cannot be 'rw'" in ramet("mount", "demo", "/x", "--mode", "rw", status=2)
     assert ramet("umount", "demo", "/data") == "demo-4\n"
     assert "nothing can be unmounted" in ramet("umount", "demo", "/data", status=3)
     assert ramet("show", "demo@1:/data/f") == "from outside"
@@ -319,7 +357,7 @@ def test_a_directory_is_bound_while_a_program_runs(ramet, tmp_path: Path) -> Non
     changes = {row["path"]: row["change"] for row in json.loads(ramet("diff", "demo", "--json"))}
     assert changes == {"/new": "added", "/src/a": "removed"} and ramet("show", "demo:/new") == "made"
     ramet("bind", "demo", str(tmp_path / "other"), "-q", "--", sys.executable, "-c", "raise SystemExit(7)", status=7)
-    assert "is not empty" in ramet("bind", "demo", str(work), status=1), "nothing that is there is taken away"
+    assert "is not empty" in ramet("bind", "demo", str(work), status=4), "nothing that is there is taken away"
     full.mkdir()
     (full / "only").write_text("this")
     ramet("bind", "demo", str(full), "--keep", "-q", "-m", "taken as it is", "--", "true")
@@ -336,6 +374,10 @@ def test_what_people_try(tmp_path: Path) -> None:
     assert json.loads(command("ws", "log", "demo", home=tmp_path).stdout)[0]["revision"] == "demo-1"
     assert "did you mean demo?" in command("exec", "dmeo", "true", home=tmp_path).stderr
     assert "Usage: ramet fork" in command("help", "fork", home=tmp_path).stdout
+    past = command("exec", "demo@1", "echo lost > /f; echo fine > /tmp/f; cat /f", home=tmp_path)
+    assert (past.returncode, past.stdout) == (0, "lost\n") and "is not kept" in past.stderr
+    assert command("exec", "demo@1", "cat /f > /tmp/f", home=tmp_path).stderr == ""
+    assert "in neither revision" in command("revert", "demo@1", "/none", home=tmp_path).stderr
     assert "ramet fork demo@1" in command("fork", "--help", home=tmp_path).stdout
     for words in (["--store", str(tmp_path / "other")], [f"--store={tmp_path / 'other'}"]):
         assert json.loads(command(*words, "ls", home=tmp_path).stdout) == []
@@ -353,7 +395,7 @@ def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
     assert [(row["number"], row["status"], row["cwd"]) for row in rows] == [(1, 0, "/tmp"), (2, 3, "/tmp")]
     assert [row["number"] for row in json.loads(ramet("history", "demo@1"))] == [1]
     assert json.loads(ramet("history", "demo", "--session", "nobody")) == []
-    assert json.loads(ramet("sessions", "demo"))[0] == {"session": "default", "cwd": "/tmp", "last status": 3}
+    assert json.loads(ramet("sessions", "demo"))[0] == {"session": "default", "cwd": "/tmp", "last_status": 3}
     assert json.loads(ramet("jobs", "demo"))[0]["command"] == "true"
     assert json.loads(ramet("mounts", "demo"))[0]["prefix"] == "/"
 
@@ -407,7 +449,7 @@ def test_push(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     words = ["git", "-C", str(tmp_path / "r.git"), "show", "demo:f"]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "1\n"
     assert json.loads(ramet("push", "demo")) == []
-    assert "cannot be understood" in ramet("push", "demo", "--secret", "x", status=1)
+    assert "cannot be understood" in ramet("push", "demo", "--secret", "x", status=2)
     ramet("push", "demo", str(tmp_path / "none.git"), "--branch", "later", status=1)
     subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "none.git")], check=True)
     assert json.loads(ramet("push", "demo"))[0]["branch"] == "later"

@@ -101,7 +101,7 @@ def test_what_is_carried_to_and_from_a_server(terminals: tuple[Terminal, Termina
     assert "1 written" in there("checkout", "demo", str(tmp_path / "out")) and (tmp_path / "out" / "f").read_text() == (
         "x\n"
     )
-    assert there("export", "demo", str(tmp_path / "repo"), "--git").startswith("1 commits")
+    assert there("export", "demo", str(tmp_path / "repo"), "--git").startswith("1 commit,")
     assert (tmp_path / "repo" / "f").read_text() == "x\n"
     there("export", "demo", str(tmp_path / "stream"), "--git-stream")
     folder = tmp_path / "folder"

@@ -49,7 +49,7 @@ def test_exec_with_a_file(folder: Path) -> None:
     assert ramet(folder, "exec", command, WHO="you", RAMET_CONFIG="ramet.yaml").endswith("you tok-12345\nkept\nkept\n")
     assert "not here" in ramet(folder, "exec", "other", "rm /x", "--config=ramet.yaml", status=126)
     assert json.loads(ramet(folder, "ls", "--store", "store"))[0]["workspace"] == "other"
-    assert "there is no command" in ramet(folder, "exec", "lonely", status=1)
+    assert "there is no command" in ramet(folder, "exec", "lonely", status=2)
 
 
 def test_exec_without_a_name_leaves_nothing(folder: Path) -> None:

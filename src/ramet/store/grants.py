@@ -45,7 +45,7 @@ class Grants:
         mine = granted.get(principal or "")
         if not granted or mine == "readwrite" or (mine == "readonly" and access == "readonly"):
             return
-        who = f"{principal!r}" if principal else "nobody in particular"
+        who = f"{principal!r}" if principal else "who does not say who it is"
         if mine == "readonly":
             raise RametError(
                 "permission_denied", f"{who} may read {name!r}, but not change it",

@@ -158,7 +158,7 @@ class Workspace:
         """Take a mount away; its resource is given back open."""
         path = parse_prefix(prefix)
         if path not in self._mounts or path == ROOT:
-            raise RametError("not_found", f"nothing can be unmounted at {prefix}", "see ws.mounts()")
+            raise RametError("not_found", f"nothing can be unmounted at {prefix}", "`mounts` lists what is mounted; / always is")
         await self._vfs.flush()
         self._vfs.unmount(path)
         return self._mounts.pop(path).resource

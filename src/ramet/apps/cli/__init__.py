@@ -74,8 +74,9 @@ def main() -> None:
     if verb is not None and verb.name != first:
         words[0] = sys.argv[1] = verb.name
     if verb is not None and "_RAMET_COMPLETE" not in os.environ:
-        build(verb)(prog_name="ramet")
-        return
+        from ramet.apps.cli.helping import run as run_verb
+
+        run_verb(build(verb), words)
     if first and not first.startswith("-") and verb is None:
         meant = near(first)
         hint = f"did you mean {' or '.join(meant)}?" if meant else "`ramet --help` lists them all"

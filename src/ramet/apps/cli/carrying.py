@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, anywhere, reported, show, split, watched
+from ramet.apps.cli.shared import (
+    HOME,
+    AsJson,
+    Name,
+    Quiet,
+    Where,
+    anywhere,
+    counted,
+    described,
+    reported,
+    say,
+    split,
+    watched,
+)
 from ramet.core.errors import RametError
 
 Compress = Annotated[str | None, typer.Option(help="gz, bz2 or xz.")]
@@ -19,16 +34,29 @@ def checkout(
     target: Annotated[str, typer.Argument(help="Directory that is made equal to the tree.")],
     store: Where = HOME,
     prefix: Annotated[str, typer.Option(help="Mount to take.")] = "/",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="The directory may have content: what is not in the revision is removed.")
+    ] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a revision to a real directory: only what differs is written, what must not be there is removed."""
+    """Write a revision to a real directory.
+    With --replace only what differs is written, and what is not in the revision is removed.
+    """
     with reported():
         where, revision = split(name)
+        place = Path(target).expanduser()
+        if not replace and place.is_dir() and any(place.iterdir()):
+            raise RametError(
+                "already_exists", f"{target} is not empty",
+                "give an empty directory, or --replace to make it equal to the revision: what else is in it is removed",
+            )  # fmt: skip
         with watched(quiet) as progress:
-            receipt = anywhere(store)[where].checkout(target, revision, prefix, progress=progress)
-        print(
-            f"{receipt.written} written, {receipt.kept} kept, {receipt.removed} removed; tree {receipt.tree.hex()[:12]}"
-        )
+            receipt = anywhere(store)[where].checkout(str(place), revision, prefix, progress=progress)
+        told = {"written": receipt.written, "kept": receipt.kept, "removed": receipt.removed}
+        text = ", ".join(f"{number} {what}" for what, number in told.items())
+        tree = receipt.tree.hex()
+        say({**told, "tree": tree, "problems": receipt.problems}, f"{text}; tree {tree[:12]}", as_json)
 
 
 def snapshot(
@@ -62,7 +90,8 @@ def export(
             raise RametError("invalid_argument", "these options do not go together", "see `ramet export --help`")
         if git:
             done = handle.export_git(target, progress=progress)
-            print(f"{done.commits} commits, {done.blobs} blobs, {done.tags} tags on branch {done.branch}")
+            counts = {"commit": done.commits, "blob": done.blobs, "tag": done.tags}
+            print(f"{', '.join(counted(n, what) for what, n in counts.items())} on branch {done.branch}")
             for path in done.left_out:
                 print(f"left out: {path}", file=sys.stderr)
         elif git_stream:
@@ -83,13 +112,19 @@ def import_archive(
     kind: Annotated[str | None, typer.Option(help="snapshot or tar; found out when left out.")] = None,
     message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
     author: Annotated[str, typer.Option(help="Author of the revision.")] = "",
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a revision of a snapshot tar or of any other tar."""
     with reported(), watched(quiet) as progress:
         options = {"prefix": prefix, "kind": kind, "message": message, "author": author, "progress": progress}
-        done = anywhere(store).import_archive(name, sys.stdin.buffer if source == "-" else source, **options)
-        print(done.revision.name)
+        if source != "-" and not Path(source).expanduser().exists():
+            raise RametError(
+                "not_found", f"there is no {source}", "give a tar that exists, or - for the standard input"
+            )
+        given = sys.stdin.buffer if source == "-" else str(Path(source).expanduser())
+        done = anywhere(store).import_archive(name, given, **options)
+        say({**described(done.revision), "left_out": list(done.left_out)}, done.revision.name, as_json)
         for text in done.left_out:
             print(f"left out: {text}", file=sys.stderr)
 
@@ -100,9 +135,12 @@ def verify(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -
         with watched(quiet) as progress:
             report = anywhere(store).verify(progress)
         if as_json:
-            show([damage.__dict__ for damage in report.damages], (), True)
+            found = {"packs": report.packs, "objects": report.objects, "revisions": report.revisions}
+            damages = [damage.__dict__ for damage in report.damages]
+            print(json.dumps({"ok": report.ok, **found, "damages": damages}, default=str))
         else:
-            print(f"{report.packs} packs, {report.objects} objects, {report.revisions} revisions")
+            counts = {"pack": report.packs, "object": report.objects, "revision": report.revisions}
+            print(", ".join(counted(number, what) for what, number in counts.items()) + (", all sound" * report.ok))
             for damage in report.damages:
                 print(f"damaged: {damage}", file=sys.stderr)
         if not report.ok:
@@ -118,7 +156,8 @@ def repair(
     with reported():
         with watched(quiet) as progress:
             done = anywhere(store).repair(drop=drop, progress=progress)
-        print(f"{done.salvaged} objects salvaged, {len(done.rebuilt)} indexes made again, {len(done.moved)} set aside")
+        indexes = counted(len(done.rebuilt), "index", "indexes")
+        print(f"{counted(done.salvaged, 'object')} salvaged, {indexes} made again, {len(done.moved)} set aside")
         for name, head in done.heads.items():
             print(f"{name} is now at {head or 'nothing'}")
         for name in done.tags:

@@ -48,7 +48,8 @@ def log(
             rows = [{**described(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
             if any("expired" in row for row in rows) and sys.stdout.isatty():
                 print("what came before some of these revisions has expired", file=sys.stderr)
-            show(rows, ("revision", "id", "time", "message", "lineage", "tags"), as_json)
+            columns = ("revision", "id", "time", "message", "lineage", "tags")
+            show(rows, columns, as_json, empty=f"{where} has no revision yet")
             return
         for row in handle.graph(revision):
             if row.revision is None:
@@ -63,7 +64,7 @@ def _ends(handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set
     """The parents of a revision that have expired, if any has; those that are known have not."""
     if known.issuperset(revision.parents):
         return {}
-    gone = [parent.hex()[:12] for parent in handle.expired_parents(revision)]
+    gone = [parent.hex() for parent in handle.expired_parents(revision)]
     return {"expired": gone} if gone else {}
 
 
@@ -78,7 +79,8 @@ def diff(
         where, revision = split(name)
         found = anywhere(store)[where].diff(revision, against)
         rows = [{"change": d.what, "path": d.path, **({"from": d.old} if d.old else {})} for d in found]
-        show(rows, ("change", "path", "from"), as_json)
+        columns = ("change", "path", "from") if any("from" in row for row in rows) else ("change", "path")
+        show(rows, columns, as_json, empty="nothing differs")
 
 
 def show_file(
@@ -126,9 +128,18 @@ def bisect(
         text = command[0] if len(command) == 1 else shlex.join(command)
         handle = anywhere(store)[split(name)[0]]
         found = asyncio.run(handle.bisect(good, bad, text, timeout=timeout, progress=watched()))
-        rows = [{"tried": s.revision.name, "verdict": s.verdict, "status": s.exit_code} for s in found.steps]
+        rows: list[dict[str, Any]] = [
+            {"tried": s.revision.name, "verdict": s.verdict, "status": s.exit_code} for s in found.steps
+        ]
+        if as_json or not sys.stdout.isatty():
+            first, suspects = found.first_bad, [revision.name for revision in found.suspects]
+            rows.append({"suspects": suspects} if first is None else {"first_bad": first.name, **described(first)})
+            show(rows, (), as_json)
+            return
+        if rows:
+            show(rows, ("tried", "verdict", "status"), False)
         if found.first_bad is not None:
-            rows.append({"first_bad": found.first_bad.name, **described(found.first_bad)})
+            subject = found.first_bad.message.partition("\n")[0]
+            print(f"first bad: {found.first_bad.name} {found.first_bad.id.hex()[:12]} {subject}".rstrip())
         else:
-            rows.append({"suspects": [revision.name for revision in found.suspects]})
-        show(rows, ("tried", "verdict", "status", "first_bad", "suspects"), as_json)
+            print(f"first bad: one of {', '.join(revision.name for revision in found.suspects)}")

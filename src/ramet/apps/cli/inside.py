@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Name, Where, anywhere, reported, show, split
+from ramet.apps.cli.shared import HOME, AsJson, Name, Where, anywhere, moment, reported, show, split
 
 
 def history(
@@ -22,13 +21,14 @@ def history(
         where, revision = split(name)
         rows = [
             {
-                "number": record.number, "time": _time(record.started_at), "session": record.session_id,
+                "number": record.number, "time": moment(record.started_at), "session": record.session_id,
                 "status": record.exit_code, "seconds": round(record.duration, 3), "cwd": record.cwd,
                 "command": record.command, "agent": record.agent_id,
             }
             for record in anywhere(store)[where].history(revision, session=session, last=last or None)
         ]  # fmt: skip
-        show(rows, ("number", "time", "session", "status", "seconds", "command"), as_json)
+        columns = ("number", "time", "session", "status", "seconds", "command")
+        show(rows, columns, as_json, empty="nothing has run in it")
 
 
 def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
@@ -36,10 +36,10 @@ def sessions(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     with reported():
         where, revision = split(name)
         rows = [
-            {"session": one.session_id, "cwd": one.cwd, "last status": one.last_exit_code}
+            {"session": one.session_id, "cwd": one.cwd, "last_status": one.last_exit_code}
             for one in anywhere(store)[where].sessions(revision)
         ]
-        show(rows, ("session", "cwd", "last status"), as_json)
+        show(rows, ("session", "cwd", "last_status"), as_json)
 
 
 def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
@@ -47,7 +47,8 @@ def jobs(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     with reported():
         where, revision = split(name)
         rows = [dict(job.__dict__) for job in anywhere(store)[where].jobs(revision)]
-        show(rows, ("session_id", "id", "status", "exit_code", "command"), as_json)
+        columns = ("session_id", "id", "status", "exit_code", "command")
+        show(rows, columns, as_json, empty="no job has ended in it", forms={"id": str})
 
 
 def mounts(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
@@ -62,7 +63,3 @@ def mounts(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
             for mount in anywhere(store)[where].mounts(revision or "head")
         ]  # fmt: skip
         show(rows, ("prefix", "resource", "mode", "content"), as_json)
-
-
-def _time(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")

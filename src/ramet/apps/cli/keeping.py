@@ -9,7 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from ramet.apps.cli.bars import watched
-from ramet.apps.cli.shared import HOME, AsJson, Name, Quiet, Where, anywhere, reported, show, split
+from ramet.apps.cli.shared import (
+    HOME,
+    AsJson,
+    Name,
+    Quiet,
+    Where,
+    anywhere,
+    counted,
+    moment,
+    reported,
+    say,
+    show,
+    split,
+)
 from ramet.core.errors import RametError
 
 Span = Annotated[str | None, typer.Option(help="90s, 15m, 12h, 30d, 2w; `none` forgets it.")]
@@ -34,15 +47,19 @@ def gc(
             wanted = None if grace is None else seconds(grace)
             done = anywhere(store).gc(grace=wanted, dry=dry_run, progress=progress)
         if as_json or not sys.stdout.isatty():
-            show([done.as_dict()], (), True)
+            show([done.as_dict()], (), as_json)
             return
         for name in done.expired:
             print(f"{'would expire' if dry_run else 'expired'}: {name}")
+        gone = f"{counted(done.removed, 'pack')} and {counted(done.revisions, 'revision')}"
         if dry_run:
-            print(f"{done.removed} packs and {done.revisions} revisions would go: {size(done.waiting)}")
+            print(f"{gone} would go: {size(done.waiting)}")
             return
-        print(f"{done.kept} revisions kept; {done.removed} packs and {done.revisions} revisions removed")
-        print(f"{size(done.reclaimed)} reclaimed, {size(done.written)} written anew, {size(done.waiting)} wait")
+        print(f"{counted(done.kept, 'revision')} kept; {gone} removed, {size(done.reclaimed)} reclaimed")
+        if done.written:
+            print(f"{size(done.written)} written anew")
+        if done.waiting:
+            print(f"{size(done.waiting)} will go when the time of grace is over")
 
 
 def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> None:
@@ -55,7 +72,8 @@ def cost(store: Where = HOME, as_json: AsJson = False, quiet: Quiet = False) -> 
             for c in found.workspaces
         ]
         rows.append({"workspace": "(all)", "shared": found.shared, "unused": found.unused, "total": found.total})
-        show(rows, ("workspace", "unique", "shared", "revisions", "unused", "total"), as_json)
+        forms = dict.fromkeys(("unique", "shared", "unused", "total"), size)
+        show(rows, ("workspace", "unique", "shared", "revisions", "unused", "total"), as_json, forms=forms)
 
 
 def retention(
@@ -84,7 +102,9 @@ def retention(
             found.retention(replace(found.said(name), **said), name)
         policy = found.retention(name=name)
         row = {"workspace": name or "(store)", **described(policy)}
-        show([row], ("workspace", "keep_last", "keep_within", "min_age", "grace", "auto", "hold"), as_json)
+        forms = dict.fromkeys(("keep_within", "min_age", "grace"), span)
+        columns = ("workspace", "keep_last", "keep_within", "min_age", "grace", "auto", "hold")
+        show([row], columns, as_json, forms=forms)
 
 
 def _number(key: str, text: str) -> int:
@@ -130,13 +150,17 @@ def pin(
         elif name is not None:
             where, revision = split(name)
             made = found[where].pin(revision, seconds=None if time is None else seconds(time), why=why)
-            print(made.token)
+            say({"pin": made.token, "id": made.target.hex()}, made.token, as_json)
         else:
             rows = [
-                {"pin": p.token, "workspace": p.workspace, "id": p.target.hex()[:12], "until": p.until, "why": p.why}
+                {
+                    "pin": p.token, "workspace": p.workspace, "id": p.target.hex(),
+                    "until": None if p.until is None else moment(p.until), "why": p.why,
+                }
                 for p in found.pins()
-            ]
-            show(rows, ("pin", "workspace", "id", "until", "why"), as_json)
+            ]  # fmt: skip
+            columns = ("pin", "workspace", "id", "until", "why")
+            show(rows, columns, as_json, empty="nothing is pinned; `ramet pin NAME@REVISION` does it")
 
 
 def grant(
@@ -161,7 +185,15 @@ def grants(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Show who may read and who may write a workspace; nothing is listed when everybody may."""
     with reported():
         rows = [{"principal": who, "access": access} for who, access in sorted(anywhere(store)[name].grants().items())]
-        show(rows, ("principal", "access"), as_json)
+        show(rows, ("principal", "access"), as_json, empty="everybody may read and write it")
+
+
+def span(seconds: float) -> str:
+    """Seconds for people, as they are written on the command line."""
+    for unit, length in (("w", 604800), ("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds and seconds % length == 0:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{seconds:g}s"
 
 
 def size(number: float) -> str:

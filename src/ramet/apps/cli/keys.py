@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ramet.apps.cli.shared import HOME, AsJson, Where, anywhere, reported, show
+from ramet.apps.cli.shared import HOME, AsJson, Where, anywhere, counted, reported, show
 from ramet.core.errors import RametError
 
 app = typer.Typer(
@@ -41,12 +41,12 @@ def show_keys(store: Where = HOME, as_json: AsJson = False) -> None:
         rows = [
             {
                 "workspace": ring.workspace, "state": ring.state, "epochs": ring.epochs, "keys": len(ring.ids),
-                "newest": ring.ids[-1] if ring.ids else "", "opened by": ", ".join(ring.wrapped_by),
+                "newest": ring.ids[-1] if ring.ids else "", "opened_by": ", ".join(ring.wrapped_by),
                 "from": ", ".join(ring.names), "destroyed": ring.destroyed,
             }
             for ring in anywhere(store).keys.show()
         ]  # fmt: skip
-        show(rows, ("workspace", "state", "epochs", "keys", "newest", "opened by", "from"), as_json)
+        show(rows, ("workspace", "state", "epochs", "keys", "newest", "opened_by", "from"), as_json)
 
 
 @app.command("rotate")
@@ -67,7 +67,7 @@ def rotate(
                     "write file:PATH, env:NAME or kms:ID; never a key",
                 )
         done = anywhere(store).keys.rotate(to, old)
-        print(f"{done} keyrings written")
+        print(f"{counted(done, 'keyring')} written")
 
 
 @app.command("shred")
@@ -88,6 +88,6 @@ def shred(
             plain = {"workspace": name, "destroyed": done.destroyed, "kept_by": done.kept_by, "removed": done.removed}
             print(json.dumps(plain))
             return
-        print(f"{done.destroyed} keys destroyed, {done.removed} objects removed")
+        print(f"{counted(done.destroyed, 'key')} destroyed, {counted(done.removed, 'object')} removed")
         for other, count in sorted(done.kept_by.items()):
             print(f"{other} still has {count} of its keys: what it began with or merged")

@@ -52,6 +52,10 @@ def mount(
                 return (await ws.commit(message or f"mount {prefix}", progress=progress)).name
 
     with reported():
+        if not prefix.startswith("/"):
+            raise RametError("invalid_argument", f"{prefix!r} is no place in a workspace", f"write /{prefix}")
+        if mode not in ("read", "write"):
+            raise RametError("invalid_argument", f"a mount cannot be {mode!r}", "give --mode read or --mode write")
         if folder is not None and not Path(folder).is_dir():
             raise RametError("not_found", f"{folder} is no directory", "give one, or leave it out")
         if not store.startswith(SERVERS):
@@ -137,7 +141,7 @@ def bind(
         there = head is not None and any(one.prefix == prefix and one.tree is not None for one in head.mounts)
         if there and not keep and place.is_dir() and any(place.iterdir()):
             raise RametError(
-                "invalid_argument", f"{folder} is not empty",
+                "already_exists", f"{folder} is not empty",
                 "give an empty directory, or --keep to commit what is in it",
             )  # fmt: skip
         place.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,8 @@ def push(
                         rows.append({"branch": done.branch, "remote": done.remote, "commit": done.commit})
                     except RametError as error:
                         failed.append(error)
-        show(rows, ("branch", "remote", "commit"), as_json)
+        if rows or not failed:
+            show(rows, ("branch", "remote", "commit"), as_json, empty="nothing waits to be pushed")
         if failed:
             raise failed[0]
 

@@ -14,7 +14,7 @@ from ramet.core.errors import RametError
 STATUS: Final = {
     "workspace_not_found": 3, "revision_not_found": 3, "revision_expired": 3, "not_found": 3, "session_not_found": 3,
     "workspace_busy": 4, "workspace_held": 4, "lease_lost": 4, "head_moved": 4, "merge_conflict": 4,
-    "workspace_exists": 4, "already_exists": 4,
+    "workspace_exists": 4, "already_exists": 4, "invalid_argument": 2,
 }  # fmt: skip
 
 
@@ -36,8 +36,8 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         _nobody_reads()
     except (OSError, ValueError) as error:
-        print(f"ramet: {error}", file=sys.stderr)
-        sys.exit(1)
+        _tell(error)
+        sys.exit(3 if isinstance(error, FileNotFoundError) else 1)
     except KeyboardInterrupt:
         print("ramet: interrupted", file=sys.stderr)
         sys.exit(130)
@@ -51,6 +51,20 @@ def reported() -> Iterator[None]:
     finally:
         while _ends:
             _ends.pop()()
+
+
+def _tell(error: OSError | ValueError) -> None:
+    """What the system or a reader of files says, as one says it: the place first, then what is wrong with it."""
+    told = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        told = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    if "--json" in sys.argv:
+        import json
+
+        code = "not_found" if isinstance(error, FileNotFoundError) else "unavailable"
+        print(json.dumps({"error": {"code": code, "cause": told, "remediation": "", "context": {}}}))
+    else:
+        print(f"ramet: {told}", file=sys.stderr)
 
 
 _ends: list[Callable[[], None]] = []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HOME: Final = "~/.ramet"
 SERVERS: Final = ("http://", "https://", "unix:")
+SCRATCH: Final = ("/tmp", "/home/user", "/dev")
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -99,6 +100,9 @@ async def _run(line: Line) -> int:
             subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
             with watched(line.quiet) as progress:
                 await ws.commit(line.message or subject, author=line.author, progress=progress)
+        elif "@" in line.name and any(n for at, n in execution.result.bytes_written.items() if at not in SCRATCH):
+            print(f"ramet: what was written to {line.name} is not kept", file=sys.stderr)
+            print(f"       `ramet fork {line.name} NEW_NAME` goes on from there", file=sys.stderr)
         return int(execution.result.exit_code)
 
 

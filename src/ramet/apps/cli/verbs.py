@@ -53,7 +53,7 @@ VERBS: Final[dict[str, tuple[Verb, ...]]] = {
     ),
     "In and out": (
         Verb("bind", "mounting.bind", "Bind a real directory to a workspace while a program runs in it"),
-        Verb("checkout", "carrying.checkout", "Write a revision to a real directory: only what differs is written"),
+        Verb("checkout", "carrying.checkout", "Write a revision to a real directory."),
         Verb("snapshot", "carrying.snapshot", "Write a workspace to a snapshot tar."),
         Verb("export", "carrying.export", "Write a revision as a snapshot tar (or with --tar a plain one)"),
         Verb("import", "carrying.import_archive", "Make a revision of a snapshot tar or of any other tar."),
@@ -108,7 +108,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
     "blame": ("ramet blame demo:/greeting",),
     "history": ("ramet history demo", "ramet history demo --session worker -n 5 --json"),
     "bisect": ("ramet bisect demo good head -- test -e /file",),
-    "checkout": ("ramet checkout demo@2 ./out",),
+    "checkout": ("ramet checkout demo@2 ./out", "ramet checkout demo ./out --replace"),
     "snapshot": ("ramet snapshot demo demo.tar --compress gz",),
     "export": ("ramet export demo ./repo --git", "ramet export demo@2 - --tar | tar t"),
     "import": ("ramet import copy demo.tar",),

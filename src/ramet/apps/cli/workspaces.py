@@ -19,17 +19,22 @@ from ramet.apps.cli.shared import (
     described,
     known_names,
     reported,
+    say,
     show,
     split,
 )
 from ramet.core.errors import RametError
 
 
-def create(name: Name, store: Where = HOME) -> None:
+def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Create an empty workspace."""
     with reported():
         anywhere(store).create(name)
-        print(name)
+        say({"workspace": name}, name, as_json)
+
+
+KEYS = ("revision", "id", "time", "message", "lineage", "content", "parents")
+"""What is told of a head; nothing of a workspace that has none yet."""
 
 
 def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
@@ -38,17 +43,19 @@ def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
         found = anywhere(store)
         rows = []
         for name, head in found.heads().items():
-            rows.append({"workspace": name, **({} if head is None else described(head))})
+            rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else described(head))})
         if not rows and not as_json and sys.stdout.isatty():
             print(f"no workspace in {store} yet; `ramet create NAME` makes one")
             return
         show(rows, ("workspace", "revision", "time", "message"), as_json)
 
 
-def rm(name: Name, store: Where = HOME) -> None:
+def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
     """Remove a workspace. Its revisions stay until they are collected."""
     with reported():
         anywhere(store).rm(name)
+        if as_json:
+            say({"removed": name}, "", True)
 
 
 def execute(
@@ -76,12 +83,16 @@ def execute(
 
 
 def fork(
-    name: Name, new_name: Annotated[str, typer.Argument(help="Name of the new workspace.")], store: Where = HOME
+    name: Name,
+    new_name: Annotated[str, typer.Argument(help="Name of the new workspace.")],
+    store: Where = HOME,
+    as_json: AsJson = False,
 ) -> None:
     """Begin a workspace with a revision of another one; nothing is copied."""
     with reported():
         where, revision = split(name)
-        print(anywhere(store)[where].fork(revision, new_name).name)
+        made = anywhere(store)[where].fork(revision, new_name)
+        say({"workspace": new_name, **described(made)}, made.name, as_json)
 
 
 def revert(
@@ -89,13 +100,18 @@ def revert(
     paths: Annotated[list[str] | None, typer.Argument(help="Only these paths.")] = None,
     store: Where = HOME,
     message: Annotated[str, typer.Option("--message", "-m", help="Message of the revision.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Make the content of a past revision the newest one, whole or by path. History stays."""
     with reported():
         where, revision = split(name)
         if revision is None:
             raise RametError("invalid_argument", "no revision was given", "write NAME@REVISION; `ramet log` lists them")
-        print(anywhere(store)[where].revert(revision, message, paths).name)
+        handle = anywhere(store)[where]
+        made = handle.revert(revision, message, paths)
+        if paths and handle.find(made.parents[0].hex()).content_manifest == made.content_manifest:
+            print(f"ramet: {', '.join(paths)} was so already, or is in neither revision", file=sys.stderr)
+        say(described(made), made.name, as_json)
 
 
 def merge(
@@ -109,7 +125,7 @@ def merge(
     with reported():
         result = anywhere(store)[split(name)[0]].merge(other, message)
         if result.revision is not None:
-            print(result.revision.name)
+            say(described(result.revision), result.revision.name, as_json)
             return
         show([{"conflict": c.why, "path": c.path} for c in result.conflicts], ("conflict", "path"), as_json)
         raise typer.Exit(4)
@@ -130,12 +146,12 @@ def tag(
         handle = anywhere(store)[where]
         if tag is None:
             rows = [
-                {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex()[:12], "message": t.message}
+                {"tag": t.name, "revision": handle.find(t.name).name, "id": t.target.hex(), "message": t.message}
                 for t in handle.tags()
             ]
-            show(rows, ("tag", "revision", "id", "message"), as_json)
+            show(rows, ("tag", "revision", "id", "message"), as_json, empty=f"{where} has no tag")
         elif delete:
             handle.untag(tag)
         else:
             made = handle.tag(tag, revision, message=message, force=force)
-            print(f"{where}@{made.name}")
+            say({"tag": made.name, "id": made.target.hex()}, f"{where}@{made.name}", as_json)
