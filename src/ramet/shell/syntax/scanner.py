@@ -21,7 +21,7 @@ EOF, NEWLINE, OPERATOR, WORD, COMPLEX = range(5)
 read."""
 
 _BRACED = r"\$\{[^{}'\"`$\\\n()<>]*\}"
-_SIMPLE = (
+SIMPLE = (
     r"(?:[^ \t\n\"'`$\\|&;()<>]++"
     r"|'[^'\n]*+'"
     r"|\"(?:[^\"\\$`\n]++|\\[^\n]|\$[A-Za-z_0-9@*#?!-]|" + _BRACED + r")*+\""
@@ -35,7 +35,7 @@ _OPERATOR_SET = frozenset(_OPERATORS) | {"<", ">"}
 TOKEN = re.compile(
     r"[ \t]*+(?:\\\n[ \t]*+)*+(?:#[^\n]*)?"
     r"(?:(\n)|((?=[|&;()<>])(?:" + "|".join(map(re.escape, _OPERATORS)) + r"|[<>](?!\()))"
-    r"|(" + _SIMPLE + r")(?=[ \t\n|&;()]|[<>](?!\()|\Z))?",
+    r"|(" + SIMPLE + r")(?=[ \t\n|&;()]|[<>](?!\()|\Z))?",
     re.ASCII,
 ).match
 _CUT_WORD = re.compile(r"[A-Za-z0-9_]+(?:\\\n[A-Za-z0-9_]*)+(?=[ \t\n|&;()]|\Z)", re.ASCII).match

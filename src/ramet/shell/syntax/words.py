@@ -80,9 +80,9 @@ _RUNS = {
     )
 }  # fmt: skip
 
-_USUAL_PARAM = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*)(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]*))?\}", re.ASCII
-).match
+_N = r"[A-Za-z_][A-Za-z0-9_]*+"
+_USUAL_OPERATION = r"(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]*+))?"
+_USUAL_PARAM = re.compile(rf"({_N}){_USUAL_OPERATION}\}}", re.ASCII).match
 """The inside of ``${x}`` and of ``${x:-text}`` and its kin with plain text, which mean the same in every mode."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
@@ -98,11 +98,19 @@ _TRANSFORMS = frozenset("QUuLEPAaKk")
 WORDS: dict[str, Word] = {}
 """Words that were read, by their text."""
 _USUAL = re.compile(
-    r"([^'\"`$\\]+)|\"\$([A-Za-z_][A-Za-z0-9_]*)\"|\$([A-Za-z_][A-Za-z0-9_]*)|\"([^\"`$\\]+)\"|'([^']*)'", re.ASCII
+    r"([^'\"`$\\]++)|'([^']*+)'|\$(" + _N + r")"
+    r"|\"([^\"`$\\]*+)(?:\$(?:(" + _N + r")|\{(" + _N + ")" + _USUAL_OPERATION + r"\})([^\"`$\\]*+))?\"",
+    re.ASCII,
 ).fullmatch
-"""The shapes that most words have: text, ``"$x"``, ``$x``, ``"text"``, ``'text'``."""
+"""The shapes that most words have: text, ``'text'``, ``$x`` and ``"text"``, with one plain parameter in it or none."""
 _WORDS_KEPT = 8192
 _WORD_LENGTH = 120
+
+
+def _usual_param(name: str, op: str | None, text: str) -> Param:
+    if op is None:
+        return Param(name)
+    return Param(name, None, "value", op, (Word((Literal(text),)) if text else EMPTY,))
 
 
 class WordReader(Scanner):
@@ -155,25 +163,39 @@ class WordReader(Scanner):
     def _remember(self, raw: str) -> Word:
         """Parses a simple word; it has no line breaks and no commands, so only its text matters."""
         if m := _USUAL(raw):
-            kind, text = m.lastindex, m[m.lastindex or 0]
-            word = Word(
-                (
-                    Literal(text) if kind == 1
-                    else DoubleQuoted((Param(text, braced=False),)) if kind == 2
-                    else Param(text, braced=False) if kind == 3
-                    else DoubleQuoted((Literal(text),)) if kind == 4
-                    else SingleQuoted(text),
-                )
-            )  # fmt: skip
+            text, single, bare, before, name, braced, op, argument, after = m.groups()
+            part: Part
+            if text is not None:
+                part = Literal(text)
+            elif bare is not None:
+                part = Param(bare, None, "value", "", (), False)
+            elif single is not None:
+                part = SingleQuoted(single)
+            else:
+                inside: list[Part] = [Literal(before)] if before else []
+                if name is not None:
+                    inside.append(Param(name, None, "value", "", (), False))
+                elif braced is not None:
+                    inside.append(_usual_param(braced, op, argument))
+                if after:
+                    inside.append(Literal(after))
+                part = DoubleQuoted(tuple(inside))
+            word = Word((part,))
         else:
-            self.pos = self.start
-            word = Word(self._parts(_COMMAND))
-            self.pos = self.stop
+            word = Word(self._inside(raw))
         if len(raw) <= _WORD_LENGTH:
             if len(WORDS) >= _WORDS_KEPT:
                 WORDS.clear()
             WORDS[raw] = word
         return word
+
+    def _inside(self, raw: str) -> tuple[Part, ...]:
+        text, n, pos = self.text, self.n, self.pos
+        self.text, self.n, self.pos = raw, len(raw), 0
+        try:
+            return self._parts(_COMMAND)
+        finally:
+            self.text, self.n, self.pos = text, n, pos
 
     def read_pattern(self) -> Word:
         """The right side of ``[[ x == y ]]``: a word with extended patterns."""
@@ -506,10 +528,7 @@ class WordReader(Scanner):
         """Reads a parameter after ``${``."""
         if m := _USUAL_PARAM(self.text, self.pos, self.n):
             self.pos = m.end()
-            name, op, text = m.groups()
-            if op is None:
-                return Param(name)
-            return Param(name, None, "value", op, (Word((Literal(text),)) if text else EMPTY,))
+            return _usual_param(*m.groups())
         argument = _ARGUMENT if not mode.quoted else _DOCUMENT_ARGUMENT if mode.document else _QUOTED_ARGUMENT
         begin = self.pos
         self.deeper()

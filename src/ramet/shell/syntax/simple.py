@@ -1,0 +1,212 @@
+"""Simple commands: assignments, words, redirections, and the aliases that stand for them.
+
+Most of a script is words that mean themselves: `_bulk` reads all of them up to the end of the command in one match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ramet.shell.syntax.assignments import ASSIGNMENT, AssignmentReader
+from ramet.shell.syntax.nodes import Assignment, Command, Redirect, Simple, Word
+from ramet.shell.syntax.redirects import REDIRECTIONS
+from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
+from ramet.shell.syntax.words import WORDS
+
+_DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
+_DEFINES = re.compile(r"[ \t]*\(").match
+_DESCRIPTOR = frozenset("0123456789{")
+_WRAPPERS = frozenset(["command", "builtin"])
+_COMPOUND_OK = frozenset(["eval", "let"])
+_USUAL_NAME = re.compile(r"[^=\[{0-9][^=\[]*+\Z|\[\Z").match
+_UNUSUAL = _DECLARATIONS | _WRAPPERS | _COMPOUND_OK
+"""Commands whose words are not all read alike."""
+
+_AHEAD = r"(?=[ \t\n|&;)]|\Z)"
+_BULK = re.compile(
+    r"((?:[ \t]++(?!\#)" + SIMPLE + _AHEAD + r")*+)"
+    r"((?:(?:[ \t]++[0-9])?[ \t]*+(?>>>|[<>]&?)[ \t]*+(?!\#)" + SIMPLE + _AHEAD + r")*+)"
+    r"[ \t]*+(?:\#[^\n]*+)?(?:(\n)|((?>;;?&?|\|[|&]?|&&|&(?!>)|\)))(?!\\))?",
+    re.ASCII,
+).match
+"""Words, redirections of the usual kinds, and the token after them."""
+_WORDS = re.compile(SIMPLE, re.ASCII).findall
+_REDIRECTIONS = re.compile(r"([0-9]?)(>>|[<>]&?)[ \t]*+(" + SIMPLE + ")", re.ASCII).findall
+
+
+class SimpleReader(AssignmentReader):
+    """Reads simple commands."""
+
+    def __init__(self, text: str, aliases: Mapping[str, str], options: Options, start_line: int) -> None:
+        super().__init__(text, options, start_line)
+        self.aliases = aliases
+        self._expanding: list[tuple[str, int]] = []  # aliases being read, each with the length of the text after it
+        self._alias_next = -1  # length of the text after an alias that ended in a blank
+
+    def _function_body(self, name: str, keyword: bool, line: int) -> Command:
+        raise NotImplementedError
+
+    def _simple(self) -> Command:
+        start, raw = self.start, self.raw
+        line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
+        assigns: list[Assignment] = []
+        words: list[Word | Assignment] = []
+        redirects: list[Redirect] = []
+        declaring = wrapped = False
+        compound_ok = ""
+        aliased, usual = bool(self.aliases), False
+        second, parts = -1, -1
+        if (
+            self.kind == WORD
+            and not aliased
+            and _USUAL_NAME(raw)
+            and raw not in _UNUSUAL
+            and not _DEFINES(self.text, self.stop)
+        ):
+            self.pos = self.stop
+            words.append(WORDS.get(raw) or self._remember(raw))
+            parts += 1 + self._bulk(words, redirects)
+            if self.kind == NEWLINE or (self.kind == OPERATOR and self.raw not in REDIRECTIONS and self.raw != "("):
+                return Simple((), tuple(words), tuple(redirects), line)
+            usual = True
+        while True:
+            kind = self.kind
+            parts += 1
+            if second < 0 and parts >= 2:
+                second = self.pos
+            if kind == WORD:
+                raw = self.raw
+                if aliased:
+                    if self._alias_next >= 0 and words and self._alias_follows(raw):
+                        parts -= 1
+                        continue
+                    if (assigns or redirects) and not words and self._alias_here(raw):
+                        parts -= 1
+                        continue
+                if raw[0] in _DESCRIPTOR and self.text.startswith(("<", ">"), self.stop) and self._descriptor(raw):
+                    redirects.append(self._redirect(*self._prefix(raw)))
+                    continue
+                if not words or declaring:
+                    if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw)) is not None:
+                        (words if words else assigns).append(assignment)
+                        self.peek()
+                        continue
+                    if not words:
+                        if raw in _UNUSUAL:
+                            declaring = raw in _DECLARATIONS
+                            wrapped = raw in _WRAPPERS
+                            compound_ok = raw if raw in _COMPOUND_OK else ""
+                        else:
+                            usual = not aliased
+                        if (
+                            self.text.startswith(("(", " ", "\t"), self.stop)
+                            and _DEFINES(self.text, self.stop)
+                            and not assigns
+                            and not redirects
+                        ):
+                            self.skip()
+                            return self._function_after(raw, line)
+                elif wrapped:
+                    declaring = raw in _DECLARATIONS
+                    wrapped = raw in _WRAPPERS or raw.startswith("-")
+                elif compound_ok and raw.endswith("=") and self.text.startswith("(", self.stop) and ASSIGNMENT(raw):
+                    words.append(self._evaluated_compound() if compound_ok == "eval" else self._raw_compound())
+                    self.peek()
+                    continue
+                words.append(WORDS.get(raw) or self._remember(raw))
+                self.pos = self.stop
+            elif kind == COMPLEX:
+                if (not words or declaring) and (assignment := self._assignment("")) is not None:
+                    (words if words else assigns).append(assignment)
+                    self.peek()
+                    continue
+                wrapped = False
+                words.append(self.read_word())
+                usual = not aliased and not declaring and not compound_ok
+                if len(words) == 1 and not assigns and not redirects:
+                    self.peek()
+                    if self.kind == OPERATOR and self.raw == "(":
+                        return self._function_after(self.text[start : self.pos], line)
+            elif kind == OPERATOR and self.raw in REDIRECTIONS:
+                redirects.append(self._redirect(None, None))
+                continue
+            else:
+                break
+            if usual:
+                parts += self._bulk(words, redirects)
+            else:
+                self.peek()
+        if kind == OPERATOR and self.raw == "(":
+            self.unexpected()
+        if not (self._line_pos <= self.pos <= self._line_end and self._line == line) and not (assigns and words):
+            # bash knows the line of a command when it has read one word more than the first.
+            line = self.line_at(self.pos if second < 0 else second)
+        return Simple(tuple(assigns), tuple(words), tuple(redirects), line)
+
+    def _bulk(self, words: list[Word | Assignment], redirects: list[Redirect]) -> int:
+        """Reads what is plain after ``pos``, all of it on one line, and the token after it; how much there was."""
+        text, pos = self.text, self.pos
+        m = _BULK(text, pos, self.n)
+        assert m is not None  # every part of the expression is optional
+        count, (_, end) = 0, m.span(1)
+        if end != pos:
+            known = WORDS.get
+            found = [known(raw) or self._remember(raw) for raw in _WORDS(text, pos, end)]
+            words += found
+            count = len(found)
+        pos, self.pos = end, m.end(2)
+        if pos != self.pos:
+            line = self.line_at(pos)
+            for fd, op, raw in _REDIRECTIONS(text, pos, self.pos):
+                target = WORDS.get(raw) or self._remember(raw)
+                redirects.append(Redirect(op, target, int(fd) if fd else None, None, None, line))
+                count += 1
+        kind = m.lastindex
+        assert kind is not None
+        if kind == 2:
+            self.peek()
+        else:
+            self.start, self.stop = m.span(kind)
+            self.raw = m[kind]
+            self.kind = NEWLINE if kind == 3 else OPERATOR
+        return count
+
+    def _alias_here(self, raw: str) -> bool:
+        return self.options.expand_aliases and raw in self.aliases and self._alias(raw)
+
+    def _alias_follows(self, raw: str) -> bool:
+        """After an alias that ends in a blank the next word is looked up as well."""
+        if len(self.text) - self.start > self._alias_next:
+            return False
+        self._alias_next = -1
+        return self._alias_here(raw)
+
+    def _function_after(self, name: str, line: int) -> Command:
+        """The rest of a definition; ``(`` is in sight."""
+        self.skip()
+        if self.kind != OPERATOR or self.raw != ")":
+            self.unexpected()
+        self.skip()
+        return self._function_body(name, False, line)
+
+    def _alias(self, name: str) -> bool:
+        """Puts the alias's text in place of its name; False when it is being expanded already."""
+        text, start, stop = self.text, self.start, self.stop
+        left = len(text) - start
+        while self._expanding and self._expanding[-1][1] >= left:
+            self._expanding.pop()
+        if any(name == other for other, _ in self._expanding):
+            return False
+        value = self.aliases[name]
+        tail = len(text) - stop
+        self._expanding.append((name, tail))
+        self.text = text[:start] + value + text[stop:]
+        self.n += len(value) - (stop - start)
+        self._closers.clear()
+        self._line_end = -1
+        if value.endswith((" ", "\t")):
+            self._alias_next = tail
+        self.pos = start
+        self.peek()
+        return True
