@@ -14,8 +14,8 @@ from ramet.commands.awk.ordering import asort, keys
 from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.splitting import contents, cut
 from ramet.commands.awk.state import NO_FIELD
-from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Var
-from ramet.commands.awk.values import Array, Value, looks_numeric, num
+from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Typed, Var
+from ramet.commands.awk.values import Array, TypedRegex, Value, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
 
 if TYPE_CHECKING:
@@ -285,6 +285,8 @@ def typeof(value: Value) -> str:
         return "untyped"
     if value.__class__ is float:
         return "number"
+    if value.__class__ is TypedRegex:
+        return "regexp"
     if value is NO_FIELD:
         return "unassigned"
     if isinstance(value, FieldValue):
@@ -331,7 +333,7 @@ def _pattern(e: Emitter, args: Args, index: int) -> str:
     if index >= len(args):
         return "None"
     arg = args[index]
-    if isinstance(arg, Regex):
+    if isinstance(arg, (Regex, Typed)):
         return e.rx(arg)
     return e.value(arg)
 
@@ -478,7 +480,7 @@ EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
     "toupper": lambda e, args: f"uppered({e.text(args[0])})",
     "system": lambda e, args: f"(await R.system({e.text(args[0])}))",
     "close": _emit_close,
-    "fflush": lambda e, args: "R.fflush()",
+    "fflush": lambda e, args: f"R.fflush({e.text(args[0]) if args else ''})",
     "systime": lambda e, args: "float(int(R.proc.now()))",
     "strftime": _emit_strftime,
     "mktime": lambda e, args: f"mktime(R, {e.text(args[0])}, {e.condition(args[1]) if len(args) > 1 else False})",

@@ -36,6 +36,7 @@ class AwkOptions:
     executed: str | None = value("-E", "--exec", metavar="FILE", help="like -f, and the last option")
     posix: bool = flag("-P", "--posix", help="accepted; the common language is the same")
     bytes_only: bool = flag("-b", "--characters-as-bytes", help="treat all input as single-byte characters")
+    sandbox: bool = flag("-S", "--sandbox", help="refuse system(), redirections and other programs")
     order: tuple[tuple[str, object], ...] = ordered()
 
 
@@ -52,6 +53,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(warning)
         runtime = Runtime(proc, utf8)
+        runtime.sandbox = o.sandbox
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
         return await _Run(proc, o, compiled, runtime, operands).all()
@@ -284,21 +286,20 @@ COMMANDS = [
             "-O --optimize",
             "-s --no-optimize",
             "-r --re-interval",
-            "-n --non-decimal-data",
+            "-L --lint[=",
             "-c --traditional",
             "-N --use-lc-numeric",
             "-t --lint-old",
             "-g --gen-pot",
         ),
         refused={
-            "-S --sandbox": "the programs of a workspace are confined already; use its policy to narrow them",
             "-l --load=": "extensions are not supported",
             "-M --bignum": "numbers are double-precision, as awk's are without this option",
             "-d --dump-variables[=": "print the variables in an END rule",
             "-D --debug[=": "there is no debugger",
             "-o --pretty-print[=": "programs are not printed back",
             "-p --profile[=": "programs are not profiled",
-            "-L --lint[=": "programs are not checked beyond what the language forbids",
+            "-n --non-decimal-data": "strtonum() reads hexadecimal and octal numbers",
         },
         operands_first=True,
         bad_usage=1,

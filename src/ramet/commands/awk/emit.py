@@ -31,10 +31,11 @@ from ramet.commands.awk.tree import (
     Regex,
     Step,
     Str,
+    Typed,
     Unary,
     Var,
 )
-from ramet.commands.awk.values import number_text
+from ramet.commands.awk.values import TypedRegex, number_text
 
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
 _ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "^"))
@@ -239,12 +240,15 @@ class Emitter:
     def _str(self, node: Str) -> str:
         return repr(node.value)
 
+    def _typed(self, node: Typed) -> str:
+        return self.constant("t_", TypedRegex(node.source))
+
     def _regex(self, node: Regex) -> str:
         return self.test(node, self.field_text(Field(Num(0.0))))
 
     def _var(self, node: Var) -> str:
         if self.is_array(node):
-            raise AwkError(f"cmd. line:1: fatal: attempt to use array `{node.name}' in a scalar context")
+            return f"R.misused({node.name!r}, {self.array(node.name)})"
         if self.is_special(node.name):
             return self.get_special(node.name)
         return self.variable(node.name)
@@ -369,7 +373,7 @@ class Emitter:
         """Code that yields a compiled regular expression."""
         if isinstance(node, Grouping) and len(node.items) == 1:
             node = node.items[0]
-        if isinstance(node, Regex):
+        if isinstance(node, (Regex, Typed)):
             if "IGNORECASE" in self.facts.uses:
                 return f"R.rx({node.source!r})"
             from ramet.commands.awk.regex import compiled
@@ -405,7 +409,7 @@ class Emitter:
         """An expression that assigns and has the assigned value."""
         if isinstance(target, Var):
             if self.is_array(target):
-                raise AwkError(f"cmd. line:1: fatal: attempt to use array `{target.name}' in a scalar context")
+                return f"R.misused({target.name!r}, {self.array(target.name)})"
             if self.is_special(target.name):
                 return self.set_special(target.name, code)
             return f"({self.variable(target.name)} := {code})"

@@ -23,6 +23,7 @@ from ramet.commands.awk.tree import (
     Regex,
     Step,
     Str,
+    Typed,
     Unary,
     Var,
 )
@@ -308,6 +309,10 @@ class Expressions:
             return Index(token.text, path[-1], tuple(path[:-1]))
         if kind == "@":
             self.advance()
+            if self.at("/", "/="):
+                source = self.lexer.regex(self.token.start)
+                self.token = self.lexer.next()
+                return Typed(source)
             name = self.expect("call").text
             return Indirect(name, self.arguments())
         raise self.unexpected()

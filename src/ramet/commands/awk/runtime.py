@@ -13,7 +13,7 @@ from ramet.commands.awk.lexer import unescape
 from ramet.commands.awk.records import Records
 from ramet.commands.awk.state import Sink, Source, State
 from ramet.commands.awk.tree import AwkError
-from ramet.commands.awk.values import Field, Value, num
+from ramet.commands.awk.values import Field, num
 from ramet.core.errors import reason
 from ramet.core.streams import BytesReader, pipe
 
@@ -187,6 +187,7 @@ class Runtime(State):
     async def getline_file(self, name: str, keep: bool) -> float:
         key = ("<", name)
         if key not in self.sources:
+            self._redirects()
             try:
                 await self.flush_file(name)
                 reader = await self.proc.open(name)
@@ -199,6 +200,7 @@ class Runtime(State):
     async def getline_command(self, command: str, keep: bool) -> float:
         key = ("|", command)
         if key not in self.sources:
+            self._redirects()
             self.flush()
             reader, writer = pipe()
 
@@ -223,6 +225,7 @@ class Runtime(State):
 
     async def _coprocess(self, command: str) -> None:
         """Start a command that the program both writes to and reads from."""
+        self._redirects()
         self.flush()
         key = ("|&", command)
         read_end, to = pipe()
@@ -239,6 +242,10 @@ class Runtime(State):
 
         self.sinks[key] = Sink(to)
         self.sources[key] = Source(Records(back, self.utf8), asyncio.ensure_future(run()))
+
+    def _redirects(self) -> None:
+        if self.sandbox:
+            raise AwkError("fatal: redirection not allowed in sandbox mode")
 
     async def _getline(self, source: Source, keep: bool) -> float:
         records = source.records
@@ -292,6 +299,7 @@ class Runtime(State):
         found = self.sinks.get(key)
         if found is not None:
             return found
+        self._redirects()
         if kind == "|&":
             await self._coprocess(name)
             return self.sinks[key]
@@ -358,14 +366,19 @@ class Runtime(State):
         self.flush()
 
     async def system(self, command: str) -> float:
+        if self.sandbox:
+            raise AwkError("fatal: 'system' function not allowed in sandbox mode")
         self.flush()
         for sink in self.sinks.values():
             sink.flush()
         status = await self.proc.run(["sh", "-c", command])
         return float(status)
 
-    def fflush(self, *names: Value) -> float:
+    def fflush(self, name: str = "") -> float:
         self.flush()
+        if name and not any(known == name for _, known in self.sinks):
+            self.proc.complain(f"cmd. line:1: warning: fflush: `{name}' is not an open file, pipe or co-process")
+            return -1.0
         for sink in self.sinks.values():
             sink.flush()
         return 0.0

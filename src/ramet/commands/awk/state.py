@@ -66,6 +66,8 @@ class State:
         self.sources: dict[tuple[str, str], Source] = {}
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
+        self.sandbox = False
+        """Whether the program may neither redirect nor run commands."""
         self.watches_files = False
         """Whether the program has BEGINFILE rules."""
         self.main: Records | None = None
@@ -121,7 +123,12 @@ class State:
             self.ofmt = text
         elif name == "RS":
             if text != self.rs:
+                paragraphs = "" in (text, self.rs)
+                if paragraphs:
+                    self.get_fields()
                 self.rs = text
+                if paragraphs:
+                    self._choose_splitter()
                 for records in (self.main, *(source.records for source in self.sources.values())):
                     if records is not None:
                         records.respell()
@@ -181,6 +188,12 @@ class State:
         if value.__class__ is Array:
             raise AwkError("fatal: attempt to use array in a scalar context")
         return value or ""
+
+    def misused(self, name: str, array: Value) -> Value:
+        """What happens where the name of an array stands for a value; one that holds nothing had become a variable."""
+        if array:
+            raise AwkError(f"fatal: attempt to use array `{name}' in a scalar context")
+        raise AwkError(f"fatal: attempt to use scalar `{name}' as an array")
 
     def shown(self, value: Value) -> str:
         """A value as `print` shows it."""

@@ -29,6 +29,13 @@ class Regex:
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """`@/.../`: a regular expression as a value."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Var:
     name: str
 
@@ -136,6 +143,7 @@ Expr = (
     Num
     | Str
     | Regex
+    | Typed
     | Var
     | Index
     | Field

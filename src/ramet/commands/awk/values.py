@@ -21,6 +21,12 @@ class Field(str):
     __slots__ = ()
 
 
+class TypedRegex(str):
+    """What `@/.../` spells: a regular expression that is a value, and remembers it."""
+
+    __slots__ = ()
+
+
 class Array(dict[str, Value]):
     """An awk array: looking at an element creates it."""
 
