@@ -7,7 +7,7 @@ import errno
 import functools
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from ramet.commands.declare import Command, UsageError
@@ -19,7 +19,7 @@ from ramet.commands.jq.compile import Compiler
 from ramet.commands.jq.functions import tostream
 from ramet.commands.jq.options import Options, options
 from ramet.commands.jq.parser import Node, parse
-from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
+from ramet.commands.jq.reader import JsonReader, ParseError, copied_lines, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
 from ramet.commands.jq.values import UNFIT, Break, CompileError, JqError, Json, as_error
 from ramet.core.errors import reason
@@ -28,6 +28,8 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
 _DEPTH = 6000
+_MOMENT = 32 * 1024
+"""Characters of input that are read without a look at the clock."""
 
 
 QUICK = frozenset((
@@ -213,6 +215,11 @@ class Session:
 
     async def values(self) -> AsyncIterator[list[Json]]:
         """The input values, in batches."""
+        async for batch in self.batches(whole_lines):
+            yield [event for value in batch for event in tostream(value)] if self.o.stream else batch
+
+    async def batches(self, quick: Callable[[bytes], Any]) -> AsyncIterator[Any]:
+        """What `quick` makes of many lines at once or, where it cannot, the values one by one in lists."""
         reader = self.host.reader = JsonReader()
         rest: list[bytes] = []
         async for name, block in self.blocks():
@@ -223,38 +230,35 @@ class Session:
                 continue
             head = b"".join((*rest, block[:cut]))
             rest = [block[cut + 1 :]]
-            quick = whole_lines(head) if reader.idle else None
-            if quick is not None:
-                reader.line += len(quick)
-                self.simple = True
-                yield [event for value in quick for event in tostream(value)] if self.o.stream else quick
+            made = quick(head) if reader.idle else None
+            if made is not None:
+                reader.line += head.count(b"\n") + 1
+                yield made
                 continue
-            self.simple = False
             reader.feed(head + b"\n")
-            batch = self.taken(reader, False)
-            if batch:
+            for batch in self.taken(reader, False):
                 yield batch
-        self.simple = False
         reader.feed(b"".join(rest), True)
-        batch = self.taken(reader, True)
+        for batch in self.taken(reader, True):
+            yield batch
+
+    def taken(self, reader: JsonReader, last: bool) -> Iterator[list[Json]]:
+        """Values in batches so small that reading one takes a moment."""
+        batch: list[Json] = []
+        begun = reader.at
+        try:
+            for value in reader.take(last):
+                batch.append(value)
+                if not begun <= reader.at < begun + _MOMENT:
+                    yield batch
+                    batch, begun = [], reader.at
+        except ParseError as error:
+            # What came before an error is still an input.
+            self.parse_error = str(error)
         if batch:
             yield batch
 
-    def taken(self, reader: JsonReader, last: bool) -> list[Json]:
-        batch: list[Json] = []
-        try:
-            # One by one: what came before an error is still an input.
-            for value in reader.take(last):
-                batch.append(value)  # noqa: PERF402
-        except ParseError as error:
-            self.parse_error = str(error)
-        if self.o.stream:
-            return [event for value in batch for event in tostream(value)]
-        return batch
-
     parse_error: str | None = None
-    simple = False
-    """Whether the batch at hand has only numbers that print as they were read."""
 
     async def raw_values(self) -> AsyncIterator[list[Json]]:
         rest = b""
@@ -517,22 +521,17 @@ def _copies(o: Options) -> bool:
         or o.sort
         or o.stream
         or o.seq
+        or o.exit_status
     )
 
 
 async def _copy(state: Session) -> None:
-    """`jq -c .`: the parser and writer of the standard library, a batch at a time."""
-    import msgspec
-
-    lines_of = msgspec.json.Encoder().encode_lines
-    async for batch in state.values():
-        if not batch:
-            continue
-        if state.simple:
-            await state.proc.emit(lines_of(batch))
-        else:
-            await state.proc.emit(("\n".join(map(values.dumps, batch)) + "\n").encode("utf-8", "replace"))
-        state.any_output, state.last = True, batch[-1]
+    """`jq -c .`: many lines at a time."""
+    async for made in state.batches(copied_lines):
+        data = (
+            made if isinstance(made, bytes) else ("\n".join(map(values.dumps, made)) + "\n").encode("utf-8", "replace")
+        )
+        await state.proc.emit(data)
         await state.proc.budget.breathe()
         if state.parse_error is not None:
             break

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from ramet.commands.jq.values import Json, decoder
+from ramet.commands.jq.values import Json, Literal, decoder, parse_float
 from ramet.patterns import PERL
 from ramet.patterns import compile as compile_pattern
 from ramet.patterns.emit import Lines
@@ -113,30 +114,66 @@ class JsonReader:
         return self.at >= len(self.text)
 
 
-_ODD = compile_pattern(
-    rb"[0-9.][eE][-+0-9]|\.[0-9]*0[^0-9]|(?:[0-9]\.?){16}|-0[^.]|\.0000|\\u[dD]|\x7f|NaN|Infinity",
-    PERL,
-    utf8=False,
-    lines=Lines.TEXT,
+_STRANGE = compile_pattern(rb"(?:^|[\[:,\s])-0(?:$|[^.0-9eE])|[0-9]{300}", PERL, utf8=False, lines=Lines.TEXT)
+"""What the quick parser reads as another number than jq does."""
+_SPELLED = compile_pattern(
+    rb"[0-9.][eE][-+0-9]|\.[0-9]*0(?:$|[^0-9])|(?:[0-9]\.?){16}|\.0000", PERL, utf8=False, lines=Lines.TEXT
 )
+"""Numbers that may have to be kept as they were written."""
+_UNLIKE = compile_pattern(rb"[0-9.][eE][-+0-9]|\x7f", PERL, utf8=False, lines=Lines.TEXT)
+"""What the quick writer may spell as it was written where jq does not."""
 
 
-def whole_lines(block: bytes) -> list[Json] | None:
-    """The values of a block of lines, in one call, if each line is one array or object; None when care is needed.
-
-    Numbers (and strings) that print differently here and in jq need care; so does anything that is not valid.
-    """
+@functools.lru_cache(maxsize=1)
+def _quick() -> tuple[Callable[[bytes], list[Json]], Callable[[bytes], list[Json]]]:
+    """What reads many values at once: as plain numbers, and with numbers kept as they were written."""
     import msgspec
 
-    lines = block.split(b"\n")
-    if not all(line and line[0] in b"{[" and line[-1] in b"}]" for line in lines) or _ODD.search(block) is not None:
+    return msgspec.json.Decoder().decode_lines, msgspec.json.Decoder(float_hook=parse_float).decode_lines
+
+
+def whole_lines(block: bytes, plain: bool = False) -> list[Json] | None:
+    """The values of a block that ends with a line, in one call; None when care is needed.
+
+    Not valid as a whole means care: the block may end within a value. `plain` reads no number as it was written.
+    """
+    if _STRANGE.search(block) is not None:
         return None
+    as_numbers, as_written = _quick()
     try:
-        values: list[Json] = msgspec.json.decode(b"[" + b",".join(lines) + b"]")
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return (as_numbers if plain or _SPELLED.search(block) is None else as_written)(block)
+    except (ValueError, RecursionError):
         return None
-    # As many values as lines: no value can have begun on one line and ended on another.
-    return values if len(values) == len(lines) else None
+
+
+@functools.lru_cache(maxsize=1)
+def _writer() -> Callable[[list[Json]], bytes]:
+    import msgspec
+
+    def spelled(value: object) -> object:
+        assert isinstance(value, Literal)
+        return msgspec.Raw(value.text.encode())
+
+    return msgspec.json.Encoder(enc_hook=spelled).encode_lines
+
+
+def copied_lines(block: bytes) -> bytes | None:
+    """What `jq -c .` makes of a block that ends with a line; None when care is needed."""
+    values = whole_lines(block, plain=True)
+    if values is None:
+        return None
+    if not values:
+        return b""
+    shown = _writer()(values)
+    # The same text again is the answer, whatever the numbers in it are.
+    if _UNLIKE.search(block) is None and len(shown) == len(block) + 1 and shown.startswith(block):
+        return shown
+    if _SPELLED.search(block) is not None:
+        values = whole_lines(block)
+        if values is None:
+            return None
+        shown = _writer()(values)
+    return shown.replace(b"\x7f", b"\\u007f")
 
 
 def complaint(text: str, lines_before: int = 0, columns_before: int = 0) -> str:

@@ -405,11 +405,12 @@ def to_text(value: Json) -> str:
 
 def parse_float(text: str) -> Json:
     value = float(text)
-    if text[-1] != "0" and repr(value) == text:
+    if text[-1] != "0" and repr(value) == text and "e" not in text:
         return value
     shown = str(Decimal(text)) if len(text) < _LONG else text
     made = number(value)
-    return made if shown == number_text(made) else Literal(value, shown)
+    # What is no literal is spelled alike by every writer of numbers.
+    return made if type(made) is int and shown == str(made) else Literal(value, shown)
 
 
 _LONG = 5000

@@ -1,0 +1,50 @@
+"""jq's quick way through many lines gives what its careful way gives."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ramet.commands.jq import values
+from ramet.commands.jq.reader import JsonReader, copied_lines, whole_lines
+
+NUMBERS = st.one_of(
+    st.from_regex(r"-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][-+]?[0-9]{1,3})?", fullmatch=True),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers().map(str),
+)
+TEXTS = st.text().map(lambda text: json.dumps(text, ensure_ascii=False))
+ITEMS = st.recursive(
+    st.one_of(NUMBERS, TEXTS, st.sampled_from(["null", "true", "-0", '"\\u007f"', '"\x7f"', '"1e5"'])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map(lambda items: f"[{','.join(items)}]"),
+        st.dictionaries(TEXTS, inner, max_size=4).map(
+            lambda fields: "{" + ", ".join(f"{key}: {item}" for key, item in fields.items()) + "}"
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+def careful(text: str) -> list[str]:
+    reader = JsonReader()
+    reader.feed(text.encode("utf-8", "surrogatepass"), True)
+    return [values.dumps(value) for value in reader.take(True)]
+
+
+@given(st.lists(ITEMS, max_size=4).map("\n".join))
+@example("[1e-05,7.818287634542287e-05,1e16,1e22]")
+@example("[1.0,1.50,0.1,-0,-0.0]")
+@example("1.000")
+@example(f"[{'1' * 400}]")
+@example("0.13436424411240122\n0.134364244112401221")
+def test_quick_and_careful_agree(text: str) -> None:
+    block = text.encode("utf-8", "surrogatepass")
+    quick, copied = whole_lines(block), copied_lines(block)
+    expected = careful(text)
+    if quick is not None:
+        assert [values.dumps(value) for value in quick] == expected
+    if copied is not None:
+        assert copied.decode().split("\n")[:-1] == expected
