@@ -17,7 +17,6 @@ from ramet.shell.syntax.nodes import (
     AndOr,
     Command,
     CommandSub,
-    Node,
     Pipeline,
     Script,
     Simple,
@@ -26,33 +25,9 @@ from ramet.shell.syntax.nodes import (
 )
 from ramet.shell.syntax.redirects import CLOSERS, REDIRECTIONS, continues
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
+from ramet.shell.syntax.simple import NAMES, RESERVED
 
-RESERVED = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "while",
-        "until",
-        "for",
-        "select",
-        "in",
-        "function",
-        "{",
-        "}",
-        "!",
-        "[[",
-        "]]",
-        "time",
-        "coproc",
-    ]
-)
+_LINKS = frozenset(["&&", "||"])
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
 _DEFINES = re.compile(r"[ \t]*\(").match
@@ -111,8 +86,10 @@ class Parser(CompoundReader):
     def _complete_line(self) -> list[Statement]:
         statements: list[Statement] = []
         while True:
-            line = self.line_at(self.start)
-            node = self._and_or()
+            start = self.start
+            line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
+            first = self._pipeline()
+            node = self._and_or(first) if self.kind == OPERATOR and self.raw in _LINKS else first
             background = False
             if self.kind == OPERATOR:
                 if self.raw == "&":
@@ -146,17 +123,19 @@ class Parser(CompoundReader):
     def _list(self, empty_allowed: bool = False) -> Script:
         """A compound list, up to a word or operator that closes something."""
         statements: list[Statement] = []
-        self._newlines()
+        if self.kind == NEWLINE or self.pos > self.horizon:
+            self._newlines()
         while True:
-            kind, raw = self.kind, self.raw
-            if (
-                (kind == WORD and raw in CLOSERS)
-                or (kind == OPERATOR and raw in _CLOSING_OPERATORS)
-                or kind == EOF
-            ):  # fmt: skip
+            kind = self.kind
+            if kind == WORD:
+                if self.raw in CLOSERS:
+                    break
+            elif kind == EOF or (kind == OPERATOR and self.raw in _CLOSING_OPERATORS):
                 break
-            line = self.line_at(self.start)
-            node = self._and_or()
+            start = self.start
+            line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
+            first = self._pipeline()
+            node = self._and_or(first) if self.kind == OPERATOR and self.raw in _LINKS else first
             background = False
             if self.kind == OPERATOR and (self.raw == ";" or self.raw == "&"):
                 background = self.raw == "&"
@@ -165,7 +144,8 @@ class Parser(CompoundReader):
                 statements.append(Statement(node, False, line))
                 break
             statements.append(Statement(node, background, line))
-            self._newlines()
+            if self.kind == NEWLINE or self.pos > self.horizon:
+                self._newlines()
         if not statements and not empty_allowed:
             self.unexpected()
         return Script(tuple(statements))
@@ -187,10 +167,8 @@ class Parser(CompoundReader):
         self._pending, self._closing = outer, closing
         return body
 
-    def _and_or(self) -> Node:
-        first = self._pipeline()
-        if self.kind != OPERATOR or (self.raw != "&&" and self.raw != "||"):
-            return first
+    def _and_or(self, first: Command | Pipeline) -> AndOr:
+        """What follows the first link of a chain."""
         rest: list[tuple[OneOf["&&", "||"], Command | Pipeline]] = []
         while self.kind == OPERATOR and (self.raw == "&&" or self.raw == "||"):
             op: OneOf["&&", "||"] = "&&" if self.raw == "&&" else "||"
@@ -200,7 +178,7 @@ class Parser(CompoundReader):
         return AndOr(first, tuple(rest))
 
     def _pipeline(self) -> Command | Pipeline:
-        if self.kind == WORD and self.raw not in RESERVED and not self.aliases:
+        if self.raw in NAMES and not self.aliases:
             first: Command = self._simple()
         elif self.kind == WORD and (self.raw == "!" or self.raw == "time"):
             return self._prefixed_pipeline()

@@ -21,7 +21,7 @@ from ramet.shell.syntax.nodes import (
     Word,
 )
 from ramet.shell.syntax.printer import word_text
-from ramet.shell.syntax.scanner import COMPLEX, OPERATOR, WORD, Options
+from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, WORD, Options
 from ramet.shell.syntax.words import EMPTY
 
 CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
@@ -58,6 +58,8 @@ class RedirectReader(ConditionReader):
 
     def _redirects(self) -> tuple[Redirect, ...]:
         """The redirections after a compound command."""
+        if self.kind == NEWLINE or (self.kind == OPERATOR and self.raw not in REDIRECTIONS):
+            return ()
         found: list[Redirect] = []
         while True:
             if self.kind == OPERATOR and self.raw in REDIRECTIONS:

@@ -93,7 +93,7 @@ class Scanner:
         self.kind = kind
         if kind == WORD:
             if self.options.extglob and raw[-1] in _EXTGLOB and text.startswith("(", stop) and stop < self.n:
-                self.kind = COMPLEX
+                self.kind, self.raw = COMPLEX, ""
         elif kind == OPERATOR and text.startswith("\\\n", stop):
             self._join_operator()
 

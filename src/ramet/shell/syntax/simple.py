@@ -14,6 +14,12 @@ from ramet.shell.syntax.redirects import REDIRECTIONS
 from ramet.shell.syntax.scanner import COMPLEX, NEWLINE, OPERATOR, SIMPLE, WORD, Options
 from ramet.shell.syntax.words import WORDS
 
+RESERVED = frozenset(
+    [
+        "if", "then", "elif", "else", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "in",
+        "function", "{", "}", "!", "[[", "]]", "time", "coproc",
+    ]
+)  # fmt: skip
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
 _DEFINES = re.compile(r"[ \t]*\(").match
 _DESCRIPTOR = frozenset("0123456789{")
@@ -34,6 +40,10 @@ _BULK = re.compile(
 _WORDS = re.compile(SIMPLE, re.ASCII).findall
 _REDIRECTIONS = re.compile(r"([0-9]?)(>>|[<>]&?)[ \t]*+(" + SIMPLE + ")", re.ASCII).findall
 
+NAMES: dict[str, Word] = {}
+"""Words that began commands of the usual kind, by their text."""
+_NAMES_KEPT = 4096
+
 
 class SimpleReader(AssignmentReader):
     """Reads simple commands."""
@@ -48,28 +58,37 @@ class SimpleReader(AssignmentReader):
         raise NotImplementedError
 
     def _simple(self) -> Command:
-        start, raw = self.start, self.raw
+        start = self.start
         line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
-        assigns: list[Assignment] = []
         words: list[Word | Assignment] = []
         redirects: list[Redirect] = []
+        if not self.aliases and (word := NAMES.get(self.raw) or self._name()) is not None:
+            words.append(word)
+            self.pos = self.stop
+            if self._bulk(words, redirects) and self.pos <= self._line_end:
+                return Simple((), tuple(words), tuple(redirects), line)
+            if len(words) == 1 and not redirects and self.kind == OPERATOR and self.raw == "(":
+                return self._function_after(self.text[start : self.pos], line)
+        return self._rest(start, line, words, redirects)
+
+    def _name(self) -> Word | None:
+        """The word in sight, if it may begin a command whose words are all read alike."""
+        raw = self.raw
+        if self.kind != WORD or raw in RESERVED or raw in _UNUSUAL or not _USUAL_NAME(raw):
+            return None
+        word = WORDS.get(raw) or self._remember(raw)
+        if len(NAMES) >= _NAMES_KEPT:
+            NAMES.clear()
+        NAMES[raw] = word
+        return word
+
+    def _rest(self, start: int, line: int, words: list[Word | Assignment], redirects: list[Redirect]) -> Command:
+        """The command at ``start`` of which some words and redirections are read."""
+        assigns: list[Assignment] = []
         declaring = wrapped = False
         compound_ok = ""
-        aliased, usual = bool(self.aliases), False
-        second, parts = -1, -1
-        if (
-            self.kind == WORD
-            and not aliased
-            and _USUAL_NAME(raw)
-            and raw not in _UNUSUAL
-            and not _DEFINES(self.text, self.stop)
-        ):
-            self.pos = self.stop
-            words.append(WORDS.get(raw) or self._remember(raw))
-            parts += 1 + self._bulk(words, redirects)
-            if self.kind == NEWLINE or (self.kind == OPERATOR and self.raw not in REDIRECTIONS and self.raw != "("):
-                return Simple((), tuple(words), tuple(redirects), line)
-            usual = True
+        aliased, usual = bool(self.aliases), bool(words)
+        second, parts = -1, len(words) + len(redirects) - 1
         while True:
             kind = self.kind
             parts += 1
@@ -99,12 +118,7 @@ class SimpleReader(AssignmentReader):
                             compound_ok = raw if raw in _COMPOUND_OK else ""
                         else:
                             usual = not aliased
-                        if (
-                            self.text.startswith(("(", " ", "\t"), self.stop)
-                            and _DEFINES(self.text, self.stop)
-                            and not assigns
-                            and not redirects
-                        ):
+                        if not assigns and not redirects and _DEFINES(self.text, self.stop):
                             self.skip()
                             return self._function_after(raw, line)
                 elif wrapped:
@@ -134,7 +148,8 @@ class SimpleReader(AssignmentReader):
             else:
                 break
             if usual:
-                parts += self._bulk(words, redirects)
+                self._bulk(words, redirects)
+                parts = len(assigns) + len(words) + len(redirects) - 1
             else:
                 self.peek()
         if kind == OPERATOR and self.raw == "(":
@@ -144,33 +159,32 @@ class SimpleReader(AssignmentReader):
             line = self.line_at(self.pos if second < 0 else second)
         return Simple(tuple(assigns), tuple(words), tuple(redirects), line)
 
-    def _bulk(self, words: list[Word | Assignment], redirects: list[Redirect]) -> int:
-        """Reads what is plain after ``pos``, all of it on one line, and the token after it; how much there was."""
+    def _bulk(self, words: list[Word | Assignment], redirects: list[Redirect]) -> bool:
+        """Reads what is plain after ``pos``, all of it on one line, and the token after it; does the command end?"""
         text, pos = self.text, self.pos
         m = _BULK(text, pos, self.n)
         assert m is not None  # every part of the expression is optional
-        count, (_, end) = 0, m.span(1)
+        kind, end, last = m.lastindex, m.end(1), m.end(2)
         if end != pos:
             known = WORDS.get
-            found = [known(raw) or self._remember(raw) for raw in _WORDS(text, pos, end)]
-            words += found
-            count = len(found)
-        pos, self.pos = end, m.end(2)
-        if pos != self.pos:
-            line = self.line_at(pos)
-            for fd, op, raw in _REDIRECTIONS(text, pos, self.pos):
+            words += [known(raw) or self._remember(raw) for raw in _WORDS(text, pos, end)]
+        if last != end:
+            line = self.line_at(end)
+            for fd, op, raw in _REDIRECTIONS(text, end, last):
                 target = WORDS.get(raw) or self._remember(raw)
                 redirects.append(Redirect(op, target, int(fd) if fd else None, None, None, line))
-                count += 1
-        kind = m.lastindex
-        assert kind is not None
-        if kind == 2:
-            self.peek()
+        self.pos = last
+        if kind == 3:
+            self.kind, self.raw, self.stop = NEWLINE, "\n", m.end()
+            self.start = self.stop - 1
+        elif kind == 4:
+            raw = self.raw = m[4]
+            self.kind, self.stop = OPERATOR, m.end()
+            self.start = self.stop - len(raw)
         else:
-            self.start, self.stop = m.span(kind)
-            self.raw = m[kind]
-            self.kind = NEWLINE if kind == 3 else OPERATOR
-        return count
+            self.peek()
+            return False
+        return True
 
     def _alias_here(self, raw: str) -> bool:
         return self.options.expand_aliases and raw in self.aliases and self._alias(raw)

@@ -82,8 +82,8 @@ _RUNS = {
 
 _N = r"[A-Za-z_][A-Za-z0-9_]*+"
 _USUAL_OPERATION = r"(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]*+))?"
-_USUAL_PARAM = re.compile(rf"({_N}){_USUAL_OPERATION}\}}", re.ASCII).match
-"""The inside of ``${x}`` and of ``${x:-text}`` and its kin with plain text, which mean the same in every mode."""
+_USUAL_DOLLAR = re.compile(rf"\$(?:({_N})(?!\\)|\{{({_N}){_USUAL_OPERATION}\}})", re.ASCII).match
+"""``$x``, ``${x}`` and ``${x:-text}`` and its kin with plain text, which mean the same in every mode."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
 _NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
@@ -314,12 +314,19 @@ class WordReader(Scanner):
                     pos += 2
                 continue
             if c == "$":
-                self.pos = pos
-                found = self._dollar(mode)
-                pos = self.pos
-                if isinstance(found, str):
-                    plain += found
-                    continue
+                found: Part | str
+                if m := _USUAL_DOLLAR(text, pos, n):
+                    pos, name = m.end(), m[1]
+                    found = (
+                        _usual_param(m[2], m[3], m[4]) if name is None else Param(name, None, "value", "", (), False)
+                    )
+                else:
+                    self.pos = pos
+                    found = self._dollar(mode)
+                    pos = self.pos
+                    if isinstance(found, str):
+                        plain += found
+                        continue
             elif c == "`":
                 self.pos = pos
                 found = self._backtick(quoted)
@@ -526,9 +533,6 @@ class WordReader(Scanner):
 
     def _braced(self, mode: _Mode, opened: int) -> Param:
         """Reads a parameter after ``${``."""
-        if m := _USUAL_PARAM(self.text, self.pos, self.n):
-            self.pos = m.end()
-            return _usual_param(*m.groups())
         argument = _ARGUMENT if not mode.quoted else _DOCUMENT_ARGUMENT if mode.document else _QUOTED_ARGUMENT
         begin = self.pos
         self.deeper()
