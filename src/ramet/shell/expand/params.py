@@ -115,7 +115,7 @@ def element(host: Any, name: str, subscript: str) -> str | None:
     if store.is_assoc(name):
         found: str | None = store.item(name, subscript)
         return found
-    return store.item(name, host.evaluate(subscript))  # type: ignore[no-any-return]
+    return store.item(name, host.evaluate(getattr(subscript, "arithmetic", subscript)))  # type: ignore[no-any-return]
 
 
 def _indirect(node: Param) -> Base:

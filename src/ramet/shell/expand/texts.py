@@ -7,7 +7,7 @@ coroutine function (`wait`).
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand import arith
@@ -396,34 +396,53 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
     stripped = _stripped(node, quoted)
     if stripped is not None:
         return False, stripped
-    key = text(node.subscript) if isinstance(node.subscript, Word) else None
+    key = key_text(node)
     args = [] if choosing or node.form == "names" else _arguments(node, quoted)
     strict = not choosing and node.form != "length" and node.op not in ("@a", "@A")
     label = label_of(node)
     runs = [arg.run for arg in args]
 
-    def finish(host: Any, subscript: str | None, values: Sequence[str]) -> Found:
+    def value(host: Any, subscript: str | None) -> Found:
         found = base(host, subscript)
         if found is None and strict:
             unbound(host, label)
-        return found if apply is None else apply(host, found, values)
+        return found
 
     if apply is not None and node.op and (node.op[0] in _HEAVY or node.op in _HEAVY_AT):
-        return True, _patient(key, args, base, apply, label)
+        return True, _patient(node, key, args, base, apply, label)
     if (key is not None and key.wait) or any(arg.wait for arg in args):
 
         async def waiting(host: Any) -> Found:
-            subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-            values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
-            return finish(host, subscript, values)
+            found = value(host, None if key is None else await key.run(host) if key.wait else key.run(host))
+            if apply is None:
+                return found
+            if _nothing(found, node):
+                return apply(host, found, _NO_ARGUMENTS)
+            return apply(host, found, [await arg.run(host) if arg.wait else arg.run(host) for arg in args])
 
         return True, waiting
-    if key is None:
-        if not runs:
-            return False, lambda host: finish(host, None, ())
-        return False, lambda host: finish(host, None, [run(host) for run in runs])
-    index = key.run
-    return False, lambda host: finish(host, index(host), [run(host) for run in runs])
+    index = None if key is None else key.run
+    if apply is None:
+        if index is None:
+            return False, lambda host: value(host, None)
+        return False, lambda host: value(host, index(host))
+    operation = apply
+
+    def run(host: Any) -> Found:
+        found = value(host, None if index is None else index(host))
+        if _nothing(found, node):
+            return operation(host, found, _NO_ARGUMENTS)
+        return operation(host, found, [run(host) for run in runs])
+
+    return False, run
+
+
+_NO_ARGUMENTS: Final = ("", "")
+
+
+def _nothing(found: Found, node: Param) -> bool:
+    """Whether an operation has nothing to work on: its arguments are not even expanded then."""
+    return found is None or (not found and node.subscript in ("@", "*"))
 
 
 _UNKNOWN_TRANSFORMATION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)@[A-Za-z]", re.ASCII).fullmatch
@@ -432,17 +451,19 @@ _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))
 
 
 def _patient(
-    key: Text | None, args: list[Text], base: Base, apply: Apply, label: str
+    node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, label: str
 ) -> Callable[[Any], Awaitable[Found]]:
     """A parameter with an operator that looks at every character: large values are worked on aside."""
 
     async def run(host: Any) -> Found:
         subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-        values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
         found = base(host, subscript)
         if found is None:
             unbound(host, label)
-            return apply(host, None, values)
+            return apply(host, None, _NO_ARGUMENTS)
+        if _nothing(found, node):
+            return apply(host, found, _NO_ARGUMENTS)
+        values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
         if len(found) < 1024 or (len(found) if type(found) is str else sum(map(len, found))) < LARGE:
             return apply(host, found, values)
         return await aside(host, lambda: apply(host, found, values))
@@ -579,7 +600,41 @@ def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = Fal
 
 
 def key_text(node: Param) -> Text | None:
-    return text(node.subscript) if isinstance(node.subscript, Word) else None
+    return subscript(node.subscript) if isinstance(node.subscript, Word) else None
+
+
+class Subscript(str):
+    """A subscript with quotes in it: the key it is for an associative array, and what an indexed one evaluates."""
+
+    arithmetic: str
+
+
+def subscript(word: Word) -> Text:
+    """The subscript of an element. Quotes and backslashes vanish for associative arrays; to arithmetic they matter."""
+    key = text(word)
+    if key.wait or not any(isinstance(part, SingleQuoted | AnsiQuoted | Escaped) for part in word.parts):
+        return key
+    written = text(Word(tuple(_written(part) for part in word.parts)))
+
+    def run(host: Any) -> str:
+        found = Subscript(key.run(host))
+        found.arithmetic = written.run(host)
+        return found
+
+    return Text(False, run)
+
+
+def _written(part: Part) -> Part:
+    if isinstance(part, SingleQuoted):
+        return Literal(f"'{part.text}'")
+    if isinstance(part, AnsiQuoted):
+        return Literal(f"'{part.value}'")
+    return Literal("\\" + part.char) if isinstance(part, Escaped) else part
+
+
+def to_evaluate(key: str) -> str:
+    """What stands for this subscript of an indexed array."""
+    return key.arithmetic if isinstance(key, Subscript) else key
 
 
 def chosen(choice: Choice, host: Any, argument: str, key: str | None) -> Found:

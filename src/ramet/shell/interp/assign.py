@@ -149,7 +149,8 @@ def _list_in_list(node: Assignment, subscript: Word) -> Assign:
 
 def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     name, append = node.name, node.append
-    key, text = texts.text(subscript), texts.text(value, assign=True)
+    key, text = texts.subscript(subscript), texts.text(value, assign=True)
+    name_in_word = texts.text(subscript)  # declare and its kin take the whole as a word, whose quotes are gone
 
     def store(sh: Session, index: str, found: str) -> None:
         set_item(sh, name, index, found, append)
@@ -165,13 +166,13 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
 
         async def waiting_word(sh: Session) -> AssignWord:
             index, found = await both(sh)
-            return assign_word(name, index, append, found, None)
+            return assign_word(name, str(index), append, found, None)
 
         return Assign(True, waiting, waiting_word, node)
     return Assign(
         False,
         lambda sh: store(sh, key.run(sh), text.run(sh)),
-        lambda sh: assign_word(name, key.run(sh), append, text.run(sh), None),
+        lambda sh: assign_word(name, name_in_word.run(sh), append, text.run(sh), None),
         node,
     )
 
@@ -187,7 +188,7 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
         raise Discard(f"{name}[{subscript}]: bad array subscript")
     if subscript in ("@", "*"):
         raise Discard(f"{name}[{subscript}]: bad array subscript")
-    sh.store.set_item(name, sh.evaluate(subscript), value, append)
+    sh.store.set_item(name, sh.evaluate(texts.to_evaluate(subscript)), value, append)
     if sh.allexport:
         sh.store.flag(name, EXPORT)
 

@@ -271,7 +271,8 @@ class Shell:
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
                     if failure.fatal:
-                        return result if not top else self._leave(sh, result)
+                        leaves = top or (sh.errexit and not sh.ignore)
+                        return self._leave(sh, result) if leaves else result
                     continue
                 for number, message in parser.warnings:
                     sh.line = number
@@ -298,6 +299,8 @@ class Shell:
                 read = parser.pos
             if sh.budget.check():
                 await sh.budget.breathe()
+            if sh.noexec:
+                continue  # read, and not run
             if top:
                 sh.ignore = sh.loops = 0
             try:
@@ -323,8 +326,6 @@ class Shell:
                 parser.options = options
                 parser.aliases = sh.aliases if options.expand_aliases else {}
                 plain = False
-            if sh.noexec and top:
-                continue
         if known is None and plain and not (options.expand_aliases and sh.aliases):
             _remember(text, options, line, tuple(done))
         return int(result)
@@ -346,7 +347,8 @@ class Shell:
     def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
         for message in failure.lines(f"{sh.error_name}: {where}"):
             sh.err(message + "\n")
-        if failure.status is not None or not top:
+        kept = top and (failure.status is None or (failure.lenient and sh.status))
+        if not kept:
             sh.status = failure.status or 2
         return sh.status
 

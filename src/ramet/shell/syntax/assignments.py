@@ -58,6 +58,15 @@ class AssignmentReader(RedirectReader):
     def _array(self, opened: int) -> ArrayLiteral:
         """Reads ``(...)`` of a compound assignment; ``pos`` is on the parenthesis."""
         self.pos += 1
+        try:
+            return self._elements(opened)
+        except SyntaxFailure as failure:
+            if failure.lenient:  # a quote or the like is open: all that follows was read in search of its end
+                failure.status, failure.lenient = 1, False
+                failure.more.append((self.last_line(), "syntax error: unexpected end of file"))
+            raise
+
+    def _elements(self, opened: int) -> ArrayLiteral:
         elements: list[ArrayElement] = []
         self.peek()
         while True:
@@ -80,7 +89,9 @@ class AssignmentReader(RedirectReader):
             place = self.start
             self.pos = place + 1
             subscript = self.subscript()
-            if subscript is not None and self.text.startswith(("=", "+="), self.pos):
+            if subscript is None:
+                raise self.missing("]", place)
+            if self.text.startswith(("=", "+="), self.pos):
                 append = self.text[self.pos] == "+"
                 self.pos += 2 if append else 1
                 return ArrayElement(subscript, append, self.rest_of_word())

@@ -11,11 +11,17 @@ class SyntaxFailure(Exception):
 
     ``status`` is that of the failed command; None means that ``$?`` stays what it was, which is what bash does for an
     error inside ``[[ ]]`` (``eval`` makes it 2). ``fatal`` is False where bash goes on with the next line: an error
-    inside ``a=(...)``. Otherwise a shell that is not interactive stops.
+    inside ``a=(...)``. Otherwise a shell that is not interactive stops. ``lenient``: a ``$?`` that is not 0 stays too.
     """
 
     def __init__(
-        self, message: str, line: int, second: str | None = None, status: int | None = 2, fatal: bool = True
+        self,
+        message: str,
+        line: int,
+        second: str | None = None,
+        status: int | None = 2,
+        fatal: bool = True,
+        lenient: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -23,6 +29,7 @@ class SyntaxFailure(Exception):
         self.second = second
         self.status = status
         self.fatal = fatal
+        self.lenient = lenient
         self.more: list[tuple[int, str]] = []
         """What the constructs around this one say to it, with their lines."""
 

@@ -168,4 +168,5 @@ class Scanner:
     def missing(self, closer: str, opened: int | None) -> SyntaxFailure:
         """The text ended inside a construct that began at ``opened`` (None: bash names the last line)."""
         line = self.last_line() if opened is None else self.line_at(opened)
-        return SyntaxFailure(f"unexpected EOF while looking for matching `{closer}'", line)
+        message = f"unexpected EOF while looking for matching `{closer}'"
+        return SyntaxFailure(message, line, lenient=opened is not None)
