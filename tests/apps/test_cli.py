@@ -241,6 +241,9 @@ false; echo $?
 """
     done = command("shell", "--create", "demo", home=tmp_path, stdin=typed)
     assert done.returncode == 0
+    assert command("shell", "demo", home=tmp_path, stdin="(exit 9)\n").returncode == 9
+    assert command("shell", "demo", home=tmp_path, stdin="!commit -m 'as git'\nexit 3\necho no\n").returncode == 3
+    assert json.loads(command("log", "demo", home=tmp_path).stdout)[1]["message"] == "as git"
     lines = done.stdout.splitlines()
     assert lines[:3] == ["1", "2", "demo-1"] and "remove   /greeting" in lines and "other-1" in lines
     assert "1" in lines and any(line.startswith("demo-1") and "first" in line for line in lines)
@@ -264,6 +267,11 @@ def test_control_c_ends_the_command_and_not_the_shell(tmp_path: Path) -> None:
         screen.until(b"demo*:/$ ")
         os.write(terminal, b"cat /fi\t\n")
         screen.until(b"alive\r\n")
+        screen.until(b"demo*:/$ ")
+        os.write(terminal, b"touch 'a b'\n")
+        screen.until(b"demo*:/$ ")
+        os.write(terminal, b"grep --files-with-m\talive /file a\t\n")
+        screen.until(b"\r\n/file\r\n")
         screen.until(b"demo*:/$ ")
         os.write(terminal, b"\x04")
         screen.until(b"\r\n")

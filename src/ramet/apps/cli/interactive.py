@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import re
+import shlex
 import signal
 import sys
 import time
@@ -22,8 +24,9 @@ from ramet.apps.cli.shared import (
     ConfigFile,
     Where,
     chosen,
+    clock,
     configured,
-    described,
+    moment,
     opened,
     reported,
     split,
@@ -39,14 +42,14 @@ if TYPE_CHECKING:
 
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
 VERBS: Final = {
-    "!commit": "[MESSAGE]  make a revision now",
-    "!log": "           the revisions, newest first",
-    "!diff": "          what was changed since the last revision",
-    "!fork": "NAME      begin another workspace here (after a commit)",
-    "!tag": "TAG        name the last revision",
-    "!mounts": "        what is mounted where",
-    "!help": "          this list",
-    "!exit": "          commit and leave (so does Ctrl-D)",
+    "!commit": ("[MESSAGE]", "make a revision now"),
+    "!log": ("", "the revisions, newest first"),
+    "!diff": ("", "what was changed since the last revision"),
+    "!fork": ("NAME", "begin another workspace here, after a commit"),
+    "!tag": ("TAG", "name the last revision"),
+    "!mounts": ("", "what is mounted where"),
+    "!help": ("", "this list"),
+    "!exit": ("", "commit and leave, as `exit` and Ctrl-D do"),
 }
 
 
@@ -66,8 +69,7 @@ def shell(
         where, revision = split(name)
         place = store if described_by is None else chosen(store, described_by)
         if place.startswith(SERVERS):
-            _from_afar(loop, place, where, revision, create, described_by is not None)
-            return
+            raise typer.Exit(_from_afar(loop, place, where, revision, create, described_by is not None))
         found = opened(place)
         if create and where not in found:
             found.create(where)
@@ -77,12 +79,13 @@ def shell(
             opening = described_by.open(found, where, revision)
         ws = loop.run(opening.__aenter__())
         try:
-            Terminal(loop, found, ws).run()
+            status = Terminal(loop, found, ws).run()
         finally:
             loop.run(opening.__aexit__(None, None, None))
+        raise typer.Exit(status)
 
 
-def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> None:
+def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, create: bool, described: bool) -> int:
     if described:
         raise RametError("unsupported", "a server is told how to open a workspace by its owner", "leave --config out")
     found = connected(store)
@@ -90,7 +93,7 @@ def _from_afar(loop: LoopThread, store: str, name: str, revision: str | None, cr
         found.create(name)
     ws = loop.run(found.open(name, revision).__aenter__())
     try:
-        Afar(loop, found, ws).run()
+        return Afar(loop, found, ws).run()
     finally:
         loop.run(ws.close())
 
@@ -109,7 +112,8 @@ class Terminal:
 
     _leaving = "commits and leaves"
 
-    def run(self) -> None:
+    def run(self) -> int:
+        """Until somebody leaves; the status is that of the last command, or what `exit` was given."""
         self._prepare()
         if sys.stdin.isatty():
             print(f"workspace {self._ws.name}; !help tells more, Ctrl-D {self._leaving}")
@@ -122,9 +126,9 @@ class Terminal:
             except EOFError:
                 if sys.stdin.isatty():
                     print()
-                return
-            if text.strip() in ("!exit", "!quit", "exit"):
-                return
+                return self._status
+            if leaving := _LEAVING.fullmatch(text.strip()):
+                return self._status if leaving[1] is None else int(leaving[1]) % 256
             if text.strip():
                 self._do(text)
 
@@ -145,7 +149,7 @@ class Terminal:
     def _prompt(self) -> str:
         base = self._ws.base
         where = self._ws.name + ("" if base is None else f"@{base.seq}") + ("*" if self._dirty() else "")
-        return f"{where}:{self._ws.get_session().cwd}$ "
+        return _painted(where, self._ws.get_session().cwd)
 
     def _dirty(self) -> bool:
         return any(
@@ -188,14 +192,17 @@ class Terminal:
 
             before = readline.get_line_buffer()[: readline.get_begidx()].rstrip(" \t")
             first = not before or before[-1] in ";|&("
-            self._found = (word, self._loop.run(self._candidates(word, first)))
+            command = "" if first else re.split(r"[;|&(]", before)[-1].split()[0]
+            self._found = (word, self._loop.run(self._candidates(word, command)))
         found = self._found[1]
         return found[number] if number < len(found) else None
 
-    async def _candidates(self, word: str, first: bool) -> list[str]:
-        """Commands where a command may stand, options after a dash, paths across all mounts elsewhere."""
+    async def _candidates(self, word: str, command: str) -> list[str]:
+        """Commands where a command may stand, its options after a dash, paths across all mounts elsewhere."""
+        if command and word.startswith("-"):
+            return sorted(name for name in _options(command) if name.startswith(word))
         found: list[str] = []
-        if first and "/" not in word:
+        if not command and "/" not in word:
             found += sorted(name + " " for name in self._names() if name.startswith(word))
         folder, _, start = word.rpartition("/")
         try:
@@ -205,7 +212,7 @@ class Terminal:
         for name, stat in entries:
             if name.startswith(start) and (start or not name.startswith(".")):
                 whole = f"{folder}/{name}" if "/" in word else name
-                found.append(whole + ("/" if stat.is_dir else " "))
+                found.append(_SPECIAL.sub(r"\\\g<0>", whole) + ("/" if stat.is_dir else " "))
         return found
 
     def _names(self) -> set[str]:
@@ -228,6 +235,7 @@ class Terminal:
                 return
             except KeyboardInterrupt:
                 work.cancel()
+                self._status = 130
                 print("^C", file=sys.stderr)
                 return
             except concurrent.futures.CancelledError:
@@ -242,6 +250,7 @@ class Terminal:
         self._status = 0 if execution.result is None else execution.result.exit_code
 
     def _commit(self, message: str) -> None:
+        message = _message(message)
         with watched() as progress:
             revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
         self._since = time.time()
@@ -249,8 +258,8 @@ class Terminal:
 
     def _log(self, _: str) -> None:
         for revision in self._store[self._ws.name].log():
-            row = described(revision)
-            print(f"{row['revision']:<16} {row['time']}  {row['message']}")
+            when = clock(moment(revision.time))
+            print(f"{revision.name:<16} {when}  {revision.message}")
 
     def _diff(self, _: str) -> None:
         seen: dict[str, str] = {}
@@ -276,7 +285,7 @@ class Terminal:
             print(f"{mount.prefix!s:<20} {type(mount.resource).__name__:<16} {mount.mode.value}")
 
     def _help(self, _: str) -> None:
-        print("".join(f"{name} {text}\n" for name, text in VERBS.items()), end="")
+        print("".join(f"{name + ' ' + takes:<20} {text}\n" for name, (takes, text) in VERBS.items()), end="")
 
 
 class Afar(Terminal):
@@ -288,7 +297,7 @@ class Afar(Terminal):
         head = self._store[self._ws.name].head
         seq = self._ws.revision or ("" if head is None else head.seq)
         cwd = self._loop.run(self._ws.get_session()).cwd
-        return f"{self._ws.name}{f'@{seq}' if seq else ''}:{cwd}$ "
+        return _painted(f"{self._ws.name}{f'@{seq}' if seq else ''}", cwd)
 
     def _names(self) -> set[str]:
         from ramet.commands.table import COMMANDS
@@ -300,7 +309,7 @@ class Afar(Terminal):
         return found
 
     def _commit(self, message: str) -> None:
-        print(self._loop.run(self._ws.commit(message or "by hand")).name)
+        print(self._loop.run(self._ws.commit(_message(message) or "by hand")).name)
 
     def _diff(self, _: str) -> None:
         for one in self._store[self._ws.name].diff(self._ws.revision):
@@ -309,6 +318,42 @@ class Afar(Terminal):
     def _mounts(self, _: str) -> None:
         for mount in self._loop.run(self._ws.mounts()):
             print(f"{mount.prefix:<20} {mount.type:<16} {mount.mode}")
+
+
+_LEAVING: Final = re.compile(r"(?:!exit|!quit|exit|logout)(?:\s+(\d+))?")
+_SPECIAL: Final = re.compile(r"[\s'\"\\$&;|<>()*?\[\]#`!{}]")
+"""What means something to the shell in a name."""
+
+
+def _message(text: str) -> str:
+    """What `!commit` was given: the message as it is, or as people write it elsewhere, behind `-m`."""
+    if not text.startswith("-m"):
+        return text
+    try:
+        return " ".join(shlex.split(text[2:]))
+    except ValueError:
+        return text[2:].strip()
+
+
+def _options(command: str) -> list[str]:
+    """The options of a command, as it declares them."""
+    from ramet.commands.table import COMMANDS, Lazy
+
+    found = COMMANDS.get(command)
+    if not isinstance(found, Lazy):
+        return []
+    loaded = found.load()
+    if loaded.raw:
+        return []
+    return [name + ("=" if spec.takes == "required" and name.startswith("--") else " ")
+            for spec in loaded.table.specs if spec.store != "refuse" for name in spec.names]  # fmt: skip
+
+
+def _painted(where: str, cwd: object) -> str:
+    """The prompt; colours are marked as taking no room."""
+    if "NO_COLOR" in os.environ or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return f"{where}:{cwd}$ "
+    return f"\001\033[1;32m\002{where}\001\033[0m\002:\001\033[1;34m\002{cwd}\001\033[0m\002$ "
 
 
 def _unfinished(text: str) -> bool:

@@ -136,14 +136,14 @@ def moment(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _clock(text: str) -> str:
+def clock(text: str) -> str:
     """Such a time as the clock on the wall shows it."""
     import datetime
 
     return datetime.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-FORMS: Final[Mapping[str, Callable[[Any], str]]] = {"time": _clock, "until": _clock, "id": lambda text: text[:12]}
+FORMS: Final[Mapping[str, Callable[[Any], str]]] = {"time": clock, "until": clock, "id": lambda text: text[:12]}
 """How columns of these names read on a terminal."""
 
 
