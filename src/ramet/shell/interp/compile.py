@@ -513,9 +513,9 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
 
 def _background(statement: nodes.Statement) -> Run:
     run = _apart(statement.node)
-    if counts(statement.node):
-        run = _checked(run, statement.node)
     node = statement.node
+    if isinstance(node, nodes.Cond | nodes.ArithCommand):
+        run = _checked(run, node)  # other commands end with the process that was made for them
     text: list[str] = []
 
     def start(sh: Session) -> Result:

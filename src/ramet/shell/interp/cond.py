@@ -369,6 +369,8 @@ def _binary(node: CondBinary) -> Test:
     async def files(sh: Session) -> bool:
         a = await left.run(sh) if left.wait else left.run(sh)
         b = await right.run(sh) if right.wait else right.run(sh)
+        if sh.xtrace:
+            _trace(sh, _shown(a), op, _shown(b))
         return await compare_files(sh, op, a, b)
 
     return True, files

@@ -53,6 +53,11 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
 
 
 async def _not_found(sh: Session, argv: list[str]) -> int:
+    if argv[0].startswith("%"):  # `%1` alone is `fg %1`
+        from ramet.shell.interp.builtins.jobs import fg
+
+        resumed = fg(sh, ["fg", *argv])
+        return resumed if isinstance(resumed, int) else await resumed
     handler = sh.functions.get("command_not_found_handle")
     if handler is not None:
         from ramet.shell.interp.functions import call_function
@@ -158,8 +163,15 @@ async def _table(sh: Session, name: str, argv: list[str]) -> int:
 def _environment(sh: Session, name: str) -> dict[str, str]:
     """What a program that the shell starts finds: the exported variables, and the path it was started by."""
     env = sh.environment()
-    env["_"] = name if "/" in name else f"{BIN[0]}/{name}"
+    base = name.rpartition("/")[2]
+    if base in _LISTING:
+        env = sh.store.ordered(env)
+    env["_"] = name if base != name else f"{BIN[0]}/{name}"
     return env
+
+
+_LISTING: Final = ("env", "printenv")
+"""Programs that show in what order they were given their environment."""
 
 
 async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:

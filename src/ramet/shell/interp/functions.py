@@ -107,8 +107,8 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
     sh.params, sh.loops = frame.params, frame.loops
     sh.depth -= 1
     sh.stack -= 1
-    if frame.options is not None:
-        _restore_options(sh, frame)
+    if frame.special:
+        _afterwards(sh, frame)
     return result
 
 
@@ -118,16 +118,20 @@ def _leave(sh: Session, frame: Frame) -> None:
     sh.params, sh.loops = frame.params, frame.loops
     sh.depth -= 1
     sh.stack -= 1
+    if frame.special:
+        _afterwards(sh, frame)
+
+
+def _afterwards(sh: Session, frame: Frame) -> None:
+    """What some calls leave to be done: options to restore (`local -`), an ERR trap that came too late for the call."""
     if frame.options is not None:
-        _restore_options(sh, frame)
-
-
-def _restore_options(sh: Session, frame: Frame) -> None:
-    """`local -`."""
-    assert frame.options is not None
-    wanted = frame.options[0]
-    for name in sh.options ^ wanted:
-        sh.set_option(name, name in wanted)
+        wanted = frame.options[0]
+        for name in sh.options ^ wanted:
+            sh.set_option(name, name in wanted)
+    if frame.trapped:
+        sh.late_trap = not sh.ignore and sh.status != 0 and "ERR" in sh.traps
+        if sh.frames:
+            sh.frames[-1].trapped = sh.frames[-1].special = True
 
 
 async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:

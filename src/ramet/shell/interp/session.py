@@ -53,13 +53,26 @@ class FunctionDef(NamedTuple):
 class Frame:
     """A call of a function or a sourced file."""
 
-    __slots__ = ("function", "line", "loops", "name", "options", "params", "scope", "source")
+    __slots__ = (
+        "function",
+        "line",
+        "loops",
+        "name",
+        "options",
+        "params",
+        "scope",
+        "source",
+        "special",
+        "trapped",
+    )
 
     def __init__(self, name: str, source: str, line: int, params: list[str], loops: int, function: bool = True) -> None:
         self.name, self.source, self.line = name, source, line
         self.params, self.loops, self.function = params, loops, function
         self.options: tuple[set[str], set[str]] | None = None
         self.scope = True
+        self.special = self.trapped = False
+        """Something is to be done after the call; an ERR trap was set in it where there had been none."""
 
 
 class Session:
@@ -98,6 +111,7 @@ class Session:
         "jobs",
         "killed",
         "last_arg",
+        "late_trap",
         "line",
         "lone",
         "loops",
@@ -204,7 +218,7 @@ class Session:
         self.stack = 0
         self.sub_level = 0
         self.globbing = False
-        self.debugging = False
+        self.debugging = self.late_trap = False
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = 0
@@ -287,7 +301,8 @@ class Session:
         twin.globbing = False
         twin.pending = []
         twin.debug_status = 0
-        twin.debugging, twin.in_trap, twin.exiting, twin.returning = False, 0, None, False
+        twin.debugging = twin.late_trap = False
+        twin.in_trap, twin.exiting, twin.returning = 0, None, False
         twin.parent, twin.process, twin.group = self, self.process, self.group
         twin.substitution_status, twin.substitutions = None, []
         twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False

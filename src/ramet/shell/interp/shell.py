@@ -345,7 +345,8 @@ class Shell:
         return EXIT
 
     def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
-        for message in failure.lines(f"{sh.error_name}: {where}"):
+        messages = failure.lines(f"{sh.error_name}: {where}")
+        for message in messages[:1] if sh.errexit and not sh.ignore else messages:  # the first one ends the shell
             sh.err(message + "\n")
         kept = top and (failure.status is None or (failure.lenient and sh.status))
         if not kept:

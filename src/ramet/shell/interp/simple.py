@@ -229,9 +229,13 @@ def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan])
 
     async def run(sh: Session) -> int:
         sh.line, sh.ran = node.line, node
+        if sh.watch and (ends := await before_command(sh, node)) is not None:
+            return ends
         sh.substitution_status = None
         for assign in assigns:
-            if assign.wait:
+            if sh.xtrace:
+                await traced_assignment(sh, assign)
+            elif assign.wait:
                 await assign.run(sh)
             else:
                 assign.run(sh)
@@ -422,6 +426,8 @@ async def _with_assignments(
                 continue
             store.save(assign.name)
             if assign.literal is not None:
+                if sh.xtrace:
+                    trace(sh, [assign.shown + quote.word(assign.literal)], raw=True)
                 store.set(assign.name, assign.literal)
             elif sh.xtrace:
                 await traced_assignment(sh, assign)

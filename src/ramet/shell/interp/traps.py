@@ -29,11 +29,13 @@ async def run_trap(sh: Session, name: str) -> int:
         sh.command_text_now = ran
     sh.trap_line = (line, len(sh.frames))
     sh.in_trap += 1
+    sh.trace_level += 1
     try:
         where = "debug trap: " if name == "DEBUG" else "return trap: " if name == "RETURN" else "trap: "
         result = await sh.shell.run_text(sh, action, keep_line=True, where=where)
     finally:
         sh.in_trap -= 1
+        sh.trace_level -= 1
         sh.trap_line, sh.ran = outer, ran
     if result > 255:
         if result < RETURN:
@@ -181,7 +183,9 @@ def send(sh: Session, number: int) -> None:
 
 def failed(sh: Session, status: int) -> Result:
     """A command that counts has failed: the ERR trap, then `set -e`."""
-    if "ERR" in sh.traps and active(sh, "ERR", sh.errtrace):
+    if sh.late_trap:
+        sh.late_trap = False  # it was set by the command that failed
+    elif "ERR" in sh.traps and active(sh, "ERR", sh.errtrace):
         return drive(_err(sh, status))
     if sh.errexit:
         sh.flow_status = status
@@ -216,10 +220,12 @@ async def _run_action(sh: Session, action: str) -> int:
     if not sh.in_trap:
         sh.command_text_now = ran
     sh.in_trap += 1
+    sh.trace_level += 1
     try:
         return await sh.shell.run_text(sh, action, keep_line=True, where="error trap: ")
     finally:
         sh.in_trap -= 1
+        sh.trace_level -= 1
         sh.line, sh.trap_line, sh.ran = line, outer, ran
 
 

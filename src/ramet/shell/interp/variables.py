@@ -27,6 +27,7 @@ from ramet.shell.expand.values import (
     Indexed,
     NameRef,
     Value,
+    bucket,
 )
 
 
@@ -535,6 +536,17 @@ class Variables:
                     if text is not None:
                         env[name] = text
         return env
+
+    def ordered(self, env: dict[str, str]) -> dict[str, str]:
+        """An environment in the order of bash's tables: the scopes from the innermost out, by bucket, what came last
+        first."""
+        out: dict[str, str] = {}
+        tables = [(list(scope), 3) for scope in reversed(self.scopes)]
+        for names, mask in [*tables, (list(self.values), 1023)]:
+            found = [(bucket(name) & mask, -place, name) for place, name in enumerate(names) if name in env]
+            for _, _, name in sorted(found):
+                out.setdefault(name, env[name])
+        return out | env
 
     def make_assoc(self, name: str) -> Assoc:
         """Turn a variable into an associative array (a plain value becomes the element `0`)."""

@@ -18,9 +18,10 @@ from ramet.shell.interp.builtins import (
     settings,
     test,
 )
+from ramet.shell.interp.builtins.usage import helped
 from ramet.shell.interp.session import Builtin
 
-BUILTINS: Final[dict[str, Builtin]] = {
+_TABLE: Final[dict[str, Builtin]] = {
     **misc.TABLE,
     **history.TABLE,
     **flow.TABLE,
@@ -33,6 +34,14 @@ BUILTINS: Final[dict[str, Builtin]] = {
     **lookup.TABLE,
     **completion.TABLE,
     **settings.TABLE,
+}
+_WITHOUT_HELP: Final = frozenset((":", "[", "echo", "false", "test", "true"))
+"""Builtins to which `--help` is a word like any other."""
+_OFTEN: Final = frozenset(("break", "continue", "let", "local", "return", "shift"))
+"""Builtins of loops and functions, which look for `--help` themselves where it is wrong anyway."""
+BUILTINS: Final[dict[str, Builtin]] = {
+    name: builtin if name in _WITHOUT_HELP or name in _OFTEN else helped(name, builtin)
+    for name, builtin in _TABLE.items()
 }
 
 PROMPT_BUILTINS: Final = frozenset(("echo", "printf", ":", "true", "false", "pwd", "set", "declare", "export", "type"))

@@ -88,6 +88,8 @@ def compgen(sh: Session, argv: list[str]) -> Result:
     flags, words = parsed
     if any(letter == "F" for letter, _ in flags):
         sh.complain("compgen: warning: -F option may not work as you expect")
+    if not flags:
+        return 0  # nothing was asked for
     return drive(_compgen(sh, flags, words[0] if words else ""))
 
 
@@ -202,7 +204,7 @@ def complete(sh: Session, argv: list[str]) -> Result:
         for name in names or list(sh.completions):
             sh.completions.pop(name, None)
         return 0
-    if "p" in letters or not flags:
+    if "p" in letters or not (flags or names):
         return _show(sh, names)
     if not names:
         return usage(sh, "complete")
@@ -229,7 +231,7 @@ def _show(sh: Session, names: list[str]) -> Result:
     lines = ""
     for name in names or sh.completions:
         if name in sh.completions:
-            lines += f"complete {sh.completions[name]} {name}\n"
+            lines += f"complete {sh.completions[name]} {name}\n" if sh.completions[name] else f"complete {name}\n"
         else:
             status = sh.error(f"complete: {name}: no completion specification")
     return status or sh.out(encode(lines), "complete")
@@ -242,11 +244,14 @@ def compopt(sh: Session, argv: list[str]) -> Result:
     while i < len(argv):
         word = str(argv[i])
         i += 1
+        if word == "--":
+            names += [str(name) for name in argv[i:]]
+            break
         if word[:1] in ("-", "+") and len(word) > 1:
             if word[1] in "DEI":
                 names.append(f"-{word[1]}")
             elif word[1] != "o":
-                return bad_option(sh, "compopt", word)
+                return bad_option(sh, "compopt", word[:2])
             elif i >= len(argv):
                 return bad_option(sh, "compopt", "-o", "option requires an argument")
             else:

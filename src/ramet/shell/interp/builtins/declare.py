@@ -26,6 +26,7 @@ from ramet.shell.expand.values import (
 )
 from ramet.shell.interp import function_table
 from ramet.shell.interp.assign import AssignWord, Item, assign_items, assign_word, put, set_item
+from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
@@ -71,10 +72,11 @@ class _Request:
 
 def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
     request = _Request(argv[0])
+    signs = "-" if argv[0] in _MARKERS else "-+"
     i = 1
     while i < len(argv):
         word = argv[i]
-        if isinstance(word, AssignWord) or len(word) < 2 or word[0] not in "-+":
+        if isinstance(word, AssignWord) or len(word) < 2 or word[0] not in signs:
             break
         i += 1
         if word == "--":
@@ -131,6 +133,8 @@ def _in_function(sh: Session) -> bool:
 
 
 def local(sh: Session, argv: list[str]) -> Result:
+    if len(argv) == 2 and argv[1] == "--help":
+        return drive(explained(sh, "local"))
     if not _in_function(sh):
         for word in argv[1:]:
             # Compound assignments are made while the words are expanded, before the builtin gets to refuse.
@@ -144,6 +148,7 @@ def local(sh: Session, argv: list[str]) -> Result:
         frame = next(frame for frame in reversed(sh.frames) if frame.function)
         if frame.options is None:
             frame.options = (set(sh.options), set())
+            frame.special = True
         request.words = [word for word in request.words if word != "-"]
         if not request.words:
             return 0
@@ -315,6 +320,8 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
         sh.complain(f"{request.command}: {name}: cannot destroy array variables in this way")
         return False
     if request.both:
+        if value is None:
+            store.make_assoc(name).blank = True
         sh.complain(f"{request.command}: {name}: cannot convert associative to indexed array")
         return False
     if request.array == "A":

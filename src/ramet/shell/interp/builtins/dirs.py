@@ -114,7 +114,9 @@ async def _said(sh: Session) -> int:
 def pwd(sh: Session, argv: list[str]) -> Result:
     physical = "physical" in sh.options
     for word in argv[1:]:
-        if word.startswith("-") and len(word) > 1 and word != "--":
+        if word == "--":
+            break
+        if word.startswith("-") and len(word) > 1:
             for letter in word[1:]:
                 if letter not in "LP":
                     sh.complain(f"pwd: -{letter}: invalid option")
@@ -164,13 +166,15 @@ def dirs(sh: Session, argv: list[str]) -> Result:
     place: int | None = None
     stack = [sh.pwd, *sh.dirs]
     for word in argv[1:]:
-        if word[:1] in "+-" and word[1:].isdigit():
+        if word[:1] in ("+", "-") and word[1:].isdigit():
             place = _rotation(sh, word, len(stack))
             if place is None or not 0 <= place < len(stack):
                 return _outside(sh, "dirs", word)
             continue
-        if not word.startswith("-"):
-            return bad_option(sh, "dirs", word)
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            return bad_option(sh, "dirs", word, "invalid number" if word[:1] in ("-", "+") else "invalid option")
         for letter in word[1:]:
             if letter == "c":
                 sh.dirs.clear()
@@ -192,13 +196,24 @@ def dirs(sh: Session, argv: list[str]) -> Result:
     return sh.out(encode(text), "dirs")
 
 
+def _options(words: list[str]) -> tuple[list[str], bool, bool]:
+    """What is left of the words, whether `-n` was among them, and whether `--` stood before the rest."""
+    still = False
+    for place, word in enumerate(words):
+        if word == "--":
+            return words[place + 1 :], still, True
+        if word != "-n":
+            return words[place:], still, False
+        still = True
+    return [], still, False
+
+
 def pushd(sh: Session, argv: list[str]) -> Result:
     return drive(_pushd(sh, [str(word) for word in argv[1:]]))
 
 
 async def _pushd(sh: Session, words: list[str]) -> int:
-    still = "-n" in words
-    words = [word for word in words if word not in ("-n", "--")]
+    words, still, plain = _options(words)
     stack = [sh.pwd, *sh.dirs]
     if len(words) > 1:
         return sh.error("pushd: too many arguments")
@@ -206,17 +221,19 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         if len(stack) < 2:
             return sh.error("pushd: no other directory")
         stack[0], stack[1] = stack[1], stack[0]
-    elif words[0][:1] in "+-" and words[0][1:].isdigit():
+    elif words[0][:1] in ("+", "-") and words[0][1:].isdigit() and not plain:
         place = _rotation(sh, words[0], len(stack))
         if place is None or not 0 <= place < len(stack):
             return _outside(sh, "pushd", words[0])
         stack = stack[place:] + stack[:place]
-    elif words[0].startswith(("-", "+")) and words[0] != "-":
+    elif words[0].startswith(("-", "+")) and words[0] != "-" and not plain:
         sh.complain(f"pushd: {words[0]}: invalid number")
         sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
         return 2
     else:
-        target = words[0] if words[0] != "-" else sh.store.get("OLDPWD") or ""
+        target = words[0] if words[0] != "-" or plain else sh.store.get("OLDPWD") or ""
+        if not target and words[0] == "-":
+            return sh.error("pushd: OLDPWD not set")
         if still:
             sh.dirs.insert(0, target)
             return await _show(sh)
@@ -250,15 +267,14 @@ def popd(sh: Session, argv: list[str]) -> Result:
 
 
 async def _popd(sh: Session, words: list[str]) -> int:
-    still = "-n" in words
-    words = [word for word in words if word not in ("-n", "--")]
+    words, still, plain = _options(words)
     stack = [sh.pwd, *sh.dirs]
     place = 0
-    if words:
+    if words and words[0] and not plain:
         word = words[0]
-        found = _rotation(sh, word, len(stack)) if word[:1] in "+-" else None
+        found = _rotation(sh, word, len(stack)) if word[0] in "+-" else None
         if found is None:
-            return bad_option(sh, "popd", word, "invalid number" if word.startswith("-") else "invalid argument")
+            return bad_option(sh, "popd", word, "invalid number" if word[0] in "+-" else "invalid argument")
         if not 0 <= found < len(stack) or len(stack) == 1:
             return _outside(sh, "popd", word)
         place = found

@@ -6,28 +6,25 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.errors import Discard, Readonly
+from ramet.shell.expand.errors import Readonly, Slip
 from ramet.shell.interp import signals
-from ramet.shell.interp.builtins.usage import bad_option, usage
+from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Builtin, Session
-
-
-def _number(text: str) -> int | None:
-    stripped = text.strip()
-    digits = stripped[1:] if stripped[:1] in "+-" else stripped
-    return int(stripped) if digits.isascii() and digits.isdigit() else None
 
 
 def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
     name = argv[0]
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
+    if words and words[0] == "--help":
+        return drive(explained(sh, name))
     if not sh.loops:
-        sh.complain(f"{name}: only meaningful in a `for', `while', or `until' loop")
+        if not sh.posix:
+            sh.complain(f"{name}: only meaningful in a `for', `while', or `until' loop")
         return 0
     count = 1
     if words:
-        found = _number(words[0])
+        found = number_of(words[0])
         if found is None:
             sh.complain(f"{name}: {words[0]}: numeric argument required")
             sh.flow_status = 128
@@ -58,12 +55,14 @@ def return_(sh: Session, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     status = sh.status
     if words:
-        found = _number(words[0])
+        found = number_of(words[0])
         if found is None:
+            if words[0] == "--help":
+                return drive(explained(sh, "return"))
             sh.complain(f"return: {words[0]}: numeric argument required")
             status = 2
         elif len(words) > 1:
-            raise Discard("return: too many arguments")
+            raise Slip("return: too many arguments")
         else:
             status = found & 255
     if not sh.frames:
@@ -77,12 +76,12 @@ def exit_(sh: Session, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     status = sh.status if sh.exiting is None else sh.exiting
     if words:
-        found = _number(words[0])
+        found = number_of(words[0])
         if found is None:
             sh.complain(f"{argv[0]}: {words[0]}: numeric argument required")
             status = 2
         elif len(words) > 1:
-            raise Discard(f"{argv[0]}: too many arguments")
+            raise Slip(f"{argv[0]}: too many arguments")
         else:
             status = found & 255
     sh.flow_status = status
@@ -97,11 +96,13 @@ def shift(sh: Session, argv: list[str]) -> Result:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     count = 1
     if words:
-        found = _number(words[0])
+        found = number_of(words[0])
         if found is None:
+            if words[0] == "--help":
+                return drive(explained(sh, "shift"))
             return sh.error(f"shift: {words[0]}: numeric argument required")
         if len(words) > 1:
-            raise Discard("shift: too many arguments")
+            raise Slip("shift: too many arguments")
         if found < 0:
             return sh.error(f"shift: {words[0]}: shift count out of range")
         count = found
@@ -241,6 +242,8 @@ def trap(sh: Session, argv: list[str]) -> Result:
         if action is None:
             sh.traps.pop(name, None)
         else:
+            if name == "ERR" and name not in sh.traps and sh.frames:
+                sh.frames[-1].special = sh.frames[-1].trapped = True
             sh.traps[name] = action
             sh.trap_depth[name] = sum(frame.function for frame in sh.frames)
     sh.rewatch()

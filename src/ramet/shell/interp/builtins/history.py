@@ -8,7 +8,8 @@ from typing import Final
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
-from ramet.shell.interp.builtins.usage import bad_option
+from ramet.shell.expand.errors import Slip
+from ramet.shell.interp.builtins.usage import bad_option, number_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 
@@ -36,11 +37,12 @@ def history(sh: Session, argv: list[str]) -> Result:
         words = words[1:]
     elif flag:
         return bad_option(sh, "history", flag[:2])
-    if len(words) > 1:
-        return sh.error("history: too many arguments")
-    if words and not words[0].lstrip("+").isdigit():
+    count = number_of(words[0]) if words else len(sh.history)
+    if count is None:
         return sh.error(f"history: {words[0]}: numeric argument required")
-    count = int(words[0]) if words else len(sh.history)
+    if len(words) > 1:
+        raise Slip("history: too many arguments")
+    count = abs(count)
     start = max(0, len(sh.history) - count)
     lines = "".join(f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, len(sh.history)))
     return sh.out(encode(lines), "history")
@@ -110,6 +112,8 @@ def commands(sh: Session, argv: list[str]) -> Result:
     if "s" in flags:
         return drive(_again(sh, words))
     if "l" not in flags:
+        if not sh.history:
+            return 0
         return sh.error("fc: not supported here: there is no terminal")
     ends: list[int] = []
     for word in words[:2]:

@@ -415,6 +415,8 @@ def mapfile(sh: Session, argv: list[str]) -> Result:
                 sh.complain(f"{argv[0]}: -{letter}: option requires an argument")
                 return 2
     name = str(argv[i]) if i < len(argv) else "MAPFILE"
+    if not name:
+        return sh.error(f"{argv[0]}: empty array variable name", 2)
     if not is_name(name):
         return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
     for letter in "nOsuc":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ramet.core.paths import encode
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
-from ramet.shell.interp.builtins.usage import bad_option, flags_of
+from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.processes import deliver
 from ramet.shell.interp.session import Builtin, Session
@@ -23,7 +23,10 @@ def jobs(sh: Session, argv: list[str]) -> Result:
     long = pids = False
     only = ""
     words: list[str] = []
-    for word in argv[1:]:
+    for at, word in enumerate(argv[1:], 1):
+        if word == "--" and not words:
+            words = argv[at + 1 :]
+            break
         if word.startswith("-") and len(word) > 1:
             for letter in word[1:]:
                 if letter not in "lpnrsx":
@@ -158,7 +161,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
         return status
     if word.startswith("%"):
         return sh.error(f"wait: {word}: no such job", 127)
-    if not word.isdigit():
+    if not word.isdigit() or number_of(word) is None:
         return sh.error(f"wait: `{word}': not a pid or valid job spec")
     process = sh.shell.processes.get(int(word))
     if process is not None and process.session.parent is sh:

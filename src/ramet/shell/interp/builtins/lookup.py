@@ -290,7 +290,7 @@ async def _hash_shown(sh: Session, words: list[str]) -> int:
 async def _hash(sh: Session, words: list[str]) -> int:
     status = 0
     for word in words:
-        if word in builtin_table() or word in sh.functions:
+        if word in builtin_table() or word in sh.functions or "/" in word:
             continue
         sh.hashed.pop(word, None)
         found = await search(sh, word)

@@ -13,7 +13,7 @@ from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import Discard, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.declare import write_large
-from ramet.shell.interp.builtins.usage import bad_option, flags_of, usage
+from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Frame, Session
@@ -92,11 +92,14 @@ async def _evaluate(sh: Session, text: str) -> int:
         sh.depth -= 1
         raise Discard(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
-    ran = sh.ran
+    ran, trapped = sh.ran, "ERR" in sh.traps
     try:
-        return await sh.shell.below(
+        result = await sh.shell.below(
             sh, lambda: sh.shell.run_text(sh, text, keep_line=True, line=max(sh.line, 1), where="eval: ")
         )
+        if not trapped and result and result < 256 and not sh.ignore and "ERR" in sh.traps:
+            sh.late_trap = True
+        return result
     finally:
         sh.depth -= 1
         sh.trace_level -= 1
@@ -124,7 +127,8 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         data = await _read(sh, file)
     except OSError as error:
         sh.complain(f"{'' if error.errno != 21 else name + ': '}{words[0]}: {reason(error).replace('Is a', 'is a')}")
-        if sh.posix:
+        if sh.posix or (sh.errexit and not sh.ignore):
+            # The message itself ends a shell under `set -e`: no ERR trap gets to see it.
             sh.flow_status = sh.status = 1
             return EXIT
         return 1
@@ -143,8 +147,10 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     try:
         text = paths.decode(data)
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text))
+        sh.trace_level -= 1
         if "RETURN" in sh.traps:
             await sh.shell.return_trap(sh)
+        sh.trace_level += 1
     finally:
         sh.frames.pop()
         sh.depth -= 1
@@ -247,6 +253,8 @@ def let(sh: Session, argv: list[str]) -> Result:
     if not words:
         sh.complain("let: expression expected")
         return 1
+    if words[0] == "--help":
+        return drive(explained(sh, "let"))
     value = 0
     for word in words:
         try:
@@ -270,10 +278,10 @@ def caller(sh: Session, argv: list[str]) -> Result:
     if options is None:
         return 2
     level = options[1][0] if options[1] else None
-    if level is not None and not level.isdigit():
-        return bad_option(sh, "caller", level, "invalid number")
+    depth = number_of("0" if level is None else level)
+    if depth is None:
+        return bad_option(sh, "caller", str(level), "invalid number")
     frames = sh.frames
-    depth = int(level or 0)
     if not frames and level is None and sh.origin == "main":
         return sh.out(b"0 NULL\n", "caller")
     if depth >= len(frames):
@@ -291,17 +299,20 @@ def caller(sh: Session, argv: list[str]) -> Result:
 
 def bind(sh: Session, argv: list[str]) -> Result:
     """Keys are for those who type: what is bound here is accepted and has no effect, as in any script."""
+    sh.complain("bind: warning: line editing not enabled")
     for word in argv[1:]:
-        if word.startswith("-") and len(word) > 1 and any(letter not in "lpsvPSVXmfqurx" for letter in word[1:]):
+        if word != "--" and word.startswith("-") and set(word[1:]) - set("lpsvPSVXmfqurx"):
             return bad_option(sh, "bind", word[:2])
         break
-    sh.complain("bind: warning: line editing not enabled")
     return 0
 
 
 def suspend(sh: Session, argv: list[str]) -> Result:
-    if flags_of(sh, argv, "f") is None:
+    options = flags_of(sh, argv, "f")
+    if options is None:
         return 2
+    if options[1]:
+        return sh.error("suspend: too many arguments")
     return sh.error("suspend: cannot suspend: no job control")
 
 

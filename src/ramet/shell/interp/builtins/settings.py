@@ -110,6 +110,9 @@ def shopt(sh: Session, argv: list[str]) -> Result:
     quiet = reusable = options = False
     i = 1
     while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        if argv[i] == "--":
+            i += 1
+            break
         for letter in argv[i][1:]:
             if letter in "su":
                 if on is not None and on is not (letter == "s"):

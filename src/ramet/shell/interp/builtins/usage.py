@@ -6,8 +6,8 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.interp.drive import Result
-from ramet.shell.interp.session import Session
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.session import Builtin, Session
 
 _GENERATORS: Final = "[-o option] [-A action] [-G globpat] [-W wordlist] [-F function] [-C command]"
 _COMPLETION: Final = f"{_GENERATORS} [-X filterpat] [-P prefix] [-S suffix]"
@@ -136,6 +136,19 @@ def bad_option(sh: Session, name: str, option: str, why: str = "invalid option")
     return usage(sh, name)
 
 
+def number_of(text: str) -> int | None:
+    """A decimal number of 64 bits, with blanks around it and a sign; None for anything else."""
+    stripped = text.strip(" \t\n\r\v\f")
+    digits = stripped[1:] if stripped[:1] in ("+", "-") else stripped
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    found = int(stripped)
+    return found if -_BEYOND <= found < _BEYOND else None
+
+
+_BEYOND: Final = 1 << 63
+
+
 def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:
     """The letters of options without values and what follows them; None after an error."""
     i = 1
@@ -151,6 +164,25 @@ def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]
                 return None
         flags += word[1:]
     return flags, argv[i:]
+
+
+def helped(name: str, builtin: Builtin) -> Builtin:
+    """The builtin, with `--help` as its first word answered by its page and status 2."""
+
+    def run(sh: Session, argv: list[str]) -> Result:
+        if len(argv) > 1 and argv[1] == "--help":
+            return drive(explained(sh, name))
+        return builtin(sh, argv)
+
+    return run
+
+
+async def explained(sh: Session, name: str) -> int:
+    """The page of a builtin on stdout; status 2."""
+    written = sh.out(encode(_page(name, "")), name)
+    if not isinstance(written, int):
+        await written
+    return 2
 
 
 def help_(sh: Session, argv: list[str]) -> Result:
