@@ -10,6 +10,13 @@ from tests.shell_runner import run_script
 
 CASES = [
     ("pick(.a)", {"a": 1, "b": 2}, [{"a": 1}]),
+    ('[strptime("%H:%M"), (strptime("%H:%M") | mktime)]', "10:20", [[[1900, 0, 0, 10, 20, 0, 8, 367], -2209038000]]),
+    ('strptime("%b %Y")', "Mar 2020", [[2020, 2, 0, 0, 0, 0, 6, 59]]),
+    ('strptime("%a")', "Tue", [[1900, 0, 0, 0, 0, 0, 2, 367]]),
+    ("try max_by(.a) catch .", {}, ["object ({}) and array ([]) cannot be iterated over"]),
+    ("try min catch .", {}, ["object ({}) and object ({}) cannot be iterated over"]),
+    ('try (.[0:1] = "x") catch .', "abc", ["Cannot update string slices"]),
+    ("[_nwise(2)]", [1, 2, 3], [[[1, 2], [3]]]),
     ("pick(.a.b)", {"a": {"b": 1, "c": 2}}, [{"a": {"b": 1}}]),
     ("toarray", 1, [[1]]),
     ("abs", -5, [5]),

@@ -25,7 +25,6 @@ from ramet.commands.jq.values import (
     equal,
     fail,
     is_number,
-    kind,
     sort_key,
     truthy,
 )
@@ -150,7 +149,7 @@ def _skip(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) 
     def run(env: Env, item: Any) -> Iterator[Any]:
         for count in amount(env, item[1] if path else item):
             if count < 0:
-                raise fail("Invalid arguments: negative count")
+                raise fail("skip doesn't support negative count")
             for number_, result in enumerate(source(env, item)):
                 if number_ >= count:
                     yield result
@@ -315,7 +314,7 @@ def _by(name: str) -> Native:
         def run(env: Env, item: Any) -> Iterator[Any]:
             if not isinstance(item, list):
                 if name in ("min", "max"):
-                    raise fail(f"Cannot index {kind(item)} with number")
+                    raise fail(f"{described(item)} and {described([])} cannot be iterated over")
                 keys = described([])
                 raise fail(f"{described(item)} and {keys} cannot be sorted, as they are not both arrays")
             pairs = [(list(key_run(env, element)), element) for element in item]
@@ -611,6 +610,7 @@ def in(xs): . as $x | xs | has($x);
 def inside(xs): . as $x | xs | contains($x);
 def combinations: if length == 0 then [] else .[0][] as $x | .[1:] | combinations as $rest | [$x] + $rest end;
 def combinations(n): . as $all | [range(n) | $all] | combinations;
+def _nwise($n): if length <= $n then . else .[:$n], (.[$n:] | _nwise($n)) end;
 def isvalid(f): try (f | true) catch false;
 def todate: strftime("%Y-%m-%dT%H:%M:%SZ");
 def fromdateiso8601: strptime("%Y-%m-%dT%H:%M:%SZ") | mktime;

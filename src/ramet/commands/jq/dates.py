@@ -12,9 +12,9 @@ from ramet.commands.jq.values import Json, fail, is_number, number
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def gmtime(value: Json) -> list[Json]:
+def gmtime(value: Json, name: str = "gmtime") -> list[Json]:
     if not is_number(value):
-        raise fail("gmtime() requires a number")
+        raise fail(f"{name}() requires numeric inputs")
     whole = math.floor(value)
     try:
         moment = _EPOCH + timedelta(seconds=whole)
@@ -65,7 +65,7 @@ _FIELDS = {
     "Y": r"(?P<Y>[+-]?\d{1,4})", "m": r"(?P<m>\d{1,2})", "d": r"\s*(?P<d>\d{1,2})", "e": r"\s*(?P<d>\d{1,2})",
     "H": r"(?P<H>\d{1,2})", "M": r"(?P<M>\d{1,2})", "S": r"(?P<S>\d{1,2})", "j": r"(?P<j>\d{1,3})",
     "Z": r"(?P<Z>[A-Za-z]+)", "z": r"(?P<z>[+-]\d{2}:?\d{2}|Z)", "b": r"(?P<b>[A-Za-z]+)", "B": r"(?P<b>[A-Za-z]+)",
-    "a": r"(?:[A-Za-z]+)", "A": r"(?:[A-Za-z]+)", "y": r"(?P<y>\d{2})", "I": r"(?P<I>\d{1,2})",
+    "a": r"(?P<a>[A-Za-z]+)", "A": r"(?P<a>[A-Za-z]+)", "y": r"(?P<y>\d{2})", "I": r"(?P<I>\d{1,2})",
     "p": r"(?P<p>[APap][Mm])",
     "s": r"(?P<s>-?\d+)", "T": None, "D": None, "F": None, "R": None, "n": r"\s+", "t": r"\s+", "%": "%", "c": None,
     "h": r"(?P<b>[A-Za-z]+)", "u": r"(?:\d)", "w": r"(?:\d)", "U": r"(?:\d{1,2})", "V": r"(?:\d{1,2})",
@@ -73,6 +73,7 @@ _FIELDS = {
 }  # fmt: skip
 _SHORT = {"T": "%H:%M:%S", "D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M", "c": "%a %b %e %H:%M:%S %Y"}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
 def strptime(value: Json, form: Json) -> list[Json]:
@@ -101,7 +102,7 @@ def strptime(value: Json, form: Json) -> list[Json]:
     got = {name: text for name, text in found.groupdict().items() if text is not None}
     if "s" in got:
         return gmtime(int(got["s"]))
-    year = int(got.get("Y", 1970))
+    year = int(got.get("Y", 1900))
     if "y" in got:
         year = int(got["y"]) + (1900 if int(got["y"]) >= 69 else 2000)
     month = int(got.get("m", 1))
@@ -115,6 +116,14 @@ def strptime(value: Json, form: Json) -> list[Json]:
     if "I" in got:
         hour = int(got["I"]) % 12 + (12 if got.get("p", "").lower() == "pm" else 0)
     minute, second = int(got.get("M", 0)), int(got.get("S", 0))
+    if not got.keys() & {"Y", "y", "m", "b", "d", "j"}:
+        # The library leaves a day alone that nothing was said of; these two values stand for no day at all.
+        named = [name for name in _WEEKDAYS if got.get("a", "-").lower().startswith(name)]
+        return [year, 0, 0, hour, minute, second, _WEEKDAYS.index(named[0]) if named else 8, 367]
+    if "d" not in got and "j" not in got:
+        eve = datetime(year, month, 1) - timedelta(days=1)
+        ordinal = (datetime(year, month, 1) - datetime(year, 1, 1)).days - 1
+        return [year, month - 1, 0, hour, minute, second, (eve.weekday() + 1) % 7, ordinal]
     try:
         moment = datetime(year, month, day)
     except ValueError:

@@ -35,7 +35,7 @@ def _plain_cell(item: Json, name: str) -> str:
 def _tsv_cell(item: Json) -> str:
     if isinstance(item, str):
         return item.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-    return _plain_cell(item, "tsv")
+    return _plain_cell(item, "csv")
 
 
 def _html(value: Json) -> str:

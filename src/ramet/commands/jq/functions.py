@@ -300,7 +300,9 @@ def utf8bytelength(value: Json) -> Json:
 
 
 def extreme(value: Json, highest: bool) -> Json:
-    items = _array(value, "sorted")
+    if not isinstance(value, list):
+        raise fail(f"{described(value)} and {described(value)} cannot be iterated over")
+    items = value
     best: Json = None
     for position, item in enumerate(items):
         if position == 0 or (compare(item, best) >= 0 if highest else compare(item, best) < 0):
@@ -536,7 +538,7 @@ PLAIN: dict[tuple[str, int], Callable[..., Json]] = {
     ("modf", 0): modf,
     ("lgamma_r", 0): gamma_sign,
     ("gmtime", 0): dates.gmtime,
-    ("localtime", 0): dates.gmtime,
+    ("localtime", 0): lambda value: dates.gmtime(value, "localtime"),
     ("mktime", 0): dates.mktime,
     ("timegm", 0): dates.mktime,
     ("strftime", 1): dates.strftime,

@@ -118,6 +118,8 @@ def set_index(value: Json, key: Json, new: Json) -> Json:
         low, high = slice_bounds(result, key.get("start"), key.get("end"))
         return result[:low] + new + result[high:]
     if isinstance(key, dict) and not isinstance(value, list):
+        if isinstance(value, str):
+            raise fail("Cannot update string slices")
         raise fail(f"Cannot update field at object index of {kind(value)}")
     if isinstance(key, str):
         raise fail(f'Cannot index {kind(value)} with string "{key}"')
