@@ -434,7 +434,9 @@ def test_an_ordinary_line_needs_no_command_line(words: list[str], found: Any, mo
     ("shell", "env"),
     [
         ("bash", {"COMP_WORDS": "ramet log al", "COMP_CWORD": "2"}),
+        ("bash", {"COMP_WORDS": "ramet ws log al", "COMP_CWORD": "3"}),
         ("zsh", {"_TYPER_COMPLETE_ARGS": "ramet log al"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "ramet ws log al"}),
         ("fish", {"_TYPER_COMPLETE_ARGS": "ramet log al", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
     ],
 )

@@ -52,6 +52,8 @@ def __getattr__(name: str) -> Any:
 
 def main() -> None:
     """The entry point of the `ramet` command."""
+    if "_RAMET_COMPLETE" in os.environ:
+        _without_ws()
     words = sys.argv[1:] = _store_first(sys.argv[1:])
     if words[:1] == ["ws"] and len(words) > 1:
         words = sys.argv[1:] = words[1:]  # `ramet ws log x` is `ramet log x`
@@ -93,6 +95,16 @@ def _store_first(words: list[str]) -> list[str]:
         os.environ["RAMET_HOME"] = words[1]
         return words[2:]
     return words
+
+
+def _without_ws() -> None:
+    """`ramet ws lo` completes as `ramet lo` does."""
+    for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS"):
+        words = os.environ.get(name, "").split(None, 2)
+        if words[1:2] == ["ws"] and (len(words) > 2 or os.environ[name][-1].isspace()):
+            os.environ[name] = f"{words[0]} {words[2] if len(words) > 2 else ''}"
+            if name == "COMP_WORDS":
+                os.environ["COMP_CWORD"] = str(int(os.environ.get("COMP_CWORD", "2")) - 1)
 
 
 def _width() -> int:

@@ -1,4 +1,4 @@
-"""The whole idea in a few seconds: mounts, a shell, branches, snapshot and load, all in a temporary directory."""
+"""The whole idea in a few seconds: mounts, a shell, branches, a store, a snapshot, all in a temporary directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from ramet import DiskResource, MountMode, RAMResource, Workspace
+from ramet import DiskResource, MountMode, RAMResource, Store, Workspace
 
 console = Console(highlight=False)
 
@@ -21,6 +21,30 @@ async def show(ws: Workspace, command: str) -> None:
     for text, style in ((result.text, ""), (result.error_text, "red")):
         if text:
             console.print(text.rstrip("\n"), style=style, markup=False, soft_wrap=True)
+
+
+async def history(place: Path) -> None:
+    """Commit, fork, break, look, take back: what a store is for."""
+    console.rule("[bold]a store: every state is a revision, a fork copies nothing")
+    store = Store(str(place))
+    made = store.create("site")
+    async with store.open("site") as ws:
+        await show(ws, "mkdir /src; seq 1000 > /src/data; echo v1 > /src/app")
+        told("commit", (await ws.commit("first")).name)
+    told("fork", made.fork(None, "try").name)
+    async with store.open("try") as ws:
+        await show(ws, "rm /src/data; echo v2 > /src/app; echo new > /src/notes")
+        told("commit", (await ws.commit("too much")).name)
+    tried = store["try"]
+    told("diff", ", ".join(f"{one.what} {one.path}" for one in tried.diff()))
+    told("revert", tried.revert("1", paths=["/src/data"]).name + ", /src/data alone")
+    told("log", ", ".join(f"{one.name} ({one.message})" for one in tried.log()))
+    async with store.open("try") as ws:
+        await show(ws, "wc -l /src/data; cat /src/app /src/notes")
+
+
+def told(verb: str, text: str) -> None:
+    console.print(f"[bold cyan]{verb:<8}[/]{escape(text)}", soft_wrap=True)
 
 
 async def main() -> None:
@@ -48,11 +72,12 @@ async def main() -> None:
                 await branch.execute(f"head -{number + 1} /errors.txt > /best.txt")
             tries.keep(tries[1])
         await show(ws, "cat /best.txt")
+        await history(Path(folder) / "store")
         console.rule("[bold]snapshot, and life goes on elsewhere")
         start = time.perf_counter()
         ws.snapshot(Path(folder) / "state.tar")
         again = Workspace.load(Path(folder) / "state.tar")
-        console.print(f"saved and loaded in {(time.perf_counter() - start) * 1000:.1f} ms: {again!r}", markup=False)
+        told("saved", f"and loaded in {(time.perf_counter() - start) * 1000:.0f} ms: {again!r}")
         await show(again, 'echo "${#seen[@]} files were seen before"; cat /best.txt')
         await again.close()
         await ws.close()
