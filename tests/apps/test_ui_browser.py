@@ -155,6 +155,20 @@ def test_the_commands_that_ran(page: Browser) -> None:
     page.sees("Took")
 
 
+def test_the_commands_of_a_running_sandbox_appear_as_they_end(server: tuple[str, str], page: Browser) -> None:
+    url, token = server
+    with httpx2.Client(base_url=f"{url}/v1", headers={"authorization": f"Bearer {token}"}) as there:
+        box = there.post("/sandboxes", json={"image": "python"}).json()["name"]
+        there.post(f"/workspaces/{box}/exec", json={"command": "echo at work"})
+        page.go("#/")
+        page.sees("running sandbox")
+        page.click(box)
+        assert "echo at work" in page.sees("since it began")
+        there.post(f"/workspaces/{box}/exec", json={"command": "false # and on"})
+        assert "exit 1" in page.sees("and on")
+        there.post(f"/sandboxes/{box}/terminate", json={})
+
+
 def test_the_terminal_runs_and_stops(page: Browser) -> None:
     page.go("#/term/proj")
     page.fill("#command", "cd /src; cat moved; printf '\\033[31mred\\033[0m\\n'; false")

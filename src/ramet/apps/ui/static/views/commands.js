@@ -12,7 +12,7 @@ const STEP = 200;
 export async function commands({ route, signal, live }) {
   const { name } = route;
   const { info, stored, rev, label } = await loaded(route, signal);
-  if (!stored || !rev) return h("div", { class: "page" }, heading(info, "commands"), notice("It has no revision yet, so nothing is remembered of it."));
+  if (stored && !rev) return h("div", { class: "page" }, heading(info, "commands"), notice("It has no revision yet, so nothing is remembered of it."));
   const last = Number(route.query.last) || STEP;
   const asked = { revision: route.rev || undefined, last };
   let found = await get(workspacePath(name, "/history"), asked, signal);
@@ -32,15 +32,17 @@ export async function commands({ route, signal, live }) {
 
   fill();
   if (!route.rev) {
-    const again = poll(workspacePath(name), signal, async () => {
+    const fresh = async () => {
       found = await get(workspacePath(name, "/history"), asked, signal);
       fill();
-    });
+    };
+    // What lives in memory tells of its commands alone: nothing else about it changes.
+    const again = stored ? poll(workspacePath(name), signal, fresh) : () => fresh().catch(() => {});
     live((event) => event.workspace === name && again());
   }
   return h("div", { class: "page" },
     heading(info, "commands", route.rev),
-    h("div", { class: "bar small" }, tally, h("span", { class: "faint" }, "up to ", link(place("ws", { name, rev: label }), safe(label))),
+    h("div", { class: "bar small" }, tally, h("span", { class: "faint" }, ...(stored ? ["up to ", link(place("ws", { name, rev: label }), safe(label))] : ["since it began"])),
       h("label", { class: "check" }, failed, "failed only"), h("span", { class: "actions" }, filter)),
     list,
     found.total > found.commands.length && h("p", {}, button(`Show ${STEP} more`, () => {

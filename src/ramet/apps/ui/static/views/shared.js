@@ -25,7 +25,7 @@ const TABS = [
 
 /** The heading of a workspace: its name, the tabs, and what can be done. */
 export function heading(info, current, rev = "", actions = []) {
-  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "terminal");
+  const tabs = TABS.filter(([key]) => info.kind === "stored" || key === "files" || key === "commands" || key === "terminal");
   return h("div", { class: "heading" },
     h("div", { class: "title" },
       h("h1", {}, safe(info.name)),

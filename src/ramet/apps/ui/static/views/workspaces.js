@@ -72,7 +72,7 @@ export async function workspaces({ signal, live }) {
 }
 
 /** Somebody works here now: nothing of it is in the history before it ends. */
-const sandbox = (info) => h("a", { class: "card", href: place("ws", { name: info.name, path: "/" }) },
+const sandbox = (info) => h("a", { class: "card", href: place("cmds", { name: info.name }) },
   h("span", { class: "what" }, h("span", { class: "name" }, safe(info.name)), h("span", { class: "badge busy" }, "running sandbox")),
   h("span", { class: "message" }, info.workspace ? ["works on ", oneLine(info.workspace)] : "works on nothing that is kept"),
   h("span", { class: "who" }, oneLine(info.image ?? "")), h("span"), h("span"), h("span"),
