@@ -15,7 +15,7 @@ import errno
 import hashlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from ramet.backends.blocks import Blocks
@@ -237,9 +237,47 @@ class RAMResource:
     async def copy(self, src: Path, dst: Path) -> None:
         source = self._file(src)
         self._check_quota(source.content.size)
-        self._store(dst, source.content.copy(), How.REPLACE, 0, None)
-        if self._file(dst).mode != source.mode:
+        made = self._store(dst, source.content.copy(), How.REPLACE, 0, None)
+        if made.mode != source.mode:
             self.setattr_now(dst, Attrs(mode=source.mode))
+
+    def copy_files_now(self, src: Path, dst: Path, names: Sequence[str], need: int = 0) -> int:
+        try:
+            target = self._own_dir(dst)
+            source = self._dir(src)
+        except OSError:
+            return 0  # copying each of them says what is wrong
+        now, token, shared, done = self._clock(), self._token, self._shared, 0
+        for name in names:
+            entry = source.entries.get(name)
+            file = shared[entry] if isinstance(entry, int) else entry
+            if not isinstance(file, File) or isinstance(file, Fifo) or file.mode & need != need:
+                break
+            size = file.content.size
+            if name in target.entries or (self.quota is not None and self._used + size > self.quota):
+                break
+            target.entries[name] = File(token, file.content.copy(), file.mode, now)
+            self._used += size
+            done += 1
+        if done:
+            target.mtime_ns = now
+        return done
+
+    def remove_files_now(self, directory: Path, names: Sequence[str]) -> int:
+        try:
+            parent = self._own_dir(directory)
+        except OSError:
+            return 0
+        done = 0
+        for name in names:
+            entry = parent.entries.get(name)
+            if not isinstance(entry, (File, int)):
+                break
+            self._drop(parent, name, directory / name)
+            done += 1
+        if done:
+            parent.mtime_ns = self._clock()
+        return done
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
         self.setattr_now(path, attrs)

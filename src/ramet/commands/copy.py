@@ -11,10 +11,14 @@ from ramet.commands.declare import Command, UsageError, quote
 from ramet.commands.modes import mode_of
 from ramet.core import ops
 from ramet.core.errors import Unsupported, reason
+from ramet.core.fs import Lending
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
+
+TOGETHER = 256
+"""Files of one directory that are copied or removed at once."""
 
 
 async def lookup(proc: Proc, path: Path, follow: bool = False) -> Stat | None:
@@ -310,9 +314,17 @@ class Copier:
         good = True
         glue = "" if source.endswith("/") else "/"
         glue2 = "" if target.endswith("/") else "/"
+        plain = there is None and not self._slow_path
+        together = await self._together(src, dst, sorted(entries)) if plain else set()
         for name, below in sorted(entries):
-            if there is None and below.kind is Kind.FILE and not self._slow_path:
-                await self._quick(src / name, dst / name, below)
+            if name in together:
+                continue
+            if plain and below.kind is Kind.FILE:
+                try:
+                    await self._quick(src / name, dst / name, below)
+                except OSError as error:
+                    self._refused(error, f"{source}{glue}{name}", f"{target}{glue2}{name}")
+                    good = False
                 continue
             good &= await self._guarded(f"{source}{glue}{name}", f"{target}{glue2}{name}", src / name, dst / name)
         if there is None or self.keep_mode:
@@ -326,6 +338,25 @@ class Copier:
     def _slow_path(self) -> bool:
         o = self.o
         return o.verbose or o.symbolic or o.hard or o.attributes_only or self.keep_links or self.drop_mode
+
+    async def _together(self, src: Path, dst: Path, entries: list[tuple[str, Stat]]) -> set[str]:
+        """Plain files of a directory that can be copied at once into one just made, and are when this returns."""
+        fs, umask = self.proc.fs, self.proc.umask
+        if self.keep_time or not isinstance(fs, Lending):
+            return set()
+        names = [
+            name
+            for name, stat in entries
+            if stat.kind is Kind.FILE and stat.mode is not None and not stat.mode & (0o7000 | umask)
+        ]
+        done = 0
+        while done < len(names):
+            some = await fs.copy_files(src, dst, names[done : done + TOGETHER])
+            if not some:
+                break
+            done += some
+            await self.proc.budget.breathe()
+        return set(names[:done])
 
     async def _quick(self, src: Path, dst: Path, stat: Stat) -> None:
         """A plain file into a directory that was just made: nothing can be in the way."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 
-from ramet.commands.copy import confirm
+from ramet.commands.copy import TOGETHER, confirm
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
 from ramet.core import ops
 from ramet.core.errors import reason
+from ramet.core.fs import Lending
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
@@ -102,7 +103,10 @@ async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -
         return True
     good = True
     here = proc.fs.mount_of(path)
+    together = await _together(proc, path, entries) if o.how != "always" and not o.verbose else set()
     for name, below in entries:
+        if name in together:
+            continue
         if o.one_system and proc.fs.mount_of(path / name) != here:
             proc.complain(f"skipping {quote(f'{word}/{name}')}, since it's on a different device")
             good = False
@@ -114,6 +118,19 @@ async def _remove(proc: Proc, o: RmOptions, word: str, path: Path, stat: Stat) -
     if o.how == "always" and not await confirm(proc, f"remove directory {quote(word)}?"):
         return True
     return await _drop(proc, o, word, path, "removed directory")
+
+
+async def _together(proc: Proc, path: Path, entries: list[tuple[str, Stat]]) -> set[str]:
+    """Plain files of a directory that can be removed at once, and are when this returns."""
+    names = [name for name, stat in entries if stat.kind is Kind.FILE]
+    done = 0
+    while isinstance(proc.fs, Lending) and done < len(names):
+        some = await proc.fs.remove_files(path, names[done : done + TOGETHER])
+        if not some:
+            break
+        done += some
+        await proc.budget.breathe()
+    return set(names[:done])
 
 
 async def _drop(proc: Proc, o: RmOptions, word: str, path: Path, what: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from ramet.core.paths import Path
@@ -41,6 +41,14 @@ class Lending:
         With `fold` the text is ASCII in lower case, and stands for every way to write it.
         """
         raise NotImplementedError
+
+    async def copy_files(self, src: Path, dst: Path, names: Sequence[str]) -> int:
+        """Copy plain files of one directory into another at once, none over another; how many of the first it did."""
+        return 0
+
+    async def remove_files(self, directory: Path, names: Sequence[str]) -> int:
+        """Remove plain files of a directory at once; how many of the first it did."""
+        return 0
 
 
 class FileSystem(Resource, Protocol):

@@ -15,6 +15,7 @@ from ramet.core.errors import Unsupported, fail
 from ramet.core.fs import Lending, Open, Power
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import (
+    Bulk,
     Cap,
     Data,
     Fifos,
@@ -368,8 +369,18 @@ class VFS(Whole, Lending):
 
     async def remove(self, path: Path) -> None:
         self._refuse_point(path, errno.EBUSY)
-        self.generation += 1
+        if not self._is_plain(path):
+            self.generation += 1
         await self._at(path, lambda resource, inner: resource.remove(inner))
+
+    def _is_plain(self, path: Path) -> bool:
+        """Whether a path is known at once to be a file, without which every way stays what it is."""
+        resource, inner, _ = self.locate(path)
+        quick = self._quick[resource]
+        try:
+            return quick is not None and quick.stat_now(inner).kind is Kind.FILE
+        except OSError:
+            return False
 
     async def _at(self, path: Path, act: Callable[[Resource, Path], Awaitable[None]]) -> None:
         """Act on a name: directly, and where a link is in the way, on the name that it leads to."""
@@ -429,6 +440,23 @@ class VFS(Whole, Lending):
         await self.write(dst, self.read(src))
         await ops.keep_attrs(dst_resource, dst_inner, Stat(Kind.FILE, mode=stat.mode))
         return None
+
+    def copy_files_now(self, src: Path, dst: Path, names: Sequence[str], need: int = 0) -> int:
+        """See `Lending`: where one mount has both directories and does such things at once."""
+        found = self._bulk(src)
+        if found is None or self._bulk(dst) is not found or dst in self._ways:
+            return 0
+        return found.copy_files_now(self.locate(src)[1], self.locate(dst)[1], names, need)
+
+    def remove_files_now(self, directory: Path, names: Sequence[str]) -> int:
+        found = self._bulk(directory)
+        return 0 if found is None else found.remove_files_now(self.locate(directory)[1], names)
+
+    def _bulk(self, directory: Path) -> Bulk | None:
+        if self._dirty or directory in self._points:
+            return None
+        resource = self.locate(directory)[0]
+        return resource if isinstance(resource, Bulk) else None
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
         if self._dirty:

@@ -37,9 +37,10 @@ class Permissions:
         """Refuse (EACCES) unless `path` can be reached and, if it exists, has the owner's `bits`."""
         if self._root:
             return
-        await self._reach(path.parent)
-        mode = self._modes.get(path)
+        # What is remembered was reached.
+        mode = self._modes.get(path) if self._as_of == self._vfs.generation else None
         if mode is None:
+            await self._reach(path.parent)
             stat = await self._stat(path)
             mode = None if stat is None else stat.mode
         if mode is not None and mode & bits != bits and not self._fixed(path, bits):
