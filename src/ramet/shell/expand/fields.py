@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from ramet.shell.expand.aside import WINDOW, checkpoint
+from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 
 DEFAULT_IFS: Final = " \t\n"
 PLAIN: Final = re.compile(r"[ \t\n*?\[\\]|[@!+]\(").search
@@ -212,6 +213,28 @@ class Fields:
                 self.end()
             first = False
             self.split(value)
+
+
+class _ByteFields(Fields):
+    """The same where every byte is a character: one of IFS separates even inside of what would be one in UTF-8."""
+
+    __slots__ = ()
+
+    def split(self, text: str) -> None:
+        super().split(as_bytes(text))
+
+    def end(self) -> None:
+        before = len(self.done)
+        super().end()
+        self.done[before:] = [field if isinstance(field, GlobWord) else as_text(field) for field in self.done[before:]]
+
+
+def fields_for(host: Any) -> Fields:
+    """Fields by the IFS of a session."""
+    ifs = host.store.get("IFS")
+    if ifs is not None and not ifs.isascii() and bytewise(host):
+        return _ByteFields(as_bytes(ifs))
+    return Fields(ifs)
 
 
 def split_plain(text: str, ifs: str | None) -> list[str]:

@@ -27,6 +27,7 @@ _CLASSES: Final = {
     "word": "0-9A-Za-z_",
     "ascii": "\\x00-\\x7f",
 }
+_CASED: Final = (_CLASSES["upper"], _CLASSES["lower"])
 _TESTS: Final[dict[str, Callable[[str], bool]]] = {
     "alpha": lambda c: c.isalpha() or (c.isnumeric() and not c.isascii()),
     "alnum": lambda c: c.isalnum(),
@@ -57,7 +58,10 @@ class Set:
         if not self.classes:
             return f"[{'^' if self.negated else ''}{self.source}]"
         wide = self.source + "".join(_wide(name) for name in self.classes)
-        return f"[{'^' if self.negated else ''}{wide}]"
+        found = f"[{'^' if self.negated else ''}{wide}]"
+        if self.source in _CASED:
+            return f"(?-i:{found})"  # a class looks at the character itself, even where case does not matter
+        return found
 
 
 class Group:

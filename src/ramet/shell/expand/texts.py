@@ -373,6 +373,8 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
     """The value of a parameter with every operator applied except the choosing ones: (wait, function)."""
     if node.bad is not None:
         message = f"${{{node.bad}}}: bad substitution"
+        if node.bad.startswith("\0"):
+            message = f"bad substitution: no closing `}}' in {node.bad[1:]}"
 
         unknown = _UNKNOWN_TRANSFORMATION(node.bad)
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
-from ramet.shell.expand.fields import LONG, PLAIN, Fields
+from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for
 from ramet.shell.expand.params import (
     Found,
     Star,
@@ -123,10 +123,48 @@ def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
 def _emit_double(part: DoubleQuoted) -> Emit:
     if not any(_many(inner) for inner in part.parts):
         return _emit_text(part_text(part, False, None), Fields.quoted)
-    emits = [_emit(inner, QUOTED) for inner in part.parts]
+    listed = any(isinstance(inner, Param) and "@" in (inner.name, inner.subscript) for inner in part.parts)
+    emits = [_emit_loose(inner) if listed and _changed(inner) else _emit(inner, QUOTED) for inner in part.parts]
     if len(part.parts) > 1 and not all(_many(inner) for inner in part.parts):
         emits.insert(0, Emit(False, lambda host, fields: fields.quoted("")))
     return _sequence(emits)
+
+
+def _changed(part: Part) -> bool:
+    """`${a[*]#x}` and the like: all values, with an operator that changes them."""
+    return (
+        isinstance(part, Param)
+        and part.bad is None
+        and "*" in (part.name, part.subscript)
+        and part.form == "value"
+        and bool(part.op)
+        and part.op not in CHOOSING
+    )
+
+
+def _emit_loose(part: Part) -> Emit:
+    """Changed values of a `*` form beside an `@` form in the same quotes: bash takes those that are not empty for
+    fields of their own."""
+    assert isinstance(part, Param)
+    wait, get = getter(part, True)
+
+    def put(host: Any, fields: Fields, found: Found) -> None:
+        if type(found) is not Star:
+            _put(host, fields, found, True)
+            return
+        for number, value in enumerate(found):
+            if number:
+                fields.end()
+            if value:
+                fields.quoted(value)
+
+    if not wait:
+        return Emit(False, lambda host, fields: put(host, fields, get(host)))
+
+    async def waiting(host: Any, fields: Fields) -> None:
+        put(host, fields, await get(host))
+
+    return Emit(True, waiting)
 
 
 def _sequence(emits: list[Emit]) -> Emit:
@@ -320,7 +358,7 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
     if emit.wait:
 
         async def waiting(host: Any, out: list[str]) -> None:
-            fields = Fields(host.store.get("IFS"))
+            fields = fields_for(host)
             await emit.run(host, fields)
             _finish(host, fields, out)
 
@@ -328,7 +366,7 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
     inner = emit.run
 
     def run(host: Any, out: list[str]) -> None:
-        fields = Fields(host.store.get("IFS"))
+        fields = fields_for(host)
         inner(host, fields)
         _finish(host, fields, out)
 
@@ -364,7 +402,7 @@ def _listed(part: Part, patient: bool) -> Plan | None:
                 return _append(host, found, out)
             out += found
             return None
-        fields = Fields(host.store.get("IFS"))
+        fields = fields_for(host)
         if patient and len(found) > WINDOW:
             return _split_values(host, fields, found, out)
         fields.several_split(found)
@@ -399,7 +437,7 @@ def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> 
     if quoted:
         out += found
         return None
-    fields = Fields(host.store.get("IFS"))
+    fields = fields_for(host)
     fields.several_split(found)
     _finish(host, fields, out)
     return None
@@ -414,7 +452,7 @@ async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> Non
     if quoted:
         await _append(host, names, out)
     else:
-        await _split_values(host, Fields(host.store.get("IFS")), names, out)
+        await _split_values(host, fields_for(host), names, out)
 
 
 async def _append(host: Any, values: list[str], out: list[str]) -> None:
@@ -477,7 +515,7 @@ def _variable_fields(name: str, patient: bool) -> Plan:
         if len(found) > LONG:
             if patient and len(found) > LARGE:
                 return _split_aside(host, found, out)
-            fields = Fields(host.store.get("IFS"))
+            fields = fields_for(host)
             fields.split(found)
             _finish(host, fields, out)
             return None
@@ -488,7 +526,7 @@ def _variable_fields(name: str, patient: bool) -> Plan:
         if ifs == " \t\n" and PLAIN(found) is None:
             out.append(found)
             return None
-        fields = Fields(host.store.get("IFS"))
+        fields = fields_for(host)
         fields.split(found)
         _finish(host, fields, out)
         return None
@@ -497,7 +535,7 @@ def _variable_fields(name: str, patient: bool) -> Plan:
 
 
 async def _split_aside(host: Any, text: str, out: list[str]) -> None:
-    fields = Fields(host.store.get("IFS"))
+    fields = fields_for(host)
     await aside(host, lambda: fields.split(text))
     _finish(host, fields, out)
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, overload
 
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.values import EXPORT, Assoc, Dynamic, Indexed, NameRef
+from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
@@ -272,7 +272,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
     store = sh.store
     name, deeper = store.follow(name)
     if deeper is not None:
-        raise Discard(f"{name}[{deeper}]: cannot assign list to array member")
+        raise Discard(f"`{name}[{deeper}]': not a valid identifier")
     store.writable(name)
     old = store.values.get(name)
     if type(old) is Assoc:
@@ -288,6 +288,10 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
         store.values[name] = array
     else:
         index = array.top
+    named = store.values.get(name)
+    if type(named) is NameRef and not named.target:
+        sh.complain(f"warning: {name}: removing nameref attribute")
+        store.flag(name, remove=NAMEREF)
         store.values[name] = array
         for item in items:
             if item.key is not None:

@@ -27,7 +27,7 @@ from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
 from ramet.shell.interp.variables import split_subscript
-from ramet.shell.syntax.nodes import Literal, Redirect, Word
+from ramet.shell.syntax.nodes import Literal, Param, Redirect, Word
 from ramet.shell.syntax.printer import word_text
 
 Undo = list[tuple[int, Description | None]]
@@ -95,6 +95,8 @@ def _private(node: Redirect, word: Word) -> int:
         return ALWAYS
     if all(isinstance(part, Literal) for part in word.parts):
         return NEVER
+    if any(isinstance(part, Param) and part.bad is not None for part in word.parts):
+        return ALWAYS
     return STRICTLY if _CHANGES(word_text(word)) is None else ALWAYS
 
 

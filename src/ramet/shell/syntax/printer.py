@@ -501,7 +501,7 @@ class _Printer:
 
     def _param(self, param: Param) -> str:
         if param.bad is not None:
-            return "${" + param.bad + "}"
+            return param.bad[1:] if param.bad.startswith("\0") else "${" + param.bad + "}"
         if not param.braced:
             return "$" + param.name
         head = {"length": "#", "indirect": "!", "keys": "!", "names": "!"}.get(param.form, "")

@@ -55,6 +55,11 @@ class _Mode:
         return re.compile("[^" + re.escape(self.special + self.stops + self.opens + self.closes) + "]+")
 
 
+class _OpenBrace(Exception):
+    """A parameter in a here-document that nothing closes, maybe for a single quote in its operator's word: the
+    document fails where it is expanded, whole."""
+
+
 _QUOTES = "'\"`$\\"
 _COMMAND = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True)
 _EXTGLOB = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True, parens="extglob")
@@ -229,7 +234,12 @@ class WordReader(Scanner):
 
     def document(self) -> Word:
         """The whole text as the body of an unquoted here-document."""
-        return Word(self._parts(_DOCUMENT))
+        begin = self.pos
+        try:
+            return Word(self._parts(_DOCUMENT))
+        except _OpenBrace:
+            self.pos = self.n
+            return Word((Param("", bad="\0" + self.text[begin : self.n]),))
 
     def arithmetic(self, end: int) -> Word:
         """The text up to ``end`` as an arithmetic expression."""
@@ -349,7 +359,11 @@ class WordReader(Scanner):
                 # Brackets and stops.
                 if c == "}" and mode is _BRACED_SUBSCRIPT:
                     break
-                if c == "}" and mode.ansi and self._in_apostrophes(parts, plain, pos):
+                if (
+                    c == "}"
+                    and (mode.ansi or mode is _DOCUMENT_ARGUMENT)
+                    and self._in_apostrophes(mode, parts, plain, pos)
+                ):
                     plain += c
                     pos += 1
                     continue
@@ -462,13 +476,13 @@ class WordReader(Scanner):
         self.pos = pos
         return "$"
 
-    def _in_apostrophes(self, parts: list[Part], plain: str, pos: int) -> bool:
+    def _in_apostrophes(self, mode: _Mode, parts: list[Part], plain: str, pos: int) -> bool:
         """Is the brace at ``pos`` within single quotes? In "${x:-'...'}" these are text, and still go in pairs."""
         count = plain.count("'") + sum(part.text.count("'") for part in parts if isinstance(part, Literal))
         if count % 2 == 0 or self.options.posix:
             return False
         if self.text.find("'", pos, self.n) < 0:
-            raise self.missing("'", pos)
+            raise _OpenBrace if mode.document else self.missing("'", pos)
         return True
 
     def _joined_name(self, name: str, end: int) -> tuple[str, int]:
@@ -547,7 +561,7 @@ class WordReader(Scanner):
         self.pos = begin
         self._parts(argument)
         if self.pos >= self.n:
-            raise self.missing("}", opened)
+            raise _OpenBrace if mode.document else self.missing("}", opened)
         self.pos += 1
         return Param("", bad=self.text[begin : self.pos - 1])
 

@@ -359,6 +359,10 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
         target = (value.target if type(value) is NameRef else value if isinstance(value, str) else "") + target
     if type(value) is NameRef and assignment is None:
         target = value.target
+    if assignment is not None and assignment.items is not None:
+        assign_items(sh, name, assignment.items, assignment.append)
+        sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
+        return False
     base, _ = split_subscript(target)
     if assignment is not None and not target:
         sh.complain(f"{request.command}: `': not a valid identifier")
