@@ -48,7 +48,7 @@ CASES = [
     ("rg nosuch", b"", 1),
     ("rg -q foo", b"", 0),
     ("cat b.txt | rg baz", b"baz foo foo\n", 0),
-    ("rg '(?<=foo )bar' b.txt", b"foo bar\n", 0),
+    ("rg -P '(?<=foo )bar' b.txt", b"foo bar\n", 0),
     ("rg --files-without-match foo -t txt", b"", 1),
     ("rg 'a('", b"", 2),
     ("rg -t nosuch x", b"", 2),

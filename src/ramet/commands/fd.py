@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramet.commands.clock import NANO, zone_of
@@ -17,12 +18,23 @@ from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import Null
+from ramet.patterns import PatternError
 
 
 @dataclass(frozen=True, slots=True)
 class FdOptions:
     hidden: bool = flag("-H", "--hidden", help="search hidden files and directories")
-    no_ignore: bool = flag("-I", "--no-ignore", "--no-ignore-vcs", help="do not respect .(git|fd)ignore files")
+    no_ignore: bool = flag("-I", "--no-ignore", help="do not respect .(git|fd)ignore files")
+    no_ignore_vcs: bool = flag("--no-ignore-vcs", help="do not respect .gitignore files")
+    no_require_git: bool = flag("--no-require-git", help="respect .gitignore outside of repositories as well")
+    ignore_files: tuple[str, ...] = several(
+        "--ignore-file", metavar="PATH", help="one more file of patterns of what to leave out"
+    )
+    also: tuple[str, ...] = several("--and", metavar="PATTERN", help="one more pattern that has to match")
+    prune: bool = flag("--prune", help="do not go into directories that match")
+    batch_size: int = value(
+        "--batch-size", metavar="SIZE", default=0, convert=int, help="names per command of -X; 0 is no limit"
+    )
     unrestricted: bool = flag("-u", "--unrestricted", help="alias for -HI")
     case: str = choose(
         {"-s --case-sensitive": "s", "-i --ignore-case": "i"},
@@ -51,10 +63,19 @@ class FdOptions:
     extensions: tuple[str, ...] = several("-e", "--extension", metavar="EXT", help="filter by file extension")
     sizes: tuple[str, ...] = several("-S", "--size", metavar="SIZE", help="limit results by size: +10k, -1M")
     newer: str | None = value(
-        "--changed-within", "--newer", metavar="DATE|DUR", help="filter by file modification time (newer than)"
+        "--changed-within",
+        "--change-newer-than",
+        "--changed-after",
+        "--newer",
+        metavar="DATE|DUR",
+        help="filter by file modification time (newer than)",
     )
     older: str | None = value(
-        "--changed-before", "--older", metavar="DATE|DUR", help="filter by file modification time (older than)"
+        "--changed-before",
+        "--change-older-than",
+        "--older",
+        metavar="DATE|DUR",
+        help="filter by file modification time (older than)",
     )
     execute: tuple[str, ...] = several("--exec-word", metavar="WORD", help="one word of the command of -x")
     batch: tuple[str, ...] = several("--exec-batch-word", metavar="WORD", help="one word of the command of -X")
@@ -85,28 +106,14 @@ def _exec_words(words: list[str]) -> list[str]:
 
 
 async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
-    text = operands[0] if operands else ""
     base = proc.path(o.base) if o.base is not None else proc.cwd
     roots = [*operands[1:], *o.search_path]
-    icase = o.case == "i" or (not o.case and text == text.lower())
-    pattern: object
-    if o.glob and text:
-        pattern = text
-        if icase:
-            o = _with_case(o)
-    else:
-        # RE2 cannot hang, whatever the pattern.
-        import re2
-
+    tests: list[_Test] = []
+    for text in (operands[0] if operands else "", *o.also):
         try:
-            options = re2.Options()
-            options.case_sensitive = not icase
-            options.log_errors = False
-            pattern = re2.compile(re.escape(text) if o.fixed else text, options)
-        except re2.error as error:
-            proc.stderr.write(
-                encode(f"[fd error]: {decode(error.args[0]) if isinstance(error.args[0], bytes) else error}\n")
-            )
+            tests.append(_test(text, o))
+        except PatternError as error:
+            proc.stderr.write(encode(f"[fd error]: {error}\n"))
             return 1
     depth = [int(d) if d and d.isdigit() else default for d, default in ((o.min_depth, 1), (o.max_depth, 1 << 30))]
     if o.exact_depth and o.exact_depth.isdigit():
@@ -117,7 +124,9 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
         raise UsageError(
             f"error: invalid value '{sorted(kinds - set('fdlxe'))[0]}' for '--type <filetype>'", hint=False
         )
-    job = _Search(proc, o, pattern, depth[0], depth[1], kinds)
+    job = _Search(proc, o, tests, depth[0], depth[1], kinds)
+    more = [rule for name in o.ignore_files for rule in await _rules(proc, proc.path(name), proc.cwd)]
+    valid = False
     for root in roots or [""]:
         path = (
             proc.path(root)
@@ -127,33 +136,63 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
         stat = await lookup(proc, path, follow=True)
         if stat is None or not stat.is_dir:
             proc.stderr.write(encode(f"[fd error]: Search path '{root}' is not a directory.\n"))
-            return 1
+            continue
+        valid = True
         prefix = str(path) + "/" if o.absolute else (root.rstrip("/") + "/" if root else "")
-        await job.walk(path, prefix, 1, [] if o.no_ignore or o.unrestricted else await _ignores(proc, path))
+        job.in_repository = not o.no_ignore_vcs and (o.no_require_git or await _is_repository(proc, path))
+        await job.walk(path, prefix, 1, more + await job.ignores(path))
         if job.done:
             break
+    if not valid:
+        proc.stderr.write(b"[fd error]: No valid search paths given.\n")
+        return 1
     return await job.finish()
 
 
-def _with_case(o: FdOptions) -> FdOptions:
-    import dataclasses
-
-    return dataclasses.replace(o, case="i")
+_Test = Callable[[str], object]
 
 
-async def _ignores(proc: Proc, directory: Path) -> list[tuple[Path, str]]:
-    out: list[tuple[Path, str]] = []
-    for name in (".gitignore", ".fdignore", ".ignore"):
-        try:
-            data = await ops.read_bytes(proc.fs, directory / name)
-        except OSError:
-            continue
-        out += [
-            (directory, decode(line).strip())
-            for line in data.split(b"\n")
-            if line.strip() and not line.startswith(b"#")
-        ]
-    return out
+def _test(text: str, o: FdOptions) -> _Test:
+    """Whether a name, or a path, has what the pattern asks for."""
+    icase = o.case == "i" or (not o.case and text == text.lower())
+    if o.glob and text:
+        return lambda name: fnmatch(name, text, icase=icase, pathname=o.full_path)
+    # RE2 cannot hang, whatever the pattern.
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = not icase
+    options.log_errors = False
+    try:
+        search: _Test = re2.compile(re.escape(text) if o.fixed else text, options).search
+    except re2.error as error:
+        why = decode(error.args[0]) if isinstance(error.args[0], bytes) else str(error)
+        raise PatternError(f"regex parse error:\n    {text}\nerror: {why}\n\n{_ADVICE}") from None
+    return search
+
+
+_ADVICE = (
+    "Note: You can use the '--fixed-strings' option to search for a literal string instead of a regular expression. "
+    "Alternatively, you can also use the '--glob' option to match on a glob pattern."
+)
+
+
+async def _is_repository(proc: Proc, directory: Path) -> bool:
+    while True:
+        if await lookup(proc, directory / ".git", follow=True) is not None:
+            return True
+        if str(directory) == "/":
+            return False
+        directory = directory.parent
+
+
+async def _rules(proc: Proc, path: Path, base: Path) -> list[tuple[Path, str]]:
+    try:
+        data = await ops.read_bytes(proc.fs, path)
+    except OSError:
+        return []
+    lines = (decode(line).strip() for line in data.split(b"\n"))
+    return [(base, line) for line in lines if line and not line.startswith("#")]
 
 
 def _ignored(rules: list[tuple[Path, str]], path: Path, is_dir: bool) -> bool:
@@ -182,8 +221,10 @@ _SIZE = re.compile(r"([+-]?)(\d+)(b|k|m|g|t|ki|mi|gi|ti|B|K|M|G|T|Ki|Mi|Gi|Ti)?"
 class _Search:
     """One run: what matches goes to the output, to a command, or is counted."""
 
-    def __init__(self, proc: Proc, o: FdOptions, pattern: object, low: int, high: int, kinds: set[str]) -> None:
-        self.proc, self.o, self.pattern, self.low, self.high, self.kinds = proc, o, pattern, low, high, kinds
+    def __init__(self, proc: Proc, o: FdOptions, tests: list[_Test], low: int, high: int, kinds: set[str]) -> None:
+        self.proc, self.o, self.tests, self.low, self.high, self.kinds = proc, o, tests, low, high, kinds
+        self.in_repository = False
+        self.ignoring = not (o.no_ignore or o.unrestricted)
         self.hidden = o.hidden or o.unrestricted
         if o.limit is not None and not o.limit.isdecimal():
             raise UsageError(f"invalid value '{o.limit}' for '--max-results'", hint=False)
@@ -213,6 +254,13 @@ class _Search:
     def done(self) -> bool:
         return self.count >= self.limit or (self.o.quiet and self.count > 0)
 
+    async def ignores(self, directory: Path) -> list[tuple[Path, str]]:
+        """What the files of a directory say shall be left out of it."""
+        if not self.ignoring:
+            return []
+        names = (".gitignore", ".fdignore", ".ignore") if self.in_repository else (".fdignore", ".ignore")
+        return [rule for name in names for rule in await _rules(self.proc, directory / name, directory)]
+
     async def walk(self, path: Path, prefix: str, depth: int, rules: list[tuple[Path, str]]) -> None:
         try:
             entries = sorted([entry async for entry in self.proc.fs.scan(path)])
@@ -234,17 +282,15 @@ class _Search:
                 stat = await lookup(self.proc, here, follow=True) or stat
             if rules and _ignored(rules, here, stat.is_dir):
                 continue
-            if depth >= self.low and self._name(name, here) and await self._filters(name, here, stat):
+            hit = depth >= self.low and self._name(name, here) and await self._filters(name, here, stat)
+            if hit:
                 await self._hit(prefix + name + ("/" if stat.is_dir else ""))
-            if stat.is_dir and depth < self.high:
-                more = rules if self.o.no_ignore or self.o.unrestricted else rules + await _ignores(self.proc, here)
-                await self.walk(here, f"{prefix}{name}/", depth + 1, more)
+            if stat.is_dir and depth < self.high and not (hit and self.o.prune):
+                await self.walk(here, f"{prefix}{name}/", depth + 1, rules + await self.ignores(here))
 
     def _name(self, name: str, path: Path) -> bool:
         test = str(path) if self.o.full_path else name
-        if isinstance(self.pattern, str):
-            return fnmatch(test, self.pattern, icase=self.o.case == "i", pathname=self.o.full_path)
-        return self.pattern.search(test) is not None  # type: ignore[attr-defined]
+        return all(found(test) for found in self.tests)
 
     async def _filters(self, name: str, path: Path, stat: Stat) -> bool:
         o = self.o
@@ -289,6 +335,9 @@ class _Search:
         o = self.o
         if o.quiet:
             return
+        if (o.execute or o.batch or o.print0) and not (o.strip_cwd or word.startswith(("/", "./", "../"))):
+            # A name that begins with a dash shall not be taken for an option.
+            word = "./" + word
         if o.execute:
             status = await self.proc.run(_filled(o.execute, word), stdin=Null())
             self.status = self.status or (1 if status else 0)
@@ -309,12 +358,16 @@ class _Search:
         if o.list and self.words:
             return await self.proc.run(["ls", "-l", "-h", "-d", "--", *self.words])
         if o.batch and self.words:
-            argv: list[str] = []
-            for part in o.batch:
-                argv += self.words if part == "{}" else [part]
-            if "{}" not in o.batch:
-                argv += self.words
-            return 1 if await self.proc.run(argv, stdin=Null()) else 0
+            size = o.batch_size or len(self.words)
+            for start in range(0, len(self.words), size):
+                chunk = [word.rstrip("/") for word in self.words[start : start + size]]
+                argv: list[str] = []
+                for part in o.batch:
+                    argv += chunk if part == "{}" else [part]
+                if "{}" not in o.batch:
+                    argv += chunk
+                self.status = 1 if await self.proc.run(argv, stdin=Null()) else self.status
+            return self.status
         await self._flush()
         return self.status
 
@@ -327,7 +380,7 @@ def _filled(argv: tuple[str, ...], word: str) -> list[str]:
         "{}": plain,
         "{/}": name,
         "{//}": plain.rpartition("/")[0] or ".",
-        "{.}": stem,
+        "{.}": stem.removeprefix("./"),
         "{/.}": stem.rpartition("/")[2],
     }
     out = [re.sub(r"\{(?:/|//|\.|/\.)?\}", lambda m: table[m[0]], part) for part in argv]
@@ -346,7 +399,6 @@ COMMANDS = [
             "-c= --color=",
             "-j= --threads=",
             "--show-errors",
-            "--no-require-git",
             "--no-global-ignore-file",
             "--no-ignore-parent",
             "--path-separator=",

@@ -67,6 +67,9 @@ class Plan:
     before: int = -1
     after: int = -1
     separator: bytes | None = b"--"
+    match_mark: bytes = b":"
+    """What stands behind the name and the numbers of a selected line."""
+    context_mark: bytes = b"-"
     colours: Colours | None = None
     binary: str = "binary"
     utf8: bool = True
@@ -343,7 +346,7 @@ class Search:
             if plan.numbered:
                 self._feed_numbered(plan.select, _complete(block))
                 return
-        head = self.name_head(b":") if simple else b""
+        head = self.name_head(plan.match_mark) if simple else b""
         last = 0
         for start, stop in self._hits(block):
             if simple:
@@ -368,10 +371,10 @@ class Search:
 
     def _feed_numbered(self, matcher: Matcher, block: bytes) -> None:
         """Lines behind their numbers or their file's name and nothing else."""
-        plan, head = self.plan, self.name_head(b":")
+        plan, head = self.plan, self.name_head(self.plan.match_mark)
         lines = numbered(matcher, block, plan.invert, self._number + 1)
         if plan.line_number:
-            form = head.replace(b"%", b"%%") + b"%d:%b\n"
+            form = head.replace(b"%", b"%%") + b"%d" + plan.match_mark.replace(b"%", b"%%") + b"%b\n"
             shown = [form % pair for pair in lines]
             self._number += block.count(b"\n")
         else:
@@ -483,7 +486,7 @@ class Search:
     def _print(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> None:
         plan = self.plan
         line = block[start:stop]
-        sep = b":" if chosen else b"-"
+        sep = plan.match_mark if chosen else plan.context_mark
         matching = chosen != plan.invert
         if plan.only_matching:
             if matching:

@@ -15,6 +15,7 @@ from ramet.commands.declare import Command, UsageError
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.ignore_files import Rule, glob_regex, ignored, parse
 from ramet.commands.inputs import slurp
+from ramet.commands.rg_checks import check_plain, chosen_colours
 from ramet.commands.rg_json import Messages
 from ramet.commands.rg_options import TYPES, RgOptions
 from ramet.commands.rg_spans import SpanSearch
@@ -44,7 +45,7 @@ async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
             await proc.emit(run.messages.summary())
         return status
     except PatternError as error:
-        proc.complain(f"regex parse error: {error}")
+        proc.complain(f"regex parse error:{error}" if str(error)[0] == "\n" else f"regex parse error: {error}")
         return 2
     except MatchTimeout as error:
         proc.complain(str(error))
@@ -121,7 +122,12 @@ class _Run:
         if self.o.fixed and whole:
             wanted, dialect = [_escaped(pattern) for pattern in wanted], patterns.RUST
         seconds, lines = self.proc.budget.limits.regex_seconds, Lines.BLOCK
+        if self.o.null_data:
+            lines = Lines.TEXT
         if dialect == patterns.RUST:
+            if not self.o.pcre and self.o.engine == "default":
+                for pattern in wanted:
+                    check_plain(pattern.decode("utf-8", "replace"))
             if self.o.multiline:
                 lines = Lines.MULTI
             elif any(_NEWLINE.search(pattern) for pattern in wanted):
@@ -155,7 +161,10 @@ class _Run:
             before=before,
             after=after,
             separator=None if o.separator is None else encode(o.separator),
-            colours=_Colours(file="35", line="32", byte="", separator="", selected_match="1;31") if coloured else None,
+            match_mark=encode(o.match_mark),
+            context_mark=encode(o.context_mark),
+            delim=b"\0" if o.null_data else b"\n",
+            colours=_Colours(**chosen_colours(o.colours)) if coloured else None,
             binary="text" if o.text else "binary",
         )
 
@@ -373,7 +382,7 @@ class _Run:
         if o.stats and self.matcher is not None:
             self.count_all(data)
         if o.multiline and self.matcher is not None and not o.files_with:
-            spans = SpanSearch(self.plan, self.matcher, encode(name) if self.show_name and not o.heading else None)
+            spans = SpanSearch(self.plan, self.matcher, encode(name) if self.show_name and not self.headed else None)
             out = spans.run(data, self.filled if o.replace is not None else None, self.shared)
             self.selected = self.selected or spans.selected
             if (self.plan.count or o.count_matches) and (spans.matches or o.include_zero):
@@ -383,7 +392,7 @@ class _Run:
         elif o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim or o.max_columns:
             out = self.detailed(name, data)
         else:
-            search = Search(self.plan, self.shared, encode(name) if self.show_name and not o.heading else None)
+            search = Search(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
             if data:
                 search.feed(data)
             if not o.files_with:
@@ -398,11 +407,18 @@ class _Run:
                 out += b"" if o.quiet else encode(name) + (b"\0" if o.null_name else b"\n")
                 self.selected = True
         if out:
-            if (o.heading or o.pretty) and self.show_name and not o.files_with:
+            if self.headed:
                 out = (b"\n" if self.shared.used else b"") + encode(name) + b"\n" + out
                 self.shared.used = True
             self.printed += len(out)
             await self.proc.emit(out)
+
+    @property
+    def headed(self) -> bool:
+        """Whether the name of a file stands above its lines; a mere number needs no line of its own for that."""
+        o = self.o
+        plain = not (o.files_with or o.count or o.count_matches)
+        return (o.heading or o.pretty) and self.show_name and plain
 
     def count_all(self, data: bytes) -> None:
         assert self.matcher is not None
@@ -432,7 +448,8 @@ class _Run:
         out: list[bytes] = []
         number = total = lines = 0
         last = 0
-        head = encode(name) + b":" if self.show_name and not o.heading else b""
+        mark = self.plan.match_mark
+        head = encode(name) + mark if self.show_name and not self.headed else b""
         for start, stop in matcher.lines(data):
             number += data.count(b"\n", last, start) + 1
             last = stop + 1
@@ -443,11 +460,11 @@ class _Run:
             if o.count_matches:
                 continue
             for place, part in self.parts(line, spans):
-                prefix = head + (b"%d:" % number if self.plan.line_number else b"")
+                prefix = head + (b"%d" % number + mark if self.plan.line_number else b"")
                 if o.column or o.vimgrep:
-                    prefix += b"%d:" % (place + 1)
+                    prefix += b"%d" % (place + 1) + mark
                 if o.byte_offset:
-                    prefix += b"%d:" % (start + (place if o.only_matching else 0))
+                    prefix += b"%d" % (start + (place if o.only_matching else 0)) + mark
                 out.append(prefix + self.shortened(part.lstrip(b" \t") if o.trim else part) + b"\n")
             if o.max_count is not None and lines >= o.max_count:
                 break
@@ -559,7 +576,6 @@ COMMANDS = [
             "--no-ignore-exclude",
             "--dfa-size-limit=",
             "--regex-size-limit=",
-            "--engine=",
             "--debug",
             "--trace",
         ),

@@ -61,7 +61,8 @@ class Messages:
     def summary(self) -> bytes:
         stats = _stats(self.searches, self.with_match, self.searched, self.printed, self.lines, self.matches)
         data = {"elapsed_total": _ELAPSED, "stats": stats}
-        return (json.dumps({"data": data, "type": "summary"}, separators=(",", ":")) + "\n").encode()
+        # Unlike the messages before it, this one has its names in order.
+        return (json.dumps({"data": data, "type": "summary"}, separators=(",", ":"), sort_keys=True) + "\n").encode()
 
 
 _ELAPSED = {"human": "0.000000s", "nanos": 0, "secs": 0}

@@ -10,36 +10,122 @@ from ramet.commands.declare import UsageError, choose, flag, mixed, ordered, sev
 from ramet.commands.declare import count as repeated
 
 _TYPES = """
+    asciidoc: *.adoc *.asc *.asciidoc
+    asm: *.S *.asm *.s
+    awk: *.awk
     bash: *.bash *.sh .bashrc .bash_profile
-    c: *.c *.h *.cats
-    cpp: *.cpp *.cc *.cxx *.hpp *.hh *.hxx *.h *.inl
+    bazel: *.BUILD *.bazel *.bazelrc *.bzl BUILD WORKSPACE
+    bzip2: *.bz2 *.tbz2
+    c: *.[chH] *.[chH].in *.cats
+    clojure: *.clj *.cljc *.cljs *.cljx
+    cmake: *.cmake CMakeLists.txt
+    coffeescript: *.coffee
+    config: *.cfg *.conf *.config *.ini
+    cpp: *.[ChH] *.[ChH].in *.[ch]pp *.[ch]pp.in *.[ch]xx *.[ch]xx.in *.cc *.cc.in *.hh *.hh.in *.inl
+    crystal: *.cr Projectfile
+    cs: *.cs
+    csharp: *.cs
     css: *.css *.scss
     csv: *.csv
+    cython: *.pxd *.pxi *.pyx
+    d: *.d
+    dart: *.dart
+    diff: *.diff *.patch
     docker: *Dockerfile*
+    edn: *.edn
+    elisp: *.el
+    elixir: *.eex *.ex *.exs
+    elm: *.elm
+    erb: *.erb
+    erlang: *.erl *.hrl
+    fish: *.fish
+    fortran: *.F *.F77 *.F90 *.F95 *.f *.f77 *.f90 *.f95 *.pfo
+    fsharp: *.fs *.fsi *.fsx
     go: *.go
-    html: *.html *.htm *.ejs
-    java: *.java *.jsp
+    gradle: *.gradle
+    graphql: *.graphql *.graphqls
+    groovy: *.gradle *.groovy
+    gzip: *.gz *.tgz
+    h: *.h *.hpp
+    haskell: *.c2hs *.cpphs *.hs *.hsc *.lhs
+    hs: *.hs *.lhs
+    html: *.ejs *.htm *.html
+    java: *.java *.jsp *.jspx *.properties
+    jinja: *.j2 *.jinja *.jinja2
+    jl: *.jl
     js: *.js *.jsx *.mjs *.cjs *.vue
     json: *.json *.sarif composer.lock
+    jsonl: *.jsonl
+    julia: *.jl
+    jupyter: *.ipynb *.jpynb
+    kotlin: *.kt *.kts
+    less: *.less
+    lisp: *.el *.jl *.lisp *.lsp *.sc *.scm
+    lock: *.lock package-lock.json
     log: *.log
     lua: *.lua
-    make: Makefile makefile GNUmakefile *.mk *.mak
-    markdown: *.md *.markdown *.mdown *.mkdn
-    md: *.md *.markdown *.mdown *.mkdn
+    make: *.mak *.mk [Mm]akefile [Mm]akefile.am [Mm]akefile.in GNUmakefile
+    man: *.[0-9lnpx] *.[0-9][cEFMmpSx]
+    markdown: *.markdown *.md *.mdown *.mkdn *.mdx
+    matlab: *.m
+    md: *.markdown *.md *.mdown *.mkdn *.mdx
+    meson: meson.build meson_options.txt
+    nim: *.nim *.nimble *.nimf *.nims
+    nix: *.nix
+    objc: *.h *.m
+    objcpp: *.h *.mm
+    ocaml: *.ml *.mli *.mll *.mly
+    org: *.org *.org_archive
+    pascal: *.dpr *.inc *.lpr *.pas *.pp
+    pdf: *.pdf
+    perl: *.PL *.perl *.pl *.plh *.plx *.pm *.t
     php: *.php *.php3 *.php4 *.php5 *.phtml
+    po: *.po
+    protobuf: *.proto
+    ps: *.cdxml *.ps1 *.ps1xml *.psd1 *.psm1
+    puppet: *.erb *.pp *.rb
     py: *.py *.pyi
     python: *.py *.pyi
-    ruby: *.rb *.ru *.gemspec Gemfile Rakefile
+    r: *.R *.Rmd *.Rnw *.r
+    racket: *.rkt
+    readme: *README README*
+    rst: *.rst
+    ruby: *.gemspec *.rb *.rbw *.ru .irbrc Gemfile Rakefile config.ru
     rust: *.rs
-    sh: *.sh *.bash *.zsh *.ksh
-    sql: *.sql *.psql
+    sass: *.sass *.scss
+    scala: *.sbt *.scala
+    sh: *.bash *.bashrc *.csh *.cshrc *.ksh *.kshrc *.sh *.tcsh *.zsh .bash_login .bash_profile .bashrc .profile
+    sml: *.sig *.sml
+    sql: *.psql *.sql
+    stylus: *.styl
+    svelte: *.svelte
+    svg: *.svg
     swift: *.swift
+    tcl: *.tcl
+    tex: *.bib *.cls *.dtx *.ins *.ltx *.sty *.tex
+    textile: *.textile
+    tf: *.tf *.tfvars
+    thrift: *.thrift
     toml: *.toml Cargo.lock
     ts: *.ts *.tsx *.cts *.mts
+    twig: *.twig
     txt: *.txt
     typescript: *.ts *.tsx *.cts *.mts
-    xml: *.xml *.xsd *.xsl *.svg
+    vala: *.vala
+    vb: *.vb
+    verilog: *.sv *.svh *.v *.vh
+    vhdl: *.vhd *.vhdl
+    vim: *.vim
+    vimscript: *.vim
+    vue: *.vue
+    wiki: *.mediawiki *.wiki
+    xml: *.dtd *.rng *.sch *.svg *.xhtml *.xjb *.xml *.xml.dist *.xsd *.xsl *.xslt
+    xz: *.txz *.xz
+    yacc: *.y
     yaml: *.yaml *.yml
+    zig: *.zig
+    zsh: *.zsh .zlogin .zlogout .zprofile .zshenv .zshrc
+    zstd: *.zst *.zstd
 """
 TYPES = dict(line.strip().split(": ") for line in _TYPES.strip().splitlines())
 
@@ -100,6 +186,17 @@ class RgOptions:
         flag("--no-context-separator", const=None, help="nothing between groups"),
         default="--",
     )
+    match_mark: str = value(
+        "--field-match-separator", metavar="SEP", default=":", help="behind names and numbers of matching lines"
+    )
+    context_mark: str = value(
+        "--field-context-separator", metavar="SEP", default="-", help="behind names and numbers of lines around them"
+    )
+    null_data: bool = flag("--null-data", help="lines end in NUL bytes")
+    colours: tuple[str, ...] = several("--colors", metavar="SPEC", help="colours, as in match:fg:blue or path:none")
+    path_separator: str = value(
+        "--path-separator", metavar="SEP", default="/", choices=("/",), help="between the parts of a path"
+    )
     globs: tuple[str, ...] = several("-g", "--glob", metavar="GLOB", help="only these files; ! leaves out")
     iglobs: tuple[str, ...] = several("--iglob", metavar="GLOB", help="the same, ignoring case")
     types: tuple[str, ...] = several("-t", "--type", metavar="TYPE", help="only files of this type")
@@ -142,7 +239,14 @@ class RgOptions:
     )
     trim: bool = flag("--trim", help="remove leading white space from lines")
     no_messages: bool = flag("--no-messages", help="no messages about files that cannot be read")
-    pcre: bool = flag("-P", "--pcre2", help="accepted: look-around and back-references always work")
+    pcre: bool = flag("-P", "--pcre2", help="allow look-around and back-references")
+    engine: str = value(
+        "--engine",
+        metavar="ENGINE",
+        default="default",
+        choices=("default", "pcre2", "auto"),
+        help="like -P when pcre2 or auto",
+    )
     multiline: bool = flag("-U", "--multiline", help="matches may span lines")
     dotall: bool = flag("--multiline-dotall", help="with -U, a dot matches line ends, too")
     crlf: bool = flag("--crlf", help="a carriage return before a newline belongs to the line end")

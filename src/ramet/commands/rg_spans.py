@@ -76,7 +76,7 @@ class SpanSearch:
                 apart = place > last + 1 and (last >= 0 or shared.used)
                 if apart and plan.separator is not None and (plan.before > 0 or plan.after > 0):
                     out.append(plan.separator + b"\n")
-                sep = b":" if place in chosen else b"-"
+                sep = plan.match_mark if place in chosen else plan.context_mark
                 out.append(self.head(place, starts[place], sep) + self.line(data, starts, place))
                 last = place
         shared.used = shared.used or bool(out)
@@ -90,7 +90,7 @@ class SpanSearch:
                 text = fill(data, self.matcher.spans(data, start) or [(start, stop)])
             first, offset = bisect_right(starts, start) - 1, start
             for place, part in enumerate(text.removesuffix(b"\n").split(b"\n")):
-                out.append(self.head(first + place, offset, b":") + part + b"\n")
+                out.append(self.head(first + place, offset, self.plan.match_mark) + part + b"\n")
                 offset += len(part) + 1
         return out
 
@@ -110,5 +110,5 @@ class SpanSearch:
                 if at >= len(found) or found[at][0] >= end:
                     break
             text += data[place:end]
-            out.append(self.head(first, starts[first], b":") + text.removesuffix(b"\n") + b"\n")
+            out.append(self.head(first, starts[first], self.plan.match_mark) + text.removesuffix(b"\n") + b"\n")
         return out
