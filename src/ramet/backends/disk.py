@@ -29,6 +29,8 @@ _SMALL = 32 * 1024
 _READ_ONE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 Fsync = Literal["never", "file", "full"]
 
+_FORMAT: Final = 0o170000
+"""The bits of a mode that say what a thing is."""
 _KINDS: Final = {
     modes.S_IFREG: Kind.FILE,
     modes.S_IFDIR: Kind.DIR,
@@ -189,7 +191,7 @@ class DiskResource:
             with os.scandir(fd) as entries:
                 for entry in entries:
                     name = entry.name
-                    if name.startswith(TEMP_PREFIX):
+                    if name[0] == "." and name.startswith(TEMP_PREFIX):
                         continue
                     try:
                         info = entry.stat(follow_symlinks=False)
@@ -428,19 +430,11 @@ class _Temporary:
 
 
 def _describe(info: os.stat_result, target: str | None = None) -> Stat:
-    mode = info.st_mode
-    kind = _KINDS[modes.S_IFMT(mode)]
-    return Stat(
-        kind,
-        info.st_size,
-        info.st_mtime_ns,
-        f"{info.st_mtime_ns:x}-{info.st_size:x}-{info.st_ino:x}-{info.st_ctime_ns:x}" if kind is Kind.FILE else None,
-        0,
-        mode & 0o7777,
-        target,
-        info.st_ino,
-        info.st_nlink,
-    )
+    mode, size, modified, inode = info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino
+    if mode & _FORMAT == modes.S_IFREG:
+        version = f"{modified:x}-{size:x}-{inode:x}-{info.st_ctime_ns:x}"
+        return Stat(Kind.FILE, size, modified, version, 0, mode & 0o7777, None, inode, info.st_nlink)
+    return Stat(_KINDS[mode & _FORMAT], size, modified, None, 0, mode & 0o7777, target, inode, info.st_nlink)
 
 
 _FILE, _DIR = Stat(Kind.FILE), Stat(Kind.DIR)

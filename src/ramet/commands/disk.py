@@ -223,6 +223,7 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
         entries = []
     prefix = word if word.endswith("/") else word + "/"
     here = fs.mount_of(path)
+    blocks = not (o.inodes or o.apparent or o.bytes)
     for name, below in entries:
         if state.excluded and state.skip(prefix + name, name):
             continue
@@ -232,7 +233,8 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
             except OSError:
                 pass
         if below.kind is Kind.FILE and not o.all and below.nlink in (None, 1):
-            size, latest = state.cost(below), below.mtime_ns or 0
+            size = -(-(below.size or 0) // modes.BLOCK) * modes.BLOCK if blocks else state.cost(below)
+            latest = below.mtime_ns or 0
         else:
             if o.one_system and below.kind is Kind.DIR and fs.mount_of(path / name) != here:
                 continue
@@ -240,7 +242,8 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
         total += size
         if below.kind is not Kind.DIR:
             separate += size
-        newest = max(newest, latest)
+        if latest > newest:
+            newest = latest
     await state.proc.budget.breathe()
     if depth <= state.depth:
         state.line(separate if o.separate else total, word, newest)
