@@ -72,6 +72,10 @@ WRONG: list[tuple[str, str]] = [
     ("policy: {deny: {path: /x}}", "1:16: policy.deny: a list is expected, and this is a mapping; put it in [ ]"),
     ("commit: {when: timer}", "1:9: commit: a timer needs every; give the seconds between commits"),
     ("commit: {when: close, every: 3}", "1:9: commit.every: every means nothing with close; leave it out"),
+    ("commit: {drafts: eech}", "1:18: commit.drafts: 'eech' is none of the choices; did you mean each?"),
+    ("commit: {drafts: 0}", "1:18: commit.drafts: 0 is no time between drafts; use each"),
+    ("commit: {drafts: 5 parsecs}", "1:18: commit.drafts: seconds, or as in 5m is expected, and this is '5 parsecs'"),
+    ("commit: {scan: loud}", "1:16: commit.scan: 'loud' is none of the choices; use off or report or refuse"),
     ("commands: {x: nothing}", "1:15: commands.x: 'nothing' cannot be used; write package.module:function"),
     ("mounts: {/: {resource: ram}}\ncommands: {x: {python: 'a:b', mount: /d}}", "2:11: commands: nothing is mounted at"
      " /d"),
@@ -89,6 +93,31 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, said: s
     if "python/object" in text:
         text, said = "env: {A: !x y}", "1:10: the tag !x means nothing here"
     assert problems(tmp_path, text, HOME="/h") == [f"ramet.yaml:{said}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "drafts"),
+    [("each", "each"), ("off", "off"), ("5", 5.0), ("2m", 120.0), ("${D:-30s}", 30.0), ("${D:-each}", "each")],
+)
+def test_drafts_are_each_off_or_a_time(tmp_path: Path, text: str, drafts: str | float) -> None:
+    (tmp_path / "ramet.yaml").write_text(f"name: d\ncommit: {{drafts: {text!r}}}\n".replace("'off'", "off"))
+    config = load_config(tmp_path / "ramet.yaml", variables={})
+    assert (config.commit.drafts, config.commit.scan) == (drafts, "off")
+    told = {setting.path: setting.value for setting in config.settings}
+    assert told["commit.drafts"] == drafts and told["commit.scan"] == "off"
+
+
+def test_what_a_file_says_of_drafts_holds(tmp_path: Path) -> None:
+    (tmp_path / "ramet.yaml").write_text("name: d\ncommit: {when: never, drafts: each, scan: refuse}\n")
+    config = load_config(tmp_path / "ramet.yaml", variables={})
+    store = Store(str(tmp_path / "store"))
+
+    async def work() -> list[Path]:
+        async with config.open(store) as ws:
+            await ws.execute("echo drafted > /f")
+            return [one for one in (tmp_path / "store" / "drafts").rglob("*") if one.is_file()]
+
+    assert asyncio.run(work())
 
 
 def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:

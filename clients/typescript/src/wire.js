@@ -168,8 +168,8 @@ export function maybeRevision(found) {
  * @param {Plain} found
  * @returns {WorkspaceInfo}
  */
-export function workspaceInfo({ name, kind, open, head, mounts = [] }) {
-  return { name, kind, open, head: maybeRevision(head), mounts };
+export function workspaceInfo({ name, kind, open, busy = false, head, mounts = [] }) {
+  return { name, kind, open, busy, head: maybeRevision(head), mounts };
 }
 
 /**

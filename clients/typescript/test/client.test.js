@@ -325,7 +325,8 @@ describe("history", () => {
     assert.ok(names.includes(ws.name) && !names.includes(other.name));
     await assert.rejects(run.createWorkspace(ws.name), refused("workspace_exists"));
     assert.equal((await run.createWorkspace(ws.name, { reuse: true })).name, ws.name);
-    assert.equal((await ws.info()).kind, "stored");
+    const { kind, busy } = await ws.info();
+    assert.deepEqual([kind, busy], ["stored", false]);
   });
 
   it("tells what happens, also what happened before", { timeout: 50_000 }, async () => {

@@ -325,7 +325,10 @@ export interface Tag {
 export interface WorkspaceInfo {
     name: string;
     kind: "stored" | "memory" | "sandbox";
+    /** Whether this server holds it open, and with it the right to write. */
     open: boolean;
+    /** Whether somebody else writes to it. */
+    busy: boolean;
     head: Revision | null;
     mounts: {
         prefix: string;

@@ -82,7 +82,7 @@ export declare function maybeRevision(found: Plain | null | undefined): Revision
  * @param {Plain} found
  * @returns {WorkspaceInfo}
  */
-export declare function workspaceInfo({ name, kind, open, head, mounts }: Plain): WorkspaceInfo;
+export declare function workspaceInfo({ name, kind, open, busy, head, mounts }: Plain): WorkspaceInfo;
 /**
  * @param {Plain} found
  * @returns {SessionInfo}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -154,6 +154,32 @@ class CommandKind:
         return self.table.read(node, setting, reading)
 
 
+@dataclass(frozen=True)
+class DraftsKind:
+    """When what no revision has yet is made to survive a kill."""
+
+    says = "`each`, `off`, or seconds"
+    words = ChoiceKind(("each", "off"))
+    seconds = NumberKind("time")
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"const": False}, *self.words.schema()["anyOf"], *self.seconds.schema()["anyOf"]]}
+
+    def read(self, node: Node, setting: str, reading: Reading) -> Any:
+        if node.value is False:  # how older YAML reads `off`
+            node = replace(node, value="off")
+        text = reading.text(node, setting) if isinstance(node.value, str) else None
+        if isinstance(node.value, str) and text is None:
+            return NOTHING
+        if text is not None and not text.text[:1].isdigit():
+            return self.words.read(node, setting, reading)
+        found = self.seconds.read(node, setting, reading)
+        if found == 0:
+            reading.wrong(node.place, setting, "0 is no time between drafts", "use each")
+            return NOTHING
+        return found
+
+
 SERVER: Final = {
     "host": Field(TextKind(), "Address to listen on.", "127.0.0.1"),
     "port": Field(NumberKind(whole=True), "Port to listen on.", 8750),
@@ -203,6 +229,9 @@ def declaration() -> TableKind:
             "when": Field(ChoiceKind(WHEN), "When revisions are made by themselves.", "close"),
             "every": Field(NumberKind("time"), "Seconds of a timer, or a number of commands."),
             "withhold": Field(ListKind(TextKind()), "More files that no revision may have."),
+            "drafts": Field(DraftsKind(), "What survives a kill before the next revision: each call, or every so many "
+                            "seconds.", "off"),
+            "scan": Field(ChoiceKind(("off", "report", "refuse")), "What is done about secrets in new content.", "off"),
         }), "When a stored workspace is committed, and what is left out."),
         "server": Field(TableKind(SERVER), "How `ramet serve --config` serves."),
     })  # fmt: skip

@@ -64,6 +64,8 @@ class CommitConfig:
     when: str = "close"
     every: float | None = None
     withhold: tuple[str, ...] = ()
+    drafts: str | float = "off"
+    scan: str = "off"
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ class Config:
         said: dict[str, Any] = {
             "settings": self.workspace_settings, "secrets": self.secrets, "env": self.env, "policy": self.policy,
             "commit": self.commit.when, "every": self.commit.every, "withhold": self.commit.withhold,
+            "drafts": self.commit.drafts, "scan": self.commit.scan,
             "pins": {mount.prefix: mount.pin for mount in self.mounts if mount.pin is not None},
         }  # fmt: skip
         return found.open(name, revision, mounts=mounts, prepare=self.prepare, **{**said, **options})
@@ -183,7 +186,13 @@ def config_of(top: Node, reading: Reading) -> Config | None:
         policy=_policy(found["policy"]),
         commands={name: CommandConfig(**row) for name, row in (found["commands"] or {}).items()},
         sessions={name: SessionConfig(row["cwd"], row["env"] or {}) for name, row in (found["sessions"] or {}).items()},
-        commit=CommitConfig(commit.get("when", "close"), commit.get("every"), commit.get("withhold") or ()),
+        commit=CommitConfig(
+            commit.get("when", "close"),
+            commit.get("every"),
+            commit.get("withhold") or (),
+            commit.get("drafts", "off"),
+            commit.get("scan", "off"),
+        ),
         server=found["server"] or {},
         settings=tuple(reading.settings),
     )
