@@ -413,6 +413,8 @@ async def _with_assignments(
     store = sh.store
     lasting = sh.posix and argv[0] in SPECIAL and argv[0] not in sh.disabled
     store.push(temporary=True)
+    if argv[0] in _DECLARING:
+        store.scopes[-1].temps.add("=")
     depth = len(store.scopes)
     try:
         for assign in assigns:
@@ -445,6 +447,9 @@ async def _with_assignments(
                 store.pop()
         if any(assign.name == "PATH" for assign in assigns):
             sh.hashed.clear()
+
+
+_DECLARING: Final = ("declare", "export", "readonly", "typeset")
 
 
 async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[Plan], scoped: bool) -> int:

@@ -65,6 +65,8 @@ async def run_shell(sh: Session, run: Run) -> int:
 
 
 async def _run_shell(sh: Session, run: Run) -> int:
+    if sh.group is not None and sh not in sh.group.members:
+        return await _in_group(sh, run)
     try:
         try:
             if sh.budget.check():  # shells within shells: none of them may come to a loop that gives way
@@ -112,6 +114,17 @@ async def _run_shell(sh: Session, run: Run) -> int:
             await release_all(sh.fds)
         except OSError as error:
             sh.complain(f"write error: {reason(error)}")
+
+
+async def _in_group(sh: Session, run: Run) -> int:
+    """A shell that the signals of its process group reach as well."""
+    assert sh.group is not None
+    members = sh.group.members
+    members.append(sh)
+    try:
+        return await _run_shell(sh, run)
+    finally:
+        members.remove(sh)
 
 
 async def _last_words(sh: Session) -> None:

@@ -63,7 +63,8 @@ class Scope(dict[str, Saved]):
         super().__init__()
         self.temporary = temporary
         self.temps: set[str] = set()
-        """Names that came with the call (`x=1 f`): unsetting one shows the outer value again."""
+        """Names that came with the call (`x=1 f`): unsetting one shows the outer value again. `x=` stands for one that
+        the function has made to outlive it; of assignments before a command, `=` for a command that declares."""
 
     def twin(self) -> Scope:
         copy = Scope(self.temporary)
@@ -455,10 +456,11 @@ class Variables:
             if isinstance(value, Indexed | Assoc):
                 self.values[name] = value.copy(self.token)
 
-    def adopt(self, name: str) -> None:
-        """`x=1 f`, and `f` exports `x`: the variable outlives the call."""
+    def adopt(self, name: str, declared: bool) -> None:
+        """`x=1 f`, and `f` exports `x`: the variable outlives the call. `x=1 eval` takes one that is `declared` so."""
         if self.scopes and self.scopes[-1].temporary and name in self.scopes[-1]:
-            del self.scope_at(len(self.scopes) - 1)[name]  # `x=1 export x` itself
+            if declared or "=" in self.scopes[-1].temps:
+                del self.scope_at(len(self.scopes) - 1)[name]  # `x=1 export x` itself
             return
         depth = self._own_depth()
         if depth >= 0 and name in self.scopes[depth].temps:
@@ -479,6 +481,7 @@ class Variables:
         depth = self._own_depth()
         scope = self.scope_at(depth)
         if name == "OPTIND":
+            scope.temps.add(name + "=")
             self.places.pop(depth, None)
         before = self.scopes[-1]
         if before is not scope and name in before:
@@ -504,6 +507,8 @@ class Variables:
             else:
                 self.attrs.pop(name, None)
 
+        if name + "=" in scope.temps:
+            return
     # ---------------------------------------------------------------------------------------- names, attributes
 
     def flag(self, name: str, add: int = 0, remove: int = 0) -> None:

@@ -242,7 +242,7 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         if not name:
             return False
         if (request.command in ("export", "readonly") and not request.remove) or request.add & (EXPORT | READONLY):
-            store.adopt(name)
+            store.adopt(name, request.command not in _MARKERS)
     old_flags = store.attrs.get(name, 0)
     compound = assignment is not None and assignment.items is not None
     if old_flags & READONLY and compound:
