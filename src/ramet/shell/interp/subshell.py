@@ -65,7 +65,7 @@ async def run_shell(sh: Session, run: Run) -> int:
 
 
 async def _run_shell(sh: Session, run: Run) -> int:
-    if sh.group is not None and sh not in sh.group.members:
+    if sh.group is not None and not (sh.lone or sh.by_program or sh in sh.group.members):
         return await _in_group(sh, run)
     try:
         try:
