@@ -309,7 +309,7 @@ def test_delimiters(text: str) -> None:
 
 def test_a_wrong_document_fails_when_it_is_expanded() -> None:
     here = simple("cat <<E\na $(b\nE\n").redirects[0].here
-    assert here is not None and here.body == n.Word((n.CommandSub(None, "$(", True),))
+    assert here is not None and here.body == n.Word((n.Param("", bad="a $(b"),))
 
 
 def test_here_document_without_end_warns() -> None:

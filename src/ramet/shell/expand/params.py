@@ -275,6 +275,12 @@ def _slice(node: Param) -> Apply:
             length = host.evaluate(args[1] or "0") if len(args) > 1 else None
         except Slip as error:
             raise Slip(f"{label}: {error.message}") from None
+        try:
+            return part(host, found, offset, length)
+        except Slip:
+            raise Slip(f"{args[1]}: substring expression < 0") from None
+
+    def part(host: Any, found: str | list[str], offset: int, length: int | None) -> Found:
         if isinstance(found, str):
             return transform.substring(found, offset, length)
         kind = type(found)

@@ -379,9 +379,11 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
         unknown = _UNKNOWN_TRANSFORMATION(node.bad)
 
         def bad(host: Any) -> Found:
-            if unknown is not None and parameter(host, unknown[1]) in (None, []):
+            if unknown is None:
+                raise Discard(message)
+            if parameter(host, unknown[1]) in (None, []):
                 return None  # bash looks at the letter only when there is something to change
-            raise Discard(message)
+            raise Fatal(message, 1)
 
         return False, bad
     if node.op == ":" and len(node.args) == 1 and not node.args[0].parts:
@@ -447,7 +449,9 @@ def _nothing(found: Found, node: Param) -> bool:
     return found is None or (not found and node.subscript in ("@", "*"))
 
 
-_UNKNOWN_TRANSFORMATION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)@[A-Za-z]", re.ASCII).fullmatch
+_UNKNOWN_TRANSFORMATION: Final = re.compile(
+    r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)@.*", re.ASCII | re.DOTALL
+).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
 _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))
 

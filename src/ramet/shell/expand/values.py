@@ -36,7 +36,7 @@ class Indexed:
 
     def copy(self, owner: object) -> Indexed:
         twin = Indexed((), owner)
-        twin.items, twin.top, twin._sorted = dict(self.items), self.top, self._sorted
+        twin.items, twin.top, twin._sorted, twin.blank = dict(self.items), self.top, self._sorted, self.blank
         return twin
 
     def set(self, index: int, value: str) -> None:
@@ -93,7 +93,9 @@ class Assoc:
         self._order: list[str] | None = None
 
     def copy(self, owner: object) -> Assoc:
-        return Assoc(dict(self.items), owner)
+        twin = Assoc(dict(self.items), owner)
+        twin.blank = self.blank
+        return twin
 
     def set(self, key: str, value: str) -> None:
         if key not in self.items:

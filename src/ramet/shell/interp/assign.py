@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
 from ramet.shell.expand import texts, words
+from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef
 from ramet.shell.interp.session import Session
-from ramet.shell.syntax.nodes import ArrayLiteral, Assignment, Word
+from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
 
 
@@ -19,6 +21,8 @@ class Item(NamedTuple):
     key: str | None
     append: bool
     value: str
+    spread: tuple[str, ...] = ()
+    """For an indexed array: the words that braces make of the element, subscripts and all."""
 
 
 class Values(Sequence[Item]):
@@ -53,6 +57,8 @@ class AssignWord(str):
     key: str | None
     append: bool
     value: str
+    spread: tuple[str, ...] = ()
+    """For an indexed array: the words that braces make of the element, subscripts and all."""
     items: Sequence[Item] | None
 
 
@@ -238,23 +244,26 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     plans: list[tuple[texts.Text | None, bool, texts.Text | None, words.Words | None]] = []
     for element in literal.elements:
         if element.subscript is not None:
-            plans.append((texts.text(element.subscript), element.append, texts.text(element.value, assign=True), None))
+            plans.append((texts.text(element.subscript), element.append, texts.text(element.value, assign=True),
+                          _spread(element)))  # fmt: skip
         else:
             plans.append((None, False, None, words.words((element.value,))))
 
     async def evaluate(sh: Session) -> list[Item]:
         items: list[Item] = []
         for key, add, text, fields in plans:
+            found: list[str] = []
             if fields is not None:
                 found = await fields.run(sh) if fields.wait else fields.run(sh)
                 if sh.globbing:
                     found = await sh.shell.globbed(sh, found)
+            if key is None:
                 items += [Item(None, False, value) for value in found]
                 if len(items) > sh.budget.limits.expansion_words:
                     raise sh.budget.exceeded("expansion_words")
-            elif key is not None and text is not None:
+            elif text is not None:
                 index = await key.run(sh) if key.wait else key.run(sh)
-                items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh)))
+                items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh), tuple(found)))
         return items
 
     async def run(sh: Session) -> None:
@@ -267,9 +276,22 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     return Assign(True, run, word, node)
 
 
+def _spread(element: ArrayElement) -> words.Words | None:
+    """`[0]={x,y}`: for an indexed array that is one word before it is an element, and braces make several of it."""
+    if element.subscript is None or not has_braces(element.value):
+        return None
+    sign = Literal("]+=" if element.append else "]=")
+    whole = Word((Literal("["), *element.subscript.parts, sign, *element.value.parts))
+    return words.words((whole,)) if len(list(islice(expand_braces(whole), 2))) > 1 else None
+
+
 def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) -> None:
     """`name=(...)` or `name+=(...)`."""
     store = sh.store
+    named = store.values.get(name)
+    if type(named) is NameRef and not named.target:
+        sh.complain(f"warning: {name}: removing nameref attribute")
+        store.flag(name, remove=NAMEREF)
     name, deeper = store.follow(name)
     if deeper is not None:
         raise Discard(f"`{name}[{deeper}]': not a valid identifier")
@@ -288,12 +310,13 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
         store.values[name] = array
     else:
         index = array.top
-    named = store.values.get(name)
-    if type(named) is NameRef and not named.target:
-        sh.complain(f"warning: {name}: removing nameref attribute")
-        store.flag(name, remove=NAMEREF)
         store.values[name] = array
         for item in items:
+            if item.spread:
+                for word in item.spread:
+                    array.set(index, word if plain else store.transform(name, word))
+                    index += 1
+                continue
             if item.key is not None:
                 index = sh.evaluate(item.key) if item.key.strip() else 0
                 if index < 0:

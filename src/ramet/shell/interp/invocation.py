@@ -68,7 +68,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             return 2
         on = word[0] == "-"
         for letter in word[1:]:
-            if letter == "c" and on:
+            if letter == "c":
                 text = ""
             elif letter == "s":
                 reading = True

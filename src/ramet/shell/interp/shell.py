@@ -280,6 +280,8 @@ class Shell:
                     plain = False  # to be said again whenever the text runs
                 parser.warnings.clear()
                 if parsed is None:
+                    if top and "verbose" in sh.options:
+                        sh.err(self._unseen(text, read, len(text)))
                     break
                 script = parsed
                 if len(done) < _LONG:
@@ -292,7 +294,7 @@ class Shell:
                     plain = False
             if parser is not None:
                 if "verbose" in sh.options and (top or sh.in_trap or where or sh.frames):
-                    echoed = text[read : parser.pos].lstrip("\n")
+                    echoed = self._unseen(text, read, parser.pos)
                     sh.err(echoed if echoed.endswith("\n") or top else echoed + "\n")
                 if top and "history" in sh.options:
                     sh.history.append(text[read : parser.pos].strip("\n"))
@@ -329,6 +331,12 @@ class Shell:
         if known is None and plain and not (options.expand_aliases and sh.aliases):
             _remember(text, options, line, tuple(done))
         return int(result)
+
+    def _unseen(self, text: str, begin: int, end: int) -> str:
+        """What `set -v` shows of a text that was read up to `begin`: its lines, without the rest of the line before."""
+        if begin and text[begin - 1 : begin] != "\n" and text[begin : begin + 1] == "\n":
+            begin += 1
+        return text[begin:end]
 
     def _unwind(self, sh: Session) -> None:
         """Back to the top level after an error that ended a line."""

@@ -35,8 +35,13 @@ class _Missing:
     """The value of a name that was not there."""
 
 
+class _Aside:
+    """Stands for the value of a global variable that lives under `aside(name)` while a local reference hides it."""
+
+
 MISSING: Final = _Missing()
-Saved = tuple[Value | _Missing, int]
+ASIDE: Final = _Aside()
+Saved = tuple[Value | _Missing | _Aside, int]
 _TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
 _MAX_HOPS: Final = 8
 
@@ -52,6 +57,11 @@ def split_subscript(text: str) -> tuple[str, str | None]:
 
 def is_name(text: str) -> bool:
     return text.isascii() and text.isidentifier()
+
+
+def aside(name: str) -> str:
+    """Where a hidden global is kept that a circular reference means; no name of a script has a NUL in it."""
+    return name + "\0"
 
 
 class Scope(dict[str, Saved]):
@@ -124,19 +134,25 @@ class Variables:
             return found if isinstance(found, str) else (found[0] if found else None)
         target, subscript = self.follow(name)
         if not target:
-            outer = self._outer(name)
-            hidden = None if outer is None else outer[name][0]
-            return hidden if isinstance(hidden, str) else None
+            return None
         if subscript is not None:
             return self.element(target, subscript)
         return self.get(target)
 
-    def _outer(self, name: str) -> Scope | None:
-        """Where the variable is kept that a local reference to its own name means."""
-        value = self.values.get(name)
-        if type(value) is not NameRef or value.target != name:
-            return None
-        return next((scope for scope in reversed(self.scopes) if name in scope), None)
+    def _global_behind(self, name: str) -> str:
+        """What a circular reference of a function means: the global variable of its name; empty where there is none."""
+        depth = next((depth for depth, scope in enumerate(self.scopes) if name in scope), -1)
+        if depth < 0:
+            return ""
+        hidden, flags = self.scopes[depth][name]
+        key = aside(name)
+        if not isinstance(hidden, _Aside):
+            self.scope_at(depth)[name] = (ASIDE, 0)
+            if not isinstance(hidden, _Missing):
+                self.values[key] = hidden
+            if flags:
+                self.attrs[key] = flags
+        return key
 
     def follow(self, name: str) -> tuple[str, str | None]:
         """Where a name leads through name references, with the subscript of the last one."""
@@ -151,7 +167,7 @@ class Variables:
             if type(value) is not NameRef:
                 return target, None
         self.warn(f"warning: {name}: circular name reference")
-        return "", None
+        return self._global_behind(name), None
 
     def array(self, name: str) -> Indexed | Assoc | None:
         """The array behind a name, if it is one (computed arrays included)."""
@@ -250,13 +266,9 @@ class Variables:
                 self.bind(name, value)
                 return
             if not target:
-                outer = self._outer(name)
-                if outer is None:
-                    failure = Discard("circular name reference")
-                    failure.reported = True  # on the way here, as a warning
-                    raise failure
-                outer[name] = (value, outer[name][1])
-                return
+                failure = Discard("circular name reference")
+                failure.reported = True  # on the way here, as a warning
+                raise failure
             if subscript is not None:
                 self.set_element(target, subscript, value, append)
                 return
@@ -438,6 +450,8 @@ class Variables:
 
     def _restore(self, name: str, saved: Saved) -> None:
         value, flags = saved
+        if isinstance(value, _Aside):
+            value, flags = self.values.pop(aside(name), MISSING), self.attrs.pop(aside(name), 0)
         if isinstance(value, _Missing):
             self.values.pop(name, None)
         else:
@@ -467,6 +481,7 @@ class Variables:
             scope = self.scope_at(depth)
             scope.pop(name, None)
             scope.temps.discard(name)
+            scope.temps.add(name + "=")
 
     def exchange(self) -> None:
         """Swap what the innermost scope hides with what it shows; a second call undoes it."""
@@ -481,7 +496,6 @@ class Variables:
         depth = self._own_depth()
         scope = self.scope_at(depth)
         if name == "OPTIND":
-            scope.temps.add(name + "=")
             self.places.pop(depth, None)
         before = self.scopes[-1]
         if before is not scope and name in before:
@@ -492,6 +506,8 @@ class Variables:
             return
         if name in scope:
             scope.temps.discard(name)
+            return
+        if name + "=" in scope.temps:
             return
         flags = self.attrs.get(name, 0)
         if flags & READONLY:
@@ -507,8 +523,6 @@ class Variables:
             else:
                 self.attrs.pop(name, None)
 
-        if name + "=" in scope.temps:
-            return
     # ---------------------------------------------------------------------------------------- names, attributes
 
     def flag(self, name: str, add: int = 0, remove: int = 0) -> None:
@@ -525,14 +539,18 @@ class Variables:
 
     def names(self, prefix: str = "") -> list[str]:
         """Variables that have a value, sorted."""
-        return sorted(name for name, value in self.values.items() if value is not None and name.startswith(prefix))
+        return sorted(
+            name
+            for name, value in self.values.items()
+            if value is not None and name.startswith(prefix) and "\0" not in name
+        )
 
     def exported(self) -> dict[str, str]:
         """The environment of a command."""
         env: dict[str, str] = {}
         values = self.values
         for name, flags in self.attrs.items():
-            if flags & EXPORT:
+            if flags & EXPORT and "\0" not in name:
                 value = values.get(name)
                 if type(value) is str:
                     env[name] = value

@@ -12,6 +12,7 @@ from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[|\+?=)", re.ASCII).match
 _assignments: dict[str, Assignment] = {}
 _ASSIGNMENTS_KEPT = 4096
+_WORD_ENDS = frozenset(" \t\n;&|<>()")
 
 
 class AssignmentReader(RedirectReader):
@@ -47,7 +48,13 @@ class AssignmentReader(RedirectReader):
             append = head[-2] == "+"
             name = head[:-2] if append else head[:-1]
         if self.text.startswith("(", self.pos) and self.pos < self.n:
-            return Assignment(name, subscript, append, self._array(self.pos))
+            opened = self.pos
+            array = self._array(opened)
+            if self.pos >= self.n or self.text[self.pos] in _WORD_ENDS:
+                return Assignment(name, subscript, append, array)
+            # `a=(x)y`: bash takes all of it for one text.
+            text = Literal(self.text[opened : self.pos])
+            return Assignment(name, subscript, append, Word((text, *self.rest_of_word().parts)))
         found = Assignment(name, subscript, append, self.rest_of_word())
         if raw and self.pos == stop and len(raw) < 80:
             if len(_assignments) >= _ASSIGNMENTS_KEPT:

@@ -16,7 +16,7 @@ from ramet.shell.syntax.errors import SyntaxFailure, Unready
 from ramet.shell.syntax.nodes import (
     AndOr,
     Command,
-    CommandSub,
+    Param,
     Pipeline,
     Script,
     Simple,
@@ -267,5 +267,5 @@ class Parser(CompoundReader):
         try:
             return inner.document()
         except SyntaxFailure:
-            # bash reads documents when they are expanded, and fails then: so does this substitution.
-            return Word((CommandSub(None, "$(", True, line),))
+            # bash reads documents when they are expanded, and fails then: so does this parameter.
+            return Word((Param("", bad=body.strip()),))

@@ -84,6 +84,7 @@ def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
         on = word[0] == "-"
         for letter in word[1:]:
             if letter not in allowed:
+                _assign_compounds(sh, argv)
                 sh.complain(f"{argv[0]}: {word[0]}{letter}: invalid option")
                 sh.err(f"{argv[0]}: usage: {_USAGE[argv[0]]}\n")
                 return None
@@ -106,7 +107,7 @@ def _options(sh: Session, argv: list[str], allowed: str) -> _Request | None:
             elif letter == "I":
                 request.inherit = on
             elif letter == "p":
-                request.show = on
+                request.show = True
     request.words = argv[i:]
     return request
 
@@ -132,14 +133,21 @@ def _in_function(sh: Session) -> bool:
     return any(frame.function for frame in sh.frames)
 
 
+def _assign_compounds(sh: Session, argv: list[str]) -> None:
+    """Compound assignments are made while the words are expanded, before the builtin gets to refuse."""
+    associative = any(word[:1] == "-" and "A" in word for word in argv[1:] if not isinstance(word, AssignWord))
+    for word in argv[1:]:
+        if isinstance(word, AssignWord) and word.items is not None:
+            if associative:
+                sh.store.make_assoc(word.name)
+            assign_items(sh, word.name, word.items, word.append)
+
+
 def local(sh: Session, argv: list[str]) -> Result:
     if len(argv) == 2 and argv[1] == "--help":
         return drive(explained(sh, "local"))
     if not _in_function(sh):
-        for word in argv[1:]:
-            # Compound assignments are made while the words are expanded, before the builtin gets to refuse.
-            if isinstance(word, AssignWord) and word.items is not None:
-                assign_items(sh, word.name, word.items, word.append)
+        _assign_compounds(sh, argv)
         return sh.error("local: can only be used in a function")
     request = _options(sh, argv, "aAfFgiIlnrtuxpc")
     if request is None:
@@ -351,6 +359,10 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
     if isinstance(value, Indexed | Assoc):
         sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
         return False
+    if assignment is not None and assignment.items is not None:
+        assign_items(sh, name, assignment.items, assignment.append)
+        sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
+        return False
     if assignment is not None and assignment.key is not None:
         sh.complain(f"{request.command}: {name}[{assignment.key}]: reference variable cannot be an array")
         return False
@@ -359,10 +371,6 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
         target = (value.target if type(value) is NameRef else value if isinstance(value, str) else "") + target
     if type(value) is NameRef and assignment is None:
         target = value.target
-    if assignment is not None and assignment.items is not None:
-        assign_items(sh, name, assignment.items, assignment.append)
-        sh.complain(f"{request.command}: {name}: reference variable cannot be an array")
-        return False
     base, _ = split_subscript(target)
     if assignment is not None and not target:
         sh.complain(f"{request.command}: `': not a valid identifier")
@@ -375,6 +383,7 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
             sh.complain(f"{request.command}: {name}: nameref variable self references not allowed")
             return False
         sh.complain(f"{request.command}: warning: {name}: circular name reference")
+        sh.complain(f"warning: {name}: circular name reference")
     store.values[name] = NameRef(target)
     store.flag(name, request.add, request.remove | INTEGER)
     return True
@@ -446,8 +455,12 @@ def setting_line(sh: Session, name: str) -> str | None:
     return None if text is None else f"{name}={quote.setting(quote.as_locale(sh, text))}"
 
 
+def _every_name(sh: Session) -> list[str]:
+    return sorted(name for name in sh.vars.keys() | {"_"} if "\0" not in name)
+
+
 def all_settings(sh: Session) -> str:
-    names = sorted(sh.vars.keys() | {"_"})
+    names = _every_name(sh)
     lines = [f"{line}\n" for name in names if (line := setting_line(sh, name)) is not None]
     lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
     return "".join(lines)
@@ -457,7 +470,7 @@ def _show(sh: Session, request: _Request) -> Result:
     status = 0
     names = [str(word) for word in request.words]
     if not names:
-        names = sorted(sh.vars.keys() | {"_"})
+        names = _every_name(sh)
         if request.add:
             names = [name for name in names if sh.store.attrs.get(name, 0) & request.add]
         if request.array:
