@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from ramet import AgentRun, RametError, Store
+from ramet.store import joining
 from ramet.store.objects import DirectoryObjects, Objects, ObstoreObjects
 from ramet.store.sealed import open_sealed
 from ramet.workspace.delivery import JsonLines
@@ -120,6 +121,7 @@ class Worker:
     def run(self) -> None:
         acts: list[tuple[int, Callable[[], None]]] = [
             (5, self.commit), (2, self.fork), (1, self.remove), (2, self.collect), (2, self.deliver), (1, self.tag),
+            (3, self.join),
             (1 if self.git else 0, self.push),
         ]  # fmt: skip
         for _ in range(OPERATIONS):
@@ -163,6 +165,10 @@ class Worker:
 
     def collect(self) -> None:
         self.store.gc(grace=0)
+
+    def join(self) -> None:
+        joining.WORTH, joining.TIERS, joining.PATIENCE = 2, 2, 0.05  # type: ignore[misc]
+        self.store.repository.join_packs()
 
     def deliver(self) -> None:
         asyncio.run(self.store.deliver(JsonLines(f"{self.folder}/events"), "sink"))
@@ -229,8 +235,9 @@ class Neighbour:
         self.store = Store(objects_of(place, Countdown(None)))
 
     def run(self) -> None:
+        joining.WORTH, joining.PATIENCE = 2, 0.05  # type: ignore[misc]
         if self.seed == 0:
-            self.repeat(lambda: self.store.gc(grace=0))
+            self.repeat(lambda: (self.store.gc(grace=0), self.store.repository.join_packs()))
         elif self.seed == 1:
             self.repeat(lambda: asyncio.run(self.read()))
         else:

@@ -1,11 +1,13 @@
 """What a collection decided, in a log that writers read before they rely on anything.
 
-    gc/store/<20-digit number>     {"kind", "time", "doomed", "sweeping", "shallow", "removed"}
+    gc/store/<20-digit number>     {"kind", "time", "doomed", "sweeping", "shallow", "removed", "taken"}
 
 The last entry holds and says everything. Appending succeeds for one collector only, so two cannot decide differently.
 Rules that this file keeps:
 - A thing is first *suspected* (nothing refers to it), later *condemned* (nothing new may rely on it), then removed.
 - A thing that is `sweeping` may vanish at any moment; whoever needs it must write it anew.
+- Packs that were joined into others go without being suspected: nothing is taken away. `taken` is the last entry that
+  may have taken something.
 - `shallow` names the revisions at which histories end because what came before them has expired.
 """
 
@@ -24,6 +26,8 @@ from ramet.store.logs import Log
 NAME: Final = "store"
 PACKS: Final = "packs/"
 REVISIONS: Final = "revisions/"
+JOINING: Final = "joining"
+JOINED: Final = "joined"
 FRESH: Final = 5.0
 """Seconds for which what was read may be used by those who only look."""
 
@@ -48,6 +52,8 @@ class State:
     shallow: frozenset[RevisionId] = frozenset()
     removed: Mapping[str, int] = field(default_factory=dict)
     """What the sweep that ended with this entry removed: `packs`, `revisions`, `bytes`."""
+    taken: int = 0
+    """The number of the last entry that was not about joining packs."""
 
     @property
     def condemned_packs(self) -> frozenset[str]:
@@ -61,7 +67,7 @@ class State:
         plain = {
             "kind": self.kind, "time": self.time, "doomed": {key: list(s) for key, s in self.doomed.items()},
             "sweeping": sorted(self.sweeping), "shallow": sorted(identity.hex() for identity in self.shallow),
-            "removed": dict(self.removed),
+            "removed": dict(self.removed), **({"taken": self.taken} if self.kind in (JOINING, JOINED) else {}),
         }  # fmt: skip
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
@@ -72,7 +78,7 @@ def decode(number: int, data: bytes) -> State:
         return State(
             number, plain["kind"], plain["time"], {key: Sentence(*s) for key, s in plain["doomed"].items()},
             frozenset(plain["sweeping"]), frozenset(RevisionId(bytes.fromhex(text)) for text in plain["shallow"]),
-            plain["removed"],
+            plain["removed"], plain.get("taken", number),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RametError("store_corrupt", f"entry {number} of the collector is damaged", "run repair") from None
@@ -103,7 +109,8 @@ class Decisions:
 
     def append(self, state: State) -> State | None:
         """Make this the next entry; None when another collector was first."""
-        state = replace(state, number=state.number + 1)
+        number = state.number + 1
+        state = replace(state, number=number, taken=state.taken if state.kind in (JOINING, JOINED) else number)
         if not self._log.append(NAME, state.number, state.encode()):
             self._looked = -1e9
             return None

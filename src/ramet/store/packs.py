@@ -29,7 +29,7 @@ from ramet.store.frames import Damaged, compressed, frames_of, sealed_of
 from ramet.store.ids import chunk_id, tree_id
 from ramet.store.indexes import RECORD, Index, Merged, Place, encode_index
 from ramet.store.objects import Objects
-from ramet.store.shelf import Catalog, Shelf
+from ramet.store.shelf import Catalog, Joins, Shelf
 
 BLOCK: Final = 128 * 1024
 TREES: Final = 256 * 1024
@@ -43,6 +43,10 @@ FRESH: Final = 8
 """Packs of one commit that are asked one after the other."""
 SMALL: Final = 1024
 """Objects up to which a pack is small."""
+LARGE: Final = 1024 * 1024
+"""Bytes from which on a pack is not small however few objects it has."""
+DEPARTED: Final = 1024 * 1024
+"""Bytes of the indexes of small packs that are remembered when the packs are gone."""
 SEVERAL: Final = 16
 """Indexes of packs that are not small which are searched one by one."""
 CATALOG: Final = 32
@@ -70,7 +74,12 @@ class PackReader:
         """The indexes of packs that are not small."""
         self._searched: tuple[list[Index], Merged] = ([], Merged([]))
         """The newest of them, which are searched one by one, and the others at once; exchanged as one value."""
-        self._arranging = threading.Lock()
+        self._arranging = threading.RLock()
+        """Held by whoever changes what is known of packs, which takes no time."""
+        self._crowds: dict[bytes, set[str]] = {}
+        """The small packs by the key that they are sealed with."""
+        self.unreadable: set[str] = set()
+        """Packs that could not be joined with others because they are damaged."""
         self._small: dict[bytes, Place] = {}
         """What small packs hold: a store that is committed to often has very many of them."""
         self._departed: dict[str, Index] = {}
@@ -101,6 +110,7 @@ class PackReader:
         """Whether whoever writes here would rather have smaller packs than use more memory."""
         self._shelf = Shelf(self.local) if self.remote and self.local is not None else None
         self._catalog = Catalog(self.local) if self.local is not None else None
+        self._joins = Joins(self.local) if self.local is not None else None
 
     def refresh(self, older: float = 0.0) -> None:
         """Learn of packs that others have written, if the last look is `older` than this many seconds."""
@@ -113,10 +123,7 @@ class PackReader:
         gone = [name for name in before if name not in wanted]
         if gone:
             self._later.drop(gone)
-            for name in gone:
-                if name in self._indexes:
-                    self._departed[name] = self._indexes.pop(name)
-            self._arrange()
+            self._forget(gone)
         there = self._indexes.keys() | self._shredded | set(self._later.names)
         missing = [name for name in wanted if name not in there]
         if missing:
@@ -128,9 +135,26 @@ class PackReader:
                 except KeyError:
                     continue  # it was removed since it was listed
             if self._catalog is not None and len(missing) - len(kept) > CATALOG:
-                self._catalog.save({**kept, **fetched})
+                self._catalog.save({name: index for name, index in {**kept, **fetched}.items() if name in wanted})
         self._looked = now
         self._wake_known()
+
+    def _forget(self, gone: Iterable[str]) -> None:
+        """Packs are gone. Of large ones the indexes are remembered, of small ones the last."""
+        with self._arranging:
+            for name in gone:
+                index = self._indexes.pop(name, None)
+                if index is not None:
+                    self._departed[name] = index
+                    self._crowds.get(self._keys[name], set()).discard(name)
+            room = DEPARTED
+            for name in reversed(list(self._departed)):
+                if self._departed[name].count <= SMALL:
+                    room -= len(self._departed[name].data)
+                    if room < 0:
+                        del self._departed[name]
+                        self._keys.pop(name, None)
+            self._arrange()
 
     def _wake_known(self) -> None:
         """Open the indexes of workspaces that were asked for by now."""
@@ -177,14 +201,17 @@ class PackReader:
 
     def add(self, name: str, index: bytes, sealed_with: bytes = b"") -> None:
         found = Index(name, index)
-        self._keys[name] = sealed_with
-        if found.count <= SMALL:
-            self._small.update((key, Place(name, *where)) for key, where in found.table().items())
-        else:
-            with self._arranging:
+        table = found.table() if found.count <= SMALL else {}
+        with self._arranging:
+            self._keys[name] = sealed_with
+            if table:
+                self._small.update((key, Place(name, *where)) for key, where in table.items())
+                if max(start + length for start, length, _, _ in table.values()) < LARGE:
+                    self._crowds.setdefault(sealed_with, set()).add(name)
+            else:
                 self._newest_first = [found, *self._newest_first]
                 self._searched = ([found, *self._searched[0]], self._searched[1])
-        self._indexes[name] = found
+            self._indexes[name] = found
 
     def condemn(self, names: frozenset[str]) -> None:
         """Say which packs nothing new may rely on. Where an object has another copy, that one is found first."""
@@ -194,13 +221,13 @@ class PackReader:
 
     def _arrange(self) -> None:
         """Put what is searched in order: the last that is added is found first."""
-        order = sorted(self._indexes.values(), key=lambda index: index.pack not in self.condemned)
-        small: dict[bytes, Place] = {}
-        for index in order:
-            if index.count <= SMALL:
-                small.update((key, Place(index.pack, *where)) for key, where in index.table().items())
-        self._small = small
         with self._arranging:
+            order = sorted(self._indexes.values(), key=lambda index: index.pack not in self.condemned)
+            small: dict[bytes, Place] = {}
+            for index in order:
+                if index.count <= SMALL:
+                    small.update((key, Place(index.pack, *where)) for key, where in index.table().items())
+            self._small = small
             self._newest_first = [index for index in reversed(order) if index.count > SMALL]
             self._searched = (self._newest_first, Merged([]))
 
@@ -218,10 +245,10 @@ class PackReader:
             place = self.find(key)
         if place is None or self._usable(place.pack, keys):
             return place is not None
-        return any(index.find(key) for name, index in self._indexes.items() if self._usable(name, keys))
+        return any(index.find(key) for name, index in list(self._indexes.items()) if self._usable(name, keys))
 
     def _usable(self, pack: str, keys: frozenset[bytes] | None) -> bool:
-        return pack not in self.condemned and (keys is None or self._keys[pack] in keys)
+        return pack not in self.condemned and (keys is None or self._keys.get(pack) in keys)
 
     def packs(self) -> list[str]:
         """All packs that can be opened."""
@@ -232,6 +259,34 @@ class PackReader:
     def names(self) -> list[str]:
         """The names of all packs, without opening any."""
         return sorted([*self._indexes, *self._later.names])
+
+    def opened(self) -> list[str]:
+        """The packs whose indexes are open."""
+        return sorted(self._indexes)
+
+    def there(self) -> set[str]:
+        """All packs that have an index, whether or not anybody can open it."""
+        return {*self._indexes, *self._later.names, *self._shredded}
+
+    @property
+    def crowd(self) -> int:
+        """How many small packs there are that could be one."""
+        return max(map(len, self._crowds.values()), default=0)
+
+    def crowds(self) -> list[list[str]]:
+        """The small packs, those with the same key together."""
+        with self._arranging:
+            return [sorted(names) for names in self._crowds.values()]
+
+    def tell_joined(self, gone: list[str], into: list[str]) -> None:
+        """Remember on this machine that what was in some packs is in others now."""
+        if self._joins is not None:
+            self._joins.add(gone, into)
+
+    def standing(self) -> set[str]:
+        """The names of all packs, and of those that were joined into them: what was there then is there now."""
+        names = set(self.names())
+        return names if self._joins is None else self._joins.standing(names)
 
     def key_of(self, name: str) -> bytes:
         """The id of the key that a pack is sealed with; empty in a store that is not encrypted.
@@ -286,7 +341,7 @@ class PackReader:
         """All packs that stay (and have one of these keys) at once, for a commit that asks often."""
         if self._later:
             self._wake(keys)
-        return Merged([index for name, index in self._indexes.items() if self._usable(name, keys)])
+        return Merged([index for name, index in list(self._indexes.items()) if self._usable(name, keys)])
 
     def read(self, key: bytes) -> bytes:
         place = self.place(key)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ramet.store.checking import Report
     from ramet.store.checkout import Receipt
     from ramet.store.gc import Collected
+    from ramet.store.joining import Joined
     from ramet.store.keys import KeySource
     from ramet.store.repair import Repaired
     from ramet.store.sealed import Shredded
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
 
 REVISIONS: Final = 10_000
 """Revisions that are kept in memory."""
+CROWD: Final = 256
+"""Small packs with one key from which on they are joined: whoever opens a store lists a few hundred names, however
+often it was committed to."""
+PAUSE: Final = 5.0
+"""Seconds between two tries of a process to join packs."""
 REMEMBERED: Final = 30.0
 """Seconds for which a process remembers how often to collect."""
 
@@ -105,7 +111,8 @@ class Repository:
             pass  # a damaged index: whoever reads hears of it, and `verify` and `repair` must be able to begin
         self._revisions: dict[RevisionId, Revision] = {}
         self._began: int | None = None
-        """The last decision of a collection when this process first wrote: what it found before then is there."""
+        """The last decision that took something when this process first wrote: what it found before then is there."""
+        self._join_at = 0.0
         self._looked = -1
         self._auto: dict[str, tuple[float, int]] = {}
         """After how many commits to collect, by workspace, and when that was read."""
@@ -341,13 +348,13 @@ class Repository:
     def is_settled(self) -> bool:
         """Whether, as of the last look, no collection has been at work since this process began to write."""
         state = self.decisions.known
-        return state.number == self._began and not state.condemned_packs
+        return state.taken == self._began and not state.condemned_packs
 
     def look(self, older: float = 0.0) -> State:
         """What collections have decided, and what that means for what may be relied on."""
         state = self.decisions.now(older)
         if self._began is None:
-            self._began = state.number
+            self._began = state.taken
         if state.number != self._looked:
             self.packs.refresh()
             self._looked = state.number
@@ -410,7 +417,7 @@ class Repository:
         """
         self.prove()
         before = self.look()
-        if before.number != self._began or before.condemned_packs:
+        if before.taken != self._began or before.condemned_packs:
             safe = source is not None and before.number == seen and not before.is_doomed(source.id)
             settle(self.objects_of(name), self.packs, revision, source if safe else None)
         self.objects_of(name).put(f"revisions/{revision.id.hex()}", revision.encode())
@@ -591,11 +598,24 @@ class Repository:
         read, every = self._auto.get(revision.workspace, (-1e9, 0))
         return None if time.monotonic() - read > REMEMBERED else bool(every) and not revision.seq % every
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there are so many small packs that they are worth being joined; nothing is asked for."""
+        return self.packs.crowd >= CROWD and time.monotonic() >= self._join_at
+
+    def join_packs(self) -> Joined:
+        """Make few packs of many small ones; see `ramet.store.joining`."""
+        from ramet.store.joining import join_packs
+
+        self.prove()
+        self._join_at = time.monotonic() + PAUSE
+        return join_packs(self)
+
     def stat_cache(self, name: str, root: str) -> StatCache:
         """What a directory looked like when a workspace last committed it."""
         sealed = sealed_of(self.objects)
         codec = None if sealed is None else sealed.cache(name)
-        return StatCache.kept(self.packs.local, root, self.packs.names(), codec)
+        return StatCache.kept(self.packs.local, root, self.packs.standing(), codec)
 
     # ----------------------------------------------------------------------------------------------- verify
 

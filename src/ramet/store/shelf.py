@@ -20,6 +20,9 @@ _DIGEST: Final = 32
 
 _MAGIC: Final = b"RAMETCA1"
 _catalog: Final = msgspec.msgpack.Decoder(dict[str, bytes])
+_joins: Final = msgspec.msgpack.Decoder(list[tuple[list[str], list[str]]])
+JOINS: Final = 64
+"""Joinings of packs that are remembered."""
 
 
 class Catalog:
@@ -49,6 +52,39 @@ class Catalog:
             os.replace(temporary, self._path)
         except OSError:
             return
+
+
+class Joins:
+    """Which packs were joined into which, as far back as is of use to caches that name packs."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = f"{folder}/joined"
+
+    def _rows(self) -> list[tuple[list[str], list[str]]]:
+        try:
+            with open(self._path, "rb") as file:
+                return _joins.decode(file.read())
+        except (OSError, msgspec.DecodeError):
+            return []
+
+    def add(self, gone: list[str], into: list[str]) -> None:
+        rows = [*self._rows(), (gone, into)][-JOINS:]
+        temporary = f"{self._path}.tmp-{secrets.token_hex(4)}"
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            with open(temporary, "wb") as file:
+                file.write(msgspec.msgpack.encode(rows))
+            os.replace(temporary, self._path)
+        except OSError:
+            return  # a cache is made anew then
+
+    def standing(self, names: set[str]) -> set[str]:
+        """Packs that are there, and those that were joined into such."""
+        found = set(names)
+        for gone, into in reversed(self._rows()):
+            if found.issuperset(into):
+                found.update(gone)
+        return found
 
 
 class Shelf:

@@ -299,7 +299,7 @@ class StoredWorkspace(Workspace):
         self.base, self._position = made, position
         if self._drafter is not None:
             self._drafter.rebased(made, forks)
-        if self.repository.gc_is_due_now(made) is not False:
+        if self.repository.gc_is_due_now(made) is not False or self.repository.is_crowded:
             self._to_collect.append(made)
             if self._collecting is None or self._collecting.done():
                 self._collecting = asyncio.create_task(self._collect())
@@ -317,6 +317,8 @@ class StoredWorkspace(Workspace):
             if any(repository.gc_is_due(revision) for revision in made):
                 repository.beside().gc()
                 repository.decisions.now()  # what was decided is known here at once
+            if repository.is_crowded:
+                repository.join_packs()
 
         try:
             while self._to_collect:
