@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 REVISIONS: Final = 10_000
 """Revisions that are kept in memory."""
+LEAN: Final = 512
+"""As many of a store that is near, where memory is to be saved: reading one again takes no time."""
 CROWD: Final = 256
 """Small packs with one key from which on they are joined: whoever opens a store lists a few hundred names, however
 often it was committed to."""
@@ -104,7 +106,7 @@ class Repository:
         self.decisions, self.policies = Decisions(log("gc")), Policies(log("policy"), clock)
         self.pins = Pins(self.objects, clock)
         self.grants = Grants(log("grants"), clock)
-        self.packs = PackReader(self.objects)
+        self.packs = self._reader()
         try:
             self.packs.refresh()
         except RametError:
@@ -116,6 +118,19 @@ class Repository:
         self._looked = -1
         self._auto: dict[str, tuple[float, int]] = {}
         """After how many commits to collect, by workspace, and when that was read."""
+
+    _lean = False
+
+    def be_lean(self) -> None:
+        """Use little memory: for a process that serves many and has to stay small."""
+        self._lean = True
+        self.packs.be_lean()
+
+    def _reader(self) -> PackReader:
+        reader = PackReader(self.objects)
+        if self._lean:
+            reader.be_lean()
+        return reader
 
     def _logs(self, elsewhere: Callable[[str], Log] | None) -> Callable[[str], Log]:
         if elsewhere is None:
@@ -180,7 +195,7 @@ class Repository:
         self._revisions.clear()
         self._scopes.pop(name, None)
         self._bound.clear()
-        self.packs = PackReader(self.objects)
+        self.packs = self._reader()
         self.packs.refresh()
         return done
 
@@ -257,8 +272,9 @@ class Repository:
         return known
 
     def _remembered(self, identity: RevisionId, revision: Revision) -> Revision:
-        if len(self._revisions) >= REVISIONS:  # who commits for ever must not grow for ever
-            for old in list(self._revisions)[: REVISIONS // 4]:
+        most = LEAN if self._lean and not self.packs.remote else REVISIONS
+        if len(self._revisions) >= most:  # who commits for ever must not grow for ever
+            for old in list(self._revisions)[: most // 4]:
                 self._revisions.pop(old, None)
         self._revisions[identity] = revision
         return revision
@@ -636,7 +652,7 @@ class Repository:
 
         self.prove()
         done = repair(self, drop, progress)
-        self.packs = PackReader(self.objects)
+        self.packs = self._reader()
         self.packs.refresh()
         self._revisions.clear()
         return done

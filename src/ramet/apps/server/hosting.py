@@ -175,7 +175,7 @@ class Hosting:
     def __init__(self, store: Store | None, settings: ServerSettings, events: Events) -> None:
         self.store, self.settings, self.events = store, settings, events
         if store is not None:
-            store.repository.packs.be_lean()
+            store.repository.be_lean()
         self._open: dict[str, Hosted] = {}
         self._turns: dict[str, _Turn] = {}
         self._threads = ThreadPoolExecutor(THREADS, "ramet-store")
