@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from ramet.commands.bc.machine import Break, Continue, Machine, Quit, Return
 from ramet.commands.bc.numbers import (
@@ -39,14 +41,46 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
                 proc.stderr.write(encode(f"File {shown(word)} is unavailable.\n"))
                 return 1
             await _program(machine, text, word)
-        await _program(machine, decode(await proc.stdin.read_all()), "(standard_in)")
+        await _standard_input(machine)
     except Quit:
         pass
     await machine.flush()
     return 0
 
 
-async def _program(machine: Machine, text: str, name: str) -> None:
+async def _standard_input(machine: Machine) -> None:
+    """What is piped in runs as it arrives: whoever asks and waits for the answer gets it."""
+    pending, line, tried = "", 1, 0
+    while block := await machine.proc.stdin.read():
+        pending += decode(block)
+        cut = pending.rfind("\n") + 1
+        if not cut or (tried > _LONG and cut < 2 * tried):
+            continue
+        tried = cut
+        if _complete(pending[:cut]):
+            await _program(machine, pending[:cut], "(standard_in)", line)
+            await machine.flush()
+            line += pending.count("\n", 0, cut)
+            pending, tried = pending[cut:], 0
+    await _program(machine, pending, "(standard_in)", line)
+
+
+_LONG: Final = 1 << 16
+"""A block that is longer is looked at again only when it has doubled."""
+_QUOTED: Final = re.compile(r'"[^"]*"|/\*.*?\*/|#[^\n]*', re.DOTALL)
+_HEAD: Final = re.compile(r"\s*(?:define|if|while|for)\b[^{;]*\)\s*|.*\belse\s*", re.DOTALL)
+
+
+def _complete(text: str) -> bool:
+    """Whether lines of a program can run before more of it is known."""
+    code = _QUOTED.sub("", text)
+    if '"' in code or "/*" in code or code.endswith("\\\n"):
+        return False
+    last = code.rstrip("\n").rpartition("\n")[2]
+    return code.count("{") <= code.count("}") and _HEAD.fullmatch(last) is None
+
+
+async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
     items = tokens(text)
     parser = Parser(items, machine)
     while True:
@@ -55,7 +89,7 @@ async def _program(machine: Machine, text: str, name: str) -> None:
             run = parser.line()
         except SyntaxTrouble:
             await machine.flush()
-            line = 1 + sum(1 for t in items[: parser.at + 1] if t.kind == "newline")
+            line = first + sum(1 for t in items[: parser.at + 1] if t.kind == "newline")
             machine.proc.stderr.write(encode(f"{name} {line}: syntax error\n"))
             while parser.peek().kind not in ("newline", "end"):
                 parser.at += 1
