@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
+LONG_SOURCE: Final = 4096
+"""Characters of a command from which on it is parsed and compiled aside."""
 LARGE: Final = 1 << 18
 """Characters from which on work on a text is done aside."""
 _LOOK: Final = 0.01

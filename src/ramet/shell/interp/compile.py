@@ -7,10 +7,12 @@ A compiled node takes the session and returns a status, control flow (above 255)
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.patterns import compile_pattern
@@ -438,7 +440,17 @@ def _function(node: nodes.Function) -> Run:
     def define(sh: Session) -> Result:
         nonlocal body
         if body is None:
+            if node.size > LONG_SOURCE:
+                return drive(define_large(sh))
             body = compile_function_body(node)
+        return defined(sh, body)
+
+    async def define_large(sh: Session) -> int:
+        nonlocal body
+        body = await aside(sh, partial(compile_function_body, node))
+        return defined(sh, body)
+
+    def defined(sh: Session, body: Run) -> int:
         if any(char in node.name for char in "$`'\"\\"):
             sh.complain(f"`{node.name}': not a valid identifier")
             sh.status = 1

@@ -26,7 +26,7 @@ from ramet.core.proc import Exec, User
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.errors import Discard, Slip
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
@@ -54,8 +54,6 @@ if sys.getrecursionlimit() < 4000:
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
 _LONG: Final = 500
-_LONG_LINE: Final = 4096
-"""Characters of a line that is parsed and compiled aside."""
 _compiled: dict[int, tuple[Script, Run]] = {}
 
 
@@ -255,9 +253,9 @@ class Shell:
                 assert parser is not None
                 try:
                     # The end of a line is known only once it is parsed: a long text may be one long line.
-                    large = parser.line_length() > _LONG_LINE
+                    large = parser.line_length() > LONG_SOURCE
                     if not large:
-                        parser.horizon = sys.maxsize if parser.aliases else parser.pos + _LONG_LINE
+                        parser.horizon = sys.maxsize if parser.aliases else parser.pos + LONG_SOURCE
                         try:
                             parsed = parser.next()
                         except Unready:
@@ -367,6 +365,10 @@ class Shell:
 
     def compiled(self, script: Script) -> Run:
         return compiled(script)
+
+    async def compiled_aside(self, sh: Session, script: Script) -> Run:
+        """The same for a large script."""
+        return await aside(sh, partial(compiled, script))
 
     # -------------------------------------------------------------------------------- what closures ask for
 

@@ -12,7 +12,7 @@ from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
 from ramet.shell.expand.arith import Unbound
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE
 from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import Fatal, ShellError
 from ramet.shell.expand.patterns import PatternTooCostly
@@ -157,7 +157,7 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     ):
         run, cat = _cat(simple), True
     else:
-        run = sh.shell.compiled(body)
+        run = sh.shell.compiled(body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, body)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, body)
     child.jobs.inherited = sh.jobs.seen()
@@ -249,6 +249,7 @@ class Substitution:
 
 async def process_path(sh: Session, node: ProcessSub) -> str:
     """Start a process substitution; the path by which the command reaches it."""
+    run = sh.shell.compiled(node.body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, node.body)
     reader, writer = pipe()
     child = sh.fork()
     shift_lines(sh, child, node.body)
@@ -262,7 +263,7 @@ async def process_path(sh: Session, node: ProcessSub) -> str:
     while fd in sh.fds:
         fd -= 1
     sh.fds[fd] = Description(ours)
-    process = sh.jobs.spawn(sh, child, run_shell(child, sh.shell.compiled(node.body)))
+    process = sh.jobs.spawn(sh, child, run_shell(child, run))
     sh.background = process.pid
     sh.substitutions.append(Substitution(fd, process, node.direction == ">"))
     return f"/dev/fd/{fd}"

@@ -290,10 +290,11 @@ class CompoundReader(SimpleReader):
 
     def _function_body(self, name: str, keyword: bool, line: int) -> Command:
         self._newlines()
+        begin = self.start
         body = self._compound_command()
         if body is None:
             self.unexpected()
-        return Function(name, body, keyword, line)
+        return Function(name, body, keyword, line, self.pos - begin)
 
     def _coproc(self) -> Command:
         line = self.line_at(self.start)

@@ -105,13 +105,15 @@ class CommandSub:
     """``$(body)``, or `` `source` `` with ``body`` None: bash parses backticks only when they run.
 
     ``source`` is the text of the backtick form with its backslashes already removed, and empty for ``$(...)``.
-    ``$(< file)`` is a body of one Simple with one redirect and no words.
+    ``$(< file)`` is a body of one Simple with one redirect and no words. ``size`` counts the characters of ``body``,
+    here as elsewhere: what is large is compiled where it holds up nobody.
     """
 
     body: Script | None
     source: str = ""
     backtick: bool = False
     line: int = position(default=0)
+    size: int = position(default=0)
 
 
 @node
@@ -130,6 +132,7 @@ class ProcessSub:
     direction: OneOf["<", ">"]
     body: Script
     line: int = position(default=0)
+    size: int = position(default=0)
 
 
 Part = Literal | Escaped | SingleQuoted | AnsiQuoted | DoubleQuoted | Param | CommandSub | ArithSub | ProcessSub
@@ -336,6 +339,7 @@ class Function:
     body: Command
     keyword: bool = False
     line: int = position(default=0)
+    size: int = position(default=0)
 
 
 @node

@@ -27,6 +27,7 @@ from ramet.shell.syntax.redirects import CLOSERS, REDIRECTIONS, continues
 from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD, Options
 from ramet.shell.syntax.simple import NAMES, RESERVED
 
+_BLANK = re.compile(r"(?:[ \t]*+(?:\#[^\n]*+)?\n){1,1000}+").match
 _LINKS = frozenset(["&&", "||"])
 _CLOSING_OPERATORS = frozenset([")", ";;", ";&", ";;&"])
 _DECLARATIONS = frozenset(["declare", "typeset", "local", "export", "readonly", "alias"])
@@ -62,12 +63,16 @@ class Parser(CompoundReader):
         self.n = len(self.text)
         self._closing = ""
         begin, warned = self.pos, len(self.warnings)
-        self.peek()
-        while self.kind == NEWLINE:
-            self.skip()
-        if self.kind == EOF:
-            return None
         try:
+            while (blank := _BLANK(self.text, self.pos)) is not None:
+                self.pos = blank.end()
+                if self.pos > self.horizon:
+                    raise Unready
+            self.peek()
+            while self.kind == NEWLINE:
+                self.skip()
+            if self.kind == EOF:
+                return None
             statements = self._complete_line()
         except Unready:
             self.pos = begin

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from ramet.shell.syntax.conditions import ConditionReader
+from ramet.shell.syntax.errors import Unready
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     DoubleQuoted,
@@ -117,6 +118,8 @@ class RedirectReader(ConditionReader):
         text, begin = self.text, self.pos
         pos, end, delimiter = begin, self.n, one.delimiter
         while pos < end:
+            if pos > self.horizon:
+                raise Unready
             stop = text.find("\n", pos, end)
             line = text[pos:] if stop < 0 else text[pos:stop]
             bare = line.lstrip("\t") if one.strip else line

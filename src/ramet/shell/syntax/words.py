@@ -421,7 +421,8 @@ class WordReader(Scanner):
         direction: OneOf["<", ">"] = "<" if self.text[self.pos] == "<" else ">"
         opened = self.pos
         self.pos += 2
-        return ProcessSub(direction, self.script_in_parens(opened), self.line_at(opened))
+        body = self.script_in_parens(opened)
+        return ProcessSub(direction, body, self.line_at(opened), self.pos - opened)
 
     def _backtick(self, quoted: bool) -> CommandSub:
         """Reads a command in backticks; its commands are parsed when it runs."""
@@ -465,7 +466,7 @@ class WordReader(Scanner):
             self.pos = pos + 1
             line = self.line_at(opened)
             body = self.script_in_parens(opened)
-            return CommandSub(body, "", False, line)
+            return CommandSub(body, "", False, line, self.pos - opened)
         if c == "[":
             return self._bracket_arith(pos, opened)
         if c == "'" and (mode.ansi or not mode.quoted):
