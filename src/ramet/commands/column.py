@@ -39,6 +39,11 @@ class ColumnOptions:
     width: str | None = value(
         "-c", "--output-width", "--columns", metavar="WIDTH", help="width of output in number of characters"
     )
+    tree: str | None = value("-r", "--tree", metavar="COLUMN", help="the column that is drawn as a tree")
+    tree_id: str | None = value("-i", "--tree-id", metavar="COLUMN", help="the column that names each line")
+    tree_parent: str | None = value(
+        "-p", "--tree-parent", metavar="COLUMN", help="the column that names the line above"
+    )
     fill_rows: bool = flag("-x", "--fillrows", help="fill rows before columns")
 
 
@@ -101,6 +106,15 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
             return 1
         await proc.emit(encode(_json_table(o.name, names, rows)))
         return 0
+    if o.tree is not None:
+        if o.tree_id is None or o.tree_parent is None:
+            proc.complain("options --tree-id and --tree-parent are required for tree formatting")
+            return 1
+        places = [_columns(word, names, count)[:1] for word in (o.tree, o.tree_id, o.tree_parent)]
+        if not all(places) or max(place[0] for place in places) >= count:
+            proc.complain("undefined column name for the tree")
+            return 1
+        rows = _as_tree([row + [""] * (count - len(row)) for row in rows], *(place[0] for place in places))
     if names and not o.no_headings and rows:
         rows.insert(0, names)
     widths = [0] * count
@@ -149,6 +163,27 @@ def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
         return lambda line: line.split(separator, limit - 1 if limit else -1)
     any_of = re.compile(f"[{re.escape(separator)}]")
     return lambda line: any_of.split(line, maxsplit=limit - 1 if limit else 0)
+
+
+def _as_tree(rows: list[list[str]], shown: int, own: int, above: int) -> list[list[str]]:
+    """The rows in the order of a tree, with its lines drawn before the cells of one column."""
+    known = {row[own] for row in rows}
+    below: dict[str, list[list[str]]] = {}
+    for row in rows:
+        below.setdefault(row[above] if row[above] in known and row[above] != row[own] else "", []).append(row)
+    out: list[list[str]] = []
+    # What is still to be drawn: a row, the lines before those below it, and what stands right before the row itself.
+    todo = [(row, "", "") for row in reversed(below.pop("", []))]
+    while todo:
+        row, indent, lead = todo.pop()
+        out.append([lead + cell if place == shown else cell for place, cell in enumerate(row)])
+        children = below.pop(row[own], [])
+        for child in reversed(children):
+            last = child is children[-1]
+            todo.append(
+                (child, indent + ("  " if last else "\u2502 "), indent + ("\u2514\u2500" if last else "\u251c\u2500"))
+            )
+    return out
 
 
 def _shape(glue: str, widths: list[int], order: list[int], right: set[int]) -> str:

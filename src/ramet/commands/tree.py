@@ -1,17 +1,22 @@
-"""tree: a directory as a drawing."""
+"""tree: a directory as a drawing, as JSON or as XML."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from html import escape
 
 from ramet.commands import modes
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, choose, flag, several, value
 from ramet.commands.globs import fnmatch
+from ramet.commands.ignore_files import Rule, ignored, parse
+from ramet.commands.inputs import slurp
 from ramet.commands.sizes import human
 from ramet.commands.sort.comparing import version_key
 from ramet.core import ops
-from ramet.core.paths import Path, encode
+from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
 
@@ -58,7 +63,11 @@ class TreeOptions:
     file_limit: str | None = value(
         "--filelimit", metavar="N", help="do not descend dirs with more than N files in them"
     )
-    json: bool = flag("-J", help="print a JSON representation of the tree")
+    form: str = choose(
+        {"-J": "json", "-X": "xml"}, default="", help={"-J": "print the tree as JSON", "-X": "print the tree as XML"}
+    )
+    metafirst: bool = flag("--metafirst", help="print what is known of a file before the lines")
+    from_file: bool = flag("--fromfile", help="read paths from files (. is stdin) instead of directories")
     output: str | None = value("-o", metavar="FILE", help="output to file")
     gitignore: bool = flag("--gitignore", help="filter by .gitignore files")
 
@@ -68,6 +77,8 @@ class _Node:
     name: str
     path: Path
     stat: Stat
+    leads: bool = False
+    """A directory, or a link to one."""
     children: list[_Node] | None = None
     note: str = ""
     size: int = 0
@@ -80,47 +91,75 @@ class _Tree:
     level: int
     dirs: int = 0
     files: int = 0
+    seen: set[Path] = field(default_factory=set)
+    """Directories that were read, for links that lead back to them."""
 
-    async def load(self, node: _Node, depth: int) -> None:
+    async def load(self, node: _Node, depth: int, rules: list[Rule], all_wanted: bool = False) -> None:
         o = self.o
         node.size = modes.size_of(node.stat)
         if node.stat.kind is not Kind.DIR or depth >= self.level:
             return
+        self.seen.add(node.path)
         try:
             entries = await ops.entries(self.proc.fs, node.path)
         except OSError:
-            node.note = " [error opening dir]"
+            node.note = "  [error opening dir]"
             return
-        if o.file_limit and len(entries) > int(o.file_limit):
-            node.note = f" [{len(entries)} entries exceeds filelimit, not opening dir]"
-            return
-        node.children = []
+        if o.gitignore:
+            rules = rules + await self._ignoring(node.path)
+        children: list[_Node] = []
         for name, stat in entries:
-            if not self._wanted(name, stat):
-                continue
-            child = _Node(name, node.path / name, stat)
-            if stat.kind is Kind.LINK and o.follow:
-                try:
-                    child.stat = await self.proc.fs.stat(child.path, follow=True)
-                except OSError:
-                    pass
-            await self.load(child, depth + 1)
-            if o.prune and child.children is not None and not child.children:
+            child = _Node(name, node.path / name, stat, stat.kind is Kind.DIR)
+            if stat.kind is Kind.LINK:
+                with suppress(OSError):
+                    child.leads = (await self.proc.fs.stat(child.path, follow=True)).kind is Kind.DIR
+            if self._wanted(child, all_wanted) and not (rules and ignored(rules, str(child.path), child.leads)):
+                children.append(child)
+        if o.file_limit and len(children) > int(o.file_limit):
+            node.note = f"  [{len(children)} entries exceeds filelimit, not opening dir]"
+            return
+        self._sort(children)
+        node.children = []
+        for child in children:
+            if child.stat.kind is Kind.LINK and child.leads and o.follow:
+                await self._followed(child, depth + 1, rules)
+            else:
+                whole = all_wanted or (o.match_dirs and self._matches(child.name, o.patterns))
+                await self.load(child, depth + 1, rules, whole)
+            if o.prune and child.stat.kind is Kind.DIR and not child.children:
                 continue
             node.children.append(child)
             node.size += child.size
-        self._sort(node.children)
+        if o.disk_usage:
+            self._sort(node.children)
         await self.proc.budget.breathe()
 
-    def _wanted(self, name: str, stat: Stat) -> bool:
+    async def _followed(self, child: _Node, depth: int, rules: list[Rule]) -> None:
+        real = await self.proc.fs.resolve(child.path)
+        if real in self.seen:
+            child.note = "  [recursive, not followed]"
+            return
+        behind = _Node(child.name, real, await self.proc.fs.stat(real))
+        await self.load(behind, depth, rules)
+        child.children, child.size = behind.children, behind.size
+
+    async def _ignoring(self, directory: Path) -> list[Rule]:
+        try:
+            text = decode(await ops.read_bytes(self.proc.fs, directory / ".gitignore"))
+        except OSError:
+            return []
+        return parse(text, str(directory).rstrip("/") + "/")
+
+    def _wanted(self, node: _Node, all_wanted: bool) -> bool:
         o = self.o
-        if name.startswith(".") and not o.all:
+        if node.name.startswith(".") and not o.all:
             return False
-        if o.dirs_only and stat.kind is not Kind.DIR:
+        if o.dirs_only and not node.leads:
             return False
-        if self._matches(name, o.ignore):
+        if self._matches(node.name, o.ignore):
             return False
-        return not (o.patterns and (stat.kind is not Kind.DIR or o.match_dirs) and not self._matches(name, o.patterns))
+        is_dir = node.stat.kind is Kind.DIR or (o.follow and node.leads)
+        return not o.patterns or is_dir or all_wanted or self._matches(node.name, o.patterns)
 
     def _matches(self, name: str, patterns: tuple[str, ...]) -> bool:
         return any(
@@ -137,42 +176,63 @@ class _Tree:
         elif how in ("time", "mtime", "ctime"):
             nodes.sort(key=lambda n: n.stat.mtime_ns or 0)
         elif how == "size":
-            nodes.sort(key=lambda n: -n.size)
+            nodes.sort(key=lambda n: -(n.size or modes.size_of(n.stat)))
         if o.reverse:
             nodes.reverse()
         if o.dirs_first or o.files_first:
-            nodes.sort(key=lambda n: (n.stat.kind is Kind.DIR) != o.dirs_first)
+            nodes.sort(key=lambda n: n.leads != o.dirs_first)
 
-    def label(self, node: _Node, shown: str) -> str:
+    def count(self, node: _Node) -> None:
+        """What the last line says: links to directories are directories."""
+        if node.leads:
+            self.dirs += 1
+        else:
+            self.files += 1
+        for child in node.children or ():
+            self.count(child)
+
+    # ------------------------------------------------------------------ what is known of a file
+
+    def size(self, node: _Node) -> int:
+        return node.size if self.o.disk_usage else modes.size_of(node.stat)
+
+    def facts(self, node: _Node) -> list[tuple[str, str, str]]:
+        """What was asked for: its name, its text as such, and its text in brackets."""
         o, stat = self.o, node.stat
-        info: list[str] = []
+        found: list[tuple[str, str, str]] = []
         if o.inodes:
-            info.append(f"{stat.inode or 0:7d}")
+            found.append(("inode", str(stat.inode or 0), f"{stat.inode or 0:7d}"))
         if o.perms:
-            info.append(modes.mode_string(stat.kind, modes.mode_of(stat)))
+            text = modes.mode_string(stat.kind, modes.mode_of(stat))
+            found += [("mode", f"{modes.mode_of(stat):04o}", ""), ("prot", text, text)]
         if o.user:
-            info.append(f"{self.proc.user.name:<8}")
+            found.append(("user", self.proc.user.name, f"{self.proc.user.name:<8}"))
         if o.group:
-            info.append(f"{self.proc.user.group:<8}")
-        size = node.size if o.disk_usage else modes.size_of(stat)
+            found.append(("group", self.proc.user.group, f"{self.proc.user.group:<8}"))
+        size = self.size(node)
         if o.human or o.si:
-            info.append(f"{human(size, 1000 if o.si else 1024):>4}")
+            found.append(("size", str(size), f"{human(size, 1000 if o.si else 1024):>4}"))
         elif o.size or o.disk_usage:
-            info.append(f"{size:11d}")
+            found.append(("size", str(size), f"{size:11d}"))
         if o.date or o.time_format:
             moment = stat.mtime_ns or 0
             recent = 0 <= self.proc.now() - moment / NANO < 31556952 / 2
-            info.append(
-                strftime(o.time_format or ("%b %e %H:%M" if recent else "%b %e  %Y"), *at(moment, zone_of(self.proc)))
-            )
+            form = o.time_format or ("%b %e %H:%M" if recent else "%b %e  %Y")
+            text = strftime(form, *at(moment, zone_of(self.proc)))
+            found.append(("time", text, text))
+        return found
+
+    def label(self, node: _Node, shown: str, lead: str = "") -> str:
+        o, stat = self.o, node.stat
+        known = [text for _, _, text in self.facts(node) if text]
+        info = f"[{' '.join(known)}]  " if known else ""
         text = f'"{shown}"' if o.quote else shown
-        if o.classify:
-            text += (
-                "/" if stat.kind is Kind.DIR else "*" if stat.kind is Kind.FILE and modes.mode_of(stat) & 0o111 else ""
-            )
         if stat.kind is Kind.LINK:
-            text += f" -> {stat.target}"
-        return (f"[{' '.join(info)}]  " if info else "") + text + node.note
+            text += f' -> "{stat.target}"' if o.quote else f" -> {stat.target}"
+        if o.classify:
+            executable = stat.kind is Kind.FILE and modes.mode_of(stat) & 0o111
+            text += "/" if node.leads else "*" if executable else ""
+        return (info + lead if o.metafirst else lead + info) + text + node.note
 
     def draw(self, node: _Node, prefix: str, path: str, out: list[str]) -> None:
         branch, last, pipe, blank = _LINES["ascii" if self.o.charset and "utf" not in self.o.charset.lower() else "utf"]
@@ -180,26 +240,77 @@ class _Tree:
         for i, child in enumerate(children):
             ending = i == len(children) - 1
             full = f"{path.rstrip('/')}/{child.name}"
-            shown = full if self.o.full_path else child.name
             lead = "" if self.o.no_indent else prefix + (last if ending else branch)
-            out.append(lead + self.label(child, shown))
-            if child.stat.kind is Kind.DIR:
-                self.dirs += 1
-            else:
-                self.files += 1
+            out.append(self.label(child, full if self.o.full_path else child.name, lead))
             self.draw(child, prefix + (blank if ending else pipe), full, out)
 
-    def as_json(self, node: _Node, name: str) -> dict[str, object]:
+    # ------------------------------------------------------------------ for programs
+
+    def as_json(self, node: _Node, name: str, depth: int, out: list[str]) -> None:
         kind = {Kind.DIR: "directory", Kind.LINK: "link"}.get(node.stat.kind, "file")
-        item: dict[str, object] = {"type": kind, "name": name}
-        if node.stat.kind is Kind.LINK:
-            item["target"] = node.stat.target or ""
-        if kind == "directory":
-            item["contents"] = [self.as_json(c, c.name) for c in node.children or []]
-        return item
+        pairs = [f'"type":"{kind}"', f'"name":{json.dumps(name, ensure_ascii=False)}']
+        if kind == "link":
+            pairs.append(f'"target":{json.dumps(node.stat.target or "", ensure_ascii=False)}')
+        for fact, text, _ in self.facts(node):
+            pairs.append(f'"{fact}":{text if fact in ("size", "inode") else json.dumps(text, ensure_ascii=False)}')
+        if node.note:
+            pairs.append(f'"contents":[{{"error": "{node.note.strip(" []")}"}}]')
+        indent = "  " * depth
+        if not node.children:
+            out.append(f"{indent}{{{','.join(pairs)}}}")
+            return
+        inner: list[str] = []
+        for child in node.children:
+            self.as_json(child, f"{name}/{child.name}" if self.o.full_path else child.name, depth + 1, inner)
+        out.append(f'{indent}{{{",".join(pairs)},"contents":[\n' + ",\n".join(inner) + f"\n{indent}]}}")
+
+    def as_xml(self, node: _Node, name: str, depth: int, out: list[str]) -> None:
+        kind = {Kind.DIR: "directory", Kind.LINK: "link"}.get(node.stat.kind, "file")
+        attributes = [("name", name)]
+        if kind == "link":
+            attributes.append(("target", node.stat.target or ""))
+        attributes += [(fact, text) for fact, text, _ in self.facts(node)]
+        start = f"{'  ' * depth}<{kind}" + "".join(f' {key}="{escape(text)}"' for key, text in attributes) + ">"
+        if node.note:
+            start += f"<error>{node.note.strip(' []')}</error>"
+        if not node.children:
+            out.append(f"{start}</{kind}>\n")
+            return
+        out.append(start + "\n")
+        for child in node.children:
+            self.as_xml(child, f"{name}/{child.name}" if self.o.full_path else child.name, depth + 1, out)
+        out.append(f"{'  ' * depth}</{kind}>\n")
 
 
 _LINES = {"utf": ("├── ", "└── ", "│\u00a0\u00a0 ", "    "), "ascii": ("|-- ", "`-- ", "|   ", "    ")}
+_DIRECTORY, _FILE = Stat(Kind.DIR), Stat(Kind.FILE)
+
+
+def _listed(text: str, state: _Tree, name: str, path: Path) -> _Node:
+    """The tree of paths that a text has one of in each line."""
+    top = _Node(name, path, _DIRECTORY, leads=True, children=[])
+    for line in text.split("\n"):
+        node = top
+        parts = [part for part in line.rstrip("/").split("/") if part]
+        for depth, part in enumerate(parts[: state.level]):
+            found = next((child for child in node.children or () if child.name == part), None)
+            if found is None:
+                found = _Node(part, node.path, _FILE)
+                node.children = [*(node.children or ()), found]
+            if depth + 1 < len(parts) or line.endswith("/"):
+                found.stat, found.leads = _DIRECTORY, True
+            node = found
+
+    def chosen(node: _Node) -> None:
+        if node.children:
+            wanted = [c for c in node.children if c.name == "." or state._wanted(c, False)]
+            state._sort(wanted)
+            node.children = wanted
+            for child in wanted:
+                chosen(child)
+
+    chosen(top)
+    return top
 
 
 async def tree(proc: Proc, o: TreeOptions, operands: list[str]) -> int:
@@ -207,52 +318,65 @@ async def tree(proc: Proc, o: TreeOptions, operands: list[str]) -> int:
         raise UsageError("Invalid level, must be greater than 0.", hint=False)
     state = _Tree(proc, o, int(o.level) if o.level else 1 << 30)
     status = 0
-    out: list[str] = []
-    items: list[object] = []
+    roots: list[_Node] = []
     for word in operands or ["."]:
+        path = proc.path(word)
+        if o.from_file:
+            roots.append(_listed(decode(await slurp(proc, "-" if word == "." else word)), state, word, path))
+            continue
         try:
-            path = proc.path(word)
             stat = await proc.fs.stat(path, follow=True)
-        except OSError as error:
-            out.append(f"{word}  [error opening dir]")
-            del error
+        except OSError:
+            roots.append(_Node(word, path, _DIRECTORY, note="  [error opening dir]"))
             status = 2
             continue
-        node = _Node(word, path, stat)
-        await state.load(node, 0)
+        node = _Node(word, path, stat, stat.kind is Kind.DIR)
+        await state.load(node, 0, [])
         if stat.kind is not Kind.DIR:
             node.note = "  [error opening dir]"
-            status = 2
-        else:
-            state.dirs += 1
-        if o.json:
-            items.append(state.as_json(node, word))
-        out.append(state.label(node, word))
-        state.draw(node, "", word, out)
-    text = "".join(line + "\n" for line in out)
-    dirs = f"{state.dirs} director{'y' if state.dirs == 1 else 'ies'}"
-    files = "" if o.dirs_only else f", {state.files} file{'' if state.files == 1 else 's'}"
-    if o.json:
-        import json
-
-        count_files = sum(_count(i) for i in items)
-        items.append(
-            {"type": "report", "directories": sum(_count(i, "directory") for i in items), "files": count_files}
-        )
-        text = json.dumps(items, indent=2, ensure_ascii=False) + "\n"
-    elif not o.no_report:
-        text += f"\n{dirs}{files}\n"
+        roots.append(node)
+    for node in roots:
+        if node.leads or node.stat.kind is not Kind.DIR:
+            state.count(node)
     target = await proc.create(o.output) if o.output is not None else proc.stdout
-    target.write(encode(text))
+    target.write(encode(_printed(state, roots)))
     await proc.close(target)
     return status
 
 
-def _count(item: object, kind: str = "file") -> int:
-    if not isinstance(item, dict):
-        return 0
-    own = 1 if item.get("type") == kind or (kind == "file" and item.get("type") == "link") else 0
-    return own + sum(_count(child, kind) for child in item.get("contents", ()))
+def _printed(state: _Tree, roots: list[_Node]) -> str:
+    o, out = state.o, list[str]()
+    if o.form == "json":
+        for node in roots:
+            state.as_json(node, node.name, 1, out)
+        files = "" if o.dirs_only else f',"files":{state.files}'
+        report = "" if o.no_report else f',\n  {{"type":"report","directories":{state.dirs}{files}}}'
+        return "[\n" + ",\n".join(out) + f"\n{report}\n]\n"
+    if o.form == "xml":
+        for node in roots:
+            state.as_xml(node, node.name, 1, out)
+        files = "" if o.dirs_only else f"    <files>{state.files}</files>\n"
+        if not o.no_report:
+            out.append(f"  <report>\n    <directories>{state.dirs}</directories>\n{files}  </report>\n")
+        return '<?xml version="1.0" encoding="UTF-8"?>\n<tree>\n' + "".join(out) + "</tree>\n"
+    for node in roots:
+        out.append(state.label(node, node.name))
+        state.draw(node, "", node.name, out)
+    if not o.no_report:
+        used = ""
+        if o.disk_usage:
+            total = sum(_used(node) for node in roots)
+            used = f"{human(total, 1000 if o.si else 1024):>4}" if o.human or o.si else f"{total:12d} bytes"
+            used += " used in "
+        dirs = f"{state.dirs} director{'y' if state.dirs == 1 else 'ies'}"
+        files = "" if o.dirs_only else f", {state.files} file{'' if state.files == 1 else 's'}"
+        out.append(f"\n{used}{dirs}{files}")
+    return "".join(line + "\n" for line in out)
+
+
+def _used(node: _Node) -> int:
+    """All that is below a directory, without its own size."""
+    return sum(child.size for child in node.children or ())
 
 
 COMMANDS = [
