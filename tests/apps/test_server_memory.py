@@ -1,0 +1,85 @@
+"""What a server holds does not grow with what was done: after a while, commits leave nothing behind in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramet import Store
+from ramet.apps.server.serving import create_app
+from ramet.apps.server.settings import Bounds, ServerSettings
+from ramet.store import joining, packs, repository
+from ramet.store.objects import DirectoryObjects
+from ramet.workspace import ring
+
+COMMITS = 160
+BLOCKS = 20
+"""Small blocks of memory that a commit may leave behind: what is packed now and then, and the ebb of what is bounded.
+Without bounds it is hundreds."""
+
+
+async def ask(app: Any, method: str, path: str, body: bytes = b"") -> int:
+    """One request through the whole application, as a server makes it."""
+    target, _, query = path.partition("?")
+    scope = {
+        "type": "http", "http_version": "1.1", "method": method, "path": target, "raw_path": target.encode(),
+        "query_string": query.encode(), "headers": [(b"host", b"localhost")], "client": None,
+    }  # fmt: skip
+    sent: list[dict[str, Any]] = []
+    given = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        message = next(given, None)
+        if message is None:
+            await asyncio.Event().wait()
+        return message or {}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+async def commits(app: Any, first: int, number: int) -> None:
+    for turn in range(first, first + number):
+        if turn % 2:
+            command = {"command": f"echo {turn % 11} > /f{turn % 8}; echo {turn % 7} | tr 0-9 a-j"}
+            assert await ask(app, "POST", "/v1/workspaces/w/exec", json.dumps(command).encode()) == 200
+        else:
+            assert await ask(app, "PUT", f"/v1/workspaces/w/file?path=/c{turn % 10}", b"%d " % turn * 50) == 200
+
+
+def test_commits_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository, "CROWD", 32)  # what is bounded is full soon
+    monkeypatch.setattr(repository, "PAUSE", 0.0)
+    monkeypatch.setattr(repository, "LEAN", 32)
+    monkeypatch.setattr(joining, "WORTH", 16)
+    monkeypatch.setattr(packs, "DEPARTED", 4_000)
+    monkeypatch.setattr(ring, "PIECE", 32)
+
+    async def act() -> list[int]:
+        store = Store(DirectoryObjects(str(tmp_path / "store"), sync=False))
+        app = create_app(store, ServerSettings(bounds=Bounds(events=100)))
+        store.repository.packs._keep = 64_000
+        found: list[int] = []
+        async with app.running():
+            assert await ask(app, "POST", "/v1/workspaces", b'{"name": "w"}') == 201
+            await commits(app, 0, COMMITS)
+            for step in (1, 2, 3):
+                await commits(app, step * COMMITS, COMMITS)
+                gc.collect()
+                found.append(sys.getallocatedblocks())
+            made = store.repository.head("w")
+            assert made is not None and made.seq >= 4 * COMMITS - 5, "each of them made a revision"
+        return found
+
+    found = asyncio.run(act())
+    assert max(found) - found[0] < COMMITS * BLOCKS, found
+    assert len(list((tmp_path / "store" / "packs").iterdir())) < 200
