@@ -19,6 +19,7 @@ from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
+from ramet.core.streams import Reader
 
 
 @dataclass
@@ -187,46 +188,101 @@ async def _unlike(job: Comparison, a: str, b: str, left: Stat, right: Stat, *, i
 
 _LARGE = 256 * 1024
 """Bytes from which on a comparison takes longer than the event loop should wait."""
+_HEAD = 32768
+"""Bytes of a file in which a NUL tells that it is no text."""
 
 
-async def _content(job: Comparison, word: str, stat: Stat | None) -> bytes:
-    if stat is None:
-        return b""
-    reader = await job.proc.open(word)
-    try:
-        limit = job.proc.budget.limits.string_bytes
-        parts: list[bytes] = []
-        size = 0
-        while block := await reader.read():
-            parts.append(block)
-            size += len(block)
-            if size > limit:
+class _Content:
+    """What is read of one file, block by block."""
+
+    def __init__(self, job: Comparison, word: str, stat: Stat | None) -> None:
+        self.job, self.word, self.stat = job, word, stat
+        self.reader: Reader | None = None
+        self.head = b""
+        self.size = 0
+        self.ahead = b""
+        """What was read and not yet taken."""
+        self.rest: list[bytes] = []
+        """What follows the part that both files begin with."""
+
+    async def open(self) -> None:
+        if self.stat is not None:
+            self.reader = await self.job.proc.open(self.word)
+
+    async def close(self) -> None:
+        if self.reader is not None:
+            await self.job.proc.close(self.reader)
+
+    async def more(self) -> bytes:
+        if not self.ahead and self.reader is not None:
+            self.ahead = await self.reader.read()
+            self.size += len(self.ahead)
+            limit = self.job.proc.budget.limits.string_bytes
+            if self.size > limit:
                 raise LimitExceeded("string_bytes", limit)
-            await job.proc.budget.breathe()
-        return b"".join(parts)
+            if len(self.head) < _HEAD:
+                self.head += self.ahead[: _HEAD - len(self.head)]
+            await self.job.proc.budget.breathe()
+        return self.ahead
+
+    async def finish(self) -> None:
+        while block := await self.more():
+            self.rest.append(block)
+            self.ahead = b""
+
+
+async def _read_both(job: Comparison, first: _Content, second: _Content) -> list[bytes] | None:
+    """The blocks that both begin with, when all is read; None when something is wrong with a file, which is told."""
+    common: list[bytes] = []
+    word = first.word
+    try:
+        await first.open()
+        word = second.word
+        if first.word == second.word == "-":
+            await first.finish()
+            return first.rest
+        await second.open()
+        while True:
+            word = first.word
+            mine = await first.more()
+            word = second.word
+            theirs = await second.more()
+            size = min(len(mine), len(theirs))
+            if not size or mine[:size] != theirs[:size]:
+                break
+            common.append(mine[:size])
+            first.ahead, second.ahead = mine[size:], theirs[size:]
+        if not (job.o.brief and job.key is None and job.ignored is None):
+            word = first.word
+            await first.finish()
+            word = second.word
+            await second.finish()
+    except OSError as error:
+        job.trouble(f"{shown(word)}: {reason(error)}")
+        return None
     finally:
-        await job.proc.close(reader)
+        await first.close()
+        await second.close()
+    return common
 
 
 async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat | None, *, header: bool) -> None:
     proc, o = job.proc, job.o
-    try:
-        word = a
-        data_a = await _content(job, a, left)
-        word = b
-        data_b = data_a if a == b == "-" else await _content(job, b, right)
-    except OSError as error:
-        job.trouble(f"{shown(word)}: {reason(error)}")
+    one, two = _Content(job, a, left), _Content(job, b, right)
+    common = await _read_both(job, one, two)
+    if common is None:
         return
-    if data_a == data_b:
+    same = a == b == "-" or not (one.rest or one.ahead or two.rest or two.ahead)
+    if same:
         if o.identical:
             await proc.emit(encode(f"Files {a} and {b} are identical\n"))
-        if (job.format == "side-by-side" or job.formats is not None) and not o.brief and not header:
-            found: list[Change] = []
-        else:
+        if not ((job.format == "side-by-side" or job.formats is not None) and not o.brief and not header):
             return
-    binary = not o.text and (b"\0" in data_a[:32768] or b"\0" in data_b[:32768])
-    if data_a != data_b and binary:
+    elif one.ahead or two.ahead:
+        await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
+        job.status = max(job.status, 1)
+        return
+    if not same and not o.text and (b"\0" in one.head or b"\0" in two.head):
         # Two binary files that differ are trouble only for scripts that wanted the lines.
         if o.brief:
             await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
@@ -235,16 +291,15 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
             await proc.emit(encode(f"Binary files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
             job.status = max(job.status, 1)
         return
-    # What is large is computed beside the event loop, which keeps its turns meanwhile.
-    beside = len(data_a) + len(data_b) > _LARGE
-    split = partial(_split, data_a, data_b, job.o.strip_cr)
-    lines_a, lines_b = await asyncio.to_thread(split) if beside else split()
+    lines_a, lines_b = await _lines_of_both(job, common, [] if same else one.rest, [] if same else two.rest)
     first = _side(job, a, left, lines_a, 0)
     second = _side(job, b, right, lines_b, 1)
+    # What is large is computed beside the event loop, which keeps its turns meanwhile.
+    beside = one.size + two.size > _LARGE
     compare = partial(_compare, job, first, second)
     found = await asyncio.to_thread(compare) if beside else compare()
     if not found:
-        if o.identical and data_a != data_b:
+        if o.identical and not same:
             await proc.emit(encode(f"Files {a} and {b} are identical\n"))
         if (job.format != "side-by-side" and job.formats is None) or o.brief:
             return
@@ -276,12 +331,40 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
                 job.status = 2
 
 
-def _split(a: bytes, b: bytes, strip: bool) -> tuple[list[bytes], list[bytes]]:
-    """The lines of both, an empty one at the end of each that ends in a newline."""
-    first, second = a.split(b"\n"), b.split(b"\n")
-    if strip:
-        return [line.removesuffix(b"\r") for line in first], [line.removesuffix(b"\r") for line in second]
-    return first, second
+class _Lines:
+    """The lines of blocks that arrive, the last of them open: empty where the text ends in a newline."""
+
+    def __init__(self, lines: list[bytes], open_line: list[bytes], strip: bool) -> None:
+        self.lines, self.open, self.strip = lines, open_line, strip
+
+    async def take(self, job: Comparison, blocks: list[bytes]) -> None:
+        for block in blocks:
+            pieces = block.split(b"\n")
+            if len(pieces) > 1:
+                pieces[0] = b"".join((*self.open, pieces[0]))
+                self.open = [pieces.pop()]
+                self.lines += [line.removesuffix(b"\r") for line in pieces] if self.strip else pieces
+            else:
+                self.open.append(block)
+            await job.proc.budget.breathe()
+
+    def all(self) -> list[bytes]:
+        last = b"".join(self.open)
+        self.lines.append(last.removesuffix(b"\r") if self.strip else last)
+        return self.lines
+
+
+async def _lines_of_both(
+    job: Comparison, common: list[bytes], first: list[bytes], second: list[bytes]
+) -> tuple[list[bytes], list[bytes]]:
+    """The lines of both; what both begin with is kept once."""
+    strip = bool(job.o.strip_cr)
+    shared = _Lines([], [], strip)
+    await shared.take(job, common)
+    one, two = _Lines(shared.lines.copy(), shared.open.copy(), strip), shared
+    await one.take(job, first)
+    await two.take(job, second)
+    return one.all(), two.all()
 
 
 def _side(job: Comparison, word: str, stat: Stat | None, lines: list[bytes], index: int) -> output.Side:
@@ -345,9 +428,10 @@ def _compare(job: Comparison, a: output.Side, b: output.Side) -> list[Change]:
         kept = [c for c in found if not test(a.lines[c.a : c.b] + b.lines[c.c : c.d])]
         if not kept:
             return []
+        real = set(kept)
         if job.format in ("unified", "context"):
             # Ignored changes still show where a hunk holds real ones.
-            groups = [g for g in output._hunks(found, job.style.context) if any(c in kept for c in g)]
+            groups = [g for g in output._hunks(found, job.style.context) if any(c in real for c in g)]
             return [c for g in groups for c in g]
         return kept
     return found

@@ -243,10 +243,17 @@ def ifdef(a: Side, b: Side, found: list[Change], name: str) -> Iterator[bytes]:
 
 def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
     """Two columns; where the last line of both has no newline, neither has the last row."""
-    rows = list(_side_rows(a, b, found, style))
-    if rows and not (a.ended and a.lines) and not (b.ended and b.lines):
-        rows[-1] = rows[-1].removesuffix(b"\n")
-    yield from rows
+    rows = _side_rows(a, b, found, style)
+    if (a.ended and a.lines) or (b.ended and b.lines):
+        yield from rows
+        return
+    held = next(rows, None)
+    for row in rows:
+        if held is not None:
+            yield held
+        held = row
+    if held is not None:
+        yield held.removesuffix(b"\n")
 
 
 def _side_rows(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
@@ -321,6 +328,9 @@ def _tabs(start: int, to: int, tab: int) -> bytes:
 
 def _clip(line: bytes, limit: int, base: int, tab: int) -> tuple[bytes, int]:
     """As much of a line as fits; tabs become spaces where the column asks for it."""
+    if b"\t" not in line[:limit] and line[: limit + 1].isascii():
+        text = line[:limit]
+        return text, base + len(text)
     out: list[str] = []
     column = 0
     for char in decode(line):
