@@ -50,7 +50,7 @@ async def ask(app: Any, method: str, path: str, body: bytes = b"") -> int:
 async def commits(app: Any, first: int, number: int) -> None:
     for turn in range(first, first + number):
         if turn % 2:
-            command = {"command": f"echo {turn % 11} > /f{turn % 8}; echo {turn % 7} | tr 0-9 a-j"}
+            command = {"command": f"echo {turn % 8} > /f{turn % 8}; echo {turn % 4} | tr 0-9 a-j"}
             assert await ask(app, "POST", "/v1/workspaces/w/exec", json.dumps(command).encode()) == 200
         else:
             assert await ask(app, "PUT", f"/v1/workspaces/w/file?path=/c{turn % 10}", b"%d " % turn * 50) == 200
