@@ -30,7 +30,8 @@ from ramet.store.directory import commit_directory
 from ramet.store.frames import sealed_of, unlocked
 from ramet.store.ids import TreeId
 from ramet.store.objects import DirectoryObjects, Objects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.statcache import StatCache
 
 ROUNDS = int(os.environ.get("RAMET_BENCH_ROUNDS", "2"))
@@ -297,7 +298,8 @@ HELD = """
 import os, sys, time
 from ramet.store.directory import commit_directory
 from ramet.store.objects import DirectoryObjects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.statcache import StatCache
 
 base, files = sys.argv[1], int(sys.argv[2])

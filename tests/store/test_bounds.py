@@ -16,7 +16,8 @@ PEAK = """
 import sys
 from ramet.store.ids import chunk_id
 from ramet.store.objects import DirectoryObjects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 
 objects = DirectoryObjects(sys.argv[1], sync=False)
 writer = PackWriter(objects, PackReader(objects))
@@ -34,7 +35,8 @@ from ramet.store.checkout import checkout
 from ramet.store.diff import Summary, compare
 from ramet.store.directory import commit_directory
 from ramet.store.objects import DirectoryObjects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.statcache import StatCache
 
 base, files = sys.argv[1], int(sys.argv[2])

@@ -7,11 +7,12 @@ import random
 import pytest
 
 from ramet.core.errors import RametError
-from ramet.store import indexes, packs
+from ramet.store import indexes, packing, packs
 from ramet.store.ids import chunk_id
 from ramet.store.indexes import RECORD, Index, Merged, Place, encode_index
 from ramet.store.objects import MemoryObjects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 
 
 def index_of(name: str, ids: list[bytes]) -> Index:
@@ -60,10 +61,10 @@ def test_a_damaged_index_is_told() -> None:
 
 def test_a_writer_knows_what_it_wrote_into_earlier_packs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs are written as soon as they hold many objects, and nothing is kept of them but their indexes."""
-    monkeypatch.setattr(packs, "OBJECTS", 10)
-    monkeypatch.setattr(packs, "PENDING", 0)
-    monkeypatch.setattr(packs, "BLOCK", 64)
-    monkeypatch.setattr(packs, "MANY", 25)
+    monkeypatch.setattr(packing, "OBJECTS", 10)
+    monkeypatch.setattr(packing, "PENDING", 0)
+    monkeypatch.setattr(packing, "BLOCK", 64)
+    monkeypatch.setattr(packing, "MANY", 25)
     objects = MemoryObjects()
     reader = PackReader(objects)
     writer = PackWriter(objects, reader)

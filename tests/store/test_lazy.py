@@ -14,7 +14,8 @@ from ramet import RametError, RAMResource, Store
 from ramet.core.paths import parse
 from ramet.store.lazy import LazyBlocks, RemoteTree
 from ramet.store.objects import MemoryObjects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.shelf import Catalog, Shelf
 
 

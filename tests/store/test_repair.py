@@ -10,7 +10,7 @@ from tests.store.test_verbs import make, refused
 
 from ramet import RAMResource, Store
 from ramet.core.paths import parse
-from ramet.store import packs
+from ramet.store import packing
 from ramet.store.indexes import Place
 from ramet.store.objects import MemoryObjects, Objects
 
@@ -117,15 +117,15 @@ def test_a_lost_index_is_made_again(place: Objects) -> None:
     assert b"".join(again["w"].show("/x/y/f3")) == b"1\n2\n3\n" and b"".join(again["w"].show("/one", "1")) == b"one\n"
 
 
-@pytest.mark.parametrize("block", [packs.BLOCK, 1 << 20])
-@pytest.mark.parametrize("pack", [packs.PACK, 300_000])
+@pytest.mark.parametrize("block", [packing.BLOCK, 1 << 20])
+@pytest.mark.parametrize("pack", [packing.PACK, 300_000])
 def test_parts_of_large_files_are_found_without_an_index(
     block: int, pack: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several in a block, beside small files, in packs whose trees are elsewhere: all indexes lost, or one of them."""
-    monkeypatch.setattr(packs, "BLOCK", block)
-    monkeypatch.setattr(packs, "PACK", pack)
-    monkeypatch.setattr(packs, "PENDING", 0)
+    monkeypatch.setattr(packing, "BLOCK", block)
+    monkeypatch.setattr(packing, "PACK", pack)
+    monkeypatch.setattr(packing, "PENDING", 0)
     rng, objects = random.Random(7), MemoryObjects()
     contents = {f"/d/f{number}": rng.randbytes(1000 * number + 1) for number in range(12)}
     contents |= {f"/d/large{number}": rng.randbytes(1_300_000 + 7 * number) for number in range(3)}

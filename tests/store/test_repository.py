@@ -22,7 +22,8 @@ from ramet.store.directory import commit_directory
 from ramet.store.ids import EMPTY_CHUNK, TreeId, chunk_id, tree_id
 from ramet.store.logs import ObjectLog
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects, prove_create
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.refs import Refs, holder_is_gone, holder_name
 from ramet.store.repository import Repository
 from ramet.store.statcache import StatCache

@@ -13,7 +13,8 @@ from ramet.store.directory import commit_directory
 from ramet.store.hygiene import NOTHING, Withheld
 from ramet.store.ids import TreeId
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.statcache import StatCache, facts_of
 
 

@@ -14,7 +14,7 @@ from ramet.store.chunking import cut
 from ramet.store.frames import sealed_of
 from ramet.store.ids import ChunkId, chunk_id
 from ramet.store.lazy import LazyBlocks
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.repository import Repository
 
 T = TypeVar("T")

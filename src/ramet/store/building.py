@@ -13,7 +13,7 @@ from ramet.core.paths import encode as encode_name
 from ramet.store import trees
 from ramet.store.chunking import chunks
 from ramet.store.ids import TreeId, chunk_id, tree_id
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.trees import DIR, FILE, LINK, Node, hard_group
 
 

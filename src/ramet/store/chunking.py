@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
@@ -44,16 +45,35 @@ def chunks(blocks: Iterable[bytes], size: int) -> Iterator[bytes | memoryview]:
     yield from cut(b"".join(pending), last=True)[0]
 
 
+def file_chunks(file: int) -> Iterator[memoryview]:
+    """The chunks of a file that is open, large or not.
+
+    Each window begins where a chunk does: what the one before could not tell is read again, which costs less than to
+    put the bytes together.
+    """
+    at, last = 0, False
+    while not last:
+        window = os.pread(file, _WINDOW, at)
+        last = len(window) < _WINDOW
+        if last and not at and len(window) <= WHOLE:
+            yield from [memoryview(window)] if window else []
+            return
+        found, done = cut(window, last=last)
+        yield from found
+        at += done
+
+
 def cut(window: bytes, *, last: bool = False) -> tuple[list[memoryview], int]:
     """The chunks that a part of a large content begins with, and where they end.
 
-    Unless it is the last part, its last maximum's worth may still be cut differently when more bytes follow.
+    Where a chunk ends depends on nothing that follows. Only one that ends with the part may go on, unless it is the
+    last.
     """
     view, done = memoryview(window), 0
     found: list[memoryview] = []
     for chunk in _cutter().cut_buf(window):
         end = chunk.offset + chunk.length
-        if not last and end > len(window) - MAXIMUM:
+        if end == len(window) and not last:
             break
         found.append(view[done:end])
         done = end

@@ -17,7 +17,7 @@ from ramet.core.progress import EVERY, Progress, silent
 from ramet.store.chunking import WHOLE, chunks
 from ramet.store.hygiene import Withheld
 from ramet.store.ids import TreeId, chunk_id, tree_id
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.trees import DIR, FILE, LINK, Node, encode, hard_group
 
 

@@ -11,11 +11,10 @@ Rules that this file keeps:
 
 from __future__ import annotations
 
-import errno
 import os
 import stat as modes
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -25,20 +24,17 @@ from ramet.backends.disk import TEMP_PREFIX
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store import trees
-from ramet.store.chunking import WHOLE, chunks
 from ramet.store.hygiene import Withheld
-from ramet.store.ids import TreeId, chunk_id, tree_id
-from ramet.store.packs import PackWriter
-from ramet.store.statcache import Folder, Row, StatCache, facts_of, stamp
+from ramet.store.ids import TreeId, tree_id
+from ramet.store.packing import PackWriter
+from ramet.store.reading import TOGETHER, Files
+from ramet.store.statcache import Folder, Row, StatCache, encoded_names, facts_of, stamp
 from ramet.store.trees import DIR, FILE, LINK, Node, hard_group
 
 RACY_NS: Final = 2_000_000_000
-READ: Final = 4 * 1024 * 1024
 NEVER: Final = 0
 """The inode of a stamp that matches nothing."""
 _facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_nlink")
-_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NO_XATTRS: Final = frozenset({errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENOENT, errno.ELOOP})
 
 
 def commit_directory(
@@ -77,7 +73,7 @@ def commit_directory(
     writer.when_durable(walk.settle)
     if left_out is not None:
         left_out.extend(walk.left_out)
-    progress("commit", walk.files, walk.files)
+    progress("commit", walk.done, walk.done)
     return tree
 
 
@@ -125,8 +121,12 @@ class _Walk:
     """Files with several names anywhere: their paths below the root, by device and inode."""
     left_out: list[str] = field(default_factory=list)
     linked: bool = False
-    files: int = 0
-    xattrs: bool = True
+    done: int = 0
+    """Files that were looked at."""
+    files: Files = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files = Files(self.writer)
 
     def run(self) -> TreeId:
         top = self.scan(b"")
@@ -234,10 +234,10 @@ class _Walk:
         return self.cache.trusted or self.writer.has(known.tree)
 
     def count(self, files: int) -> None:
-        before = self.files // EVERY
-        self.files += files
-        if self.files // EVERY != before:
-            self.progress("commit", self.files, None)
+        before = self.done // EVERY
+        self.done += files
+        if self.done // EVERY != before:
+            self.progress("commit", self.done, None)
 
     def decoded(self, known: Folder) -> list[Node]:
         """The entries of a folder as it was committed."""
@@ -252,74 +252,44 @@ class _Walk:
         old_facts = facts_of(usable) if usable is not None else {}
         old_nodes = {node.name: node for node in self.decoded(usable)} if usable is not None else {}
         nodes: list[Node] = []
-        limit = self.began - RACY_NS
         if self.dirty is not None:
             now = set(here.dirs)
             self.gone += [here.where + b"/" + n.name for n in old_nodes.values() if n.kind == DIR and n.name not in now]
+        names = encoded_names(here.rows)
+        new: list[int] = []
         for number, (text, facts) in enumerate(here.rows):
-            mode, size, mtime, ctime, _, links = facts
-            kind = mode & 0o170000
+            kind = facts[0] & 0o170000
             if kind == modes.S_IFREG:
-                name = os.fsencode(text)
-                old = old_nodes.get(name)
-                self.count(1)
+                old = old_nodes.get(names[number])
                 if old is not None and old_facts.get(text) == facts:
                     nodes.append(old)
-                    continue
-                if self.look is not None:
-                    self.writer.look = partial(self.look, os.fsdecode(here.where + b"/" + name))
-                node = self.file(fd, name, mode & 0o7777, size, mtime)
-                self.writer.look = None
-                if node is not None:
-                    nodes.append(node)
-                if node is None or ctime >= limit or mtime >= limit or node.size != size:
-                    here.rows[number] = (text, (mode, size, mtime, ctime, NEVER, links))
+                else:
+                    new.append(number)
             elif kind == modes.S_IFLNK:
-                name = os.fsencode(text)
-                nodes.append(Node(name, LINK, 0o777, mtime, 0, os.readlink(name, dir_fd=fd)))
-        here.stamps = stamp(here.rows)
+                name = names[number]
+                nodes.append(Node(name, LINK, 0o777, facts[2], 0, os.readlink(name, dir_fd=fd)))
+        self.count(len(nodes))
+        step = TOGETHER if self.look is None else 1
+        for at in range(0, len(new), step):
+            nodes += self.read(here, fd, names, new[at : at + step])
+        if not here.stamps:
+            here.stamps = stamp(here.rows)
         return nodes
 
-    def file(self, fd: int, name: bytes, mode: int, size: int, mtime: int) -> Node | None:
-        """Read a file into the store; None when it is gone by now."""
-        try:
-            file = os.open(name, _FLAGS, dir_fd=fd)
-        except (FileNotFoundError, IsADirectoryError):
-            return None
-        try:
-            xattrs = self.attributes(file) if self.xattrs else {}
-            if size <= WHOLE:
-                data = os.read(file, size + 1)
-                if len(data) <= size:
-                    payload: bytes = b""
-                    if data:
-                        payload = chunk_id(data)
-                        self.writer.add(payload, data)
-                    return Node(name, FILE, mode, mtime, len(data), payload, 0, xattrs)
-                size = os.fstat(file).st_size  # it grows while it is read
-                os.lseek(file, 0, os.SEEK_SET)
-            total = 0
-            ids: list[bytes] = []
-            for chunk in chunks(_blocks(file), size):
-                identity = chunk_id(chunk)
-                self.writer.add(identity, chunk)
-                ids.append(identity)
-                total += len(chunk)
-            return Node(name, FILE, mode, mtime, total, b"".join(ids), 0, xattrs)
-        finally:
-            os.close(file)
-
-    def attributes(self, file: int | bytes) -> dict[str, bytes]:
-        """The extended attributes that users set; a filesystem without them is asked once."""
-        try:
-            names = os.listxattr(file)
-            return {name: os.getxattr(file, name) for name in names if name.startswith("user.")} if names else {}
-        except OSError as error:
-            if error.errno == errno.ENOTSUP:
-                self.xattrs = False
-            elif error.errno not in _NO_XATTRS and error.errno != errno.ENODATA:
-                raise
-            return {}
+    def read(self, here: _Scan, fd: int, names: list[bytes], numbers: list[int]) -> list[Node]:
+        """Read some files of a folder; those whose stamps cannot be relied on get other ones."""
+        limit, rows = self.began - RACY_NS, here.rows
+        if self.look is not None:
+            self.writer.look = partial(self.look, os.fsdecode(here.where + b"/" + names[numbers[0]]))
+        found = self.files.read(fd, [names[number] for number in numbers], [rows[number][1] for number in numbers])
+        self.writer.look = None
+        self.count(len(numbers))
+        for number, node in zip(numbers, found, strict=True):
+            text, (mode, size, mtime, ctime, _, links) = rows[number]
+            if node is None or ctime >= limit or mtime >= limit or node[4] != size:
+                rows[number] = (text, (mode, size, mtime, ctime, NEVER, links))
+                here.stamps = b""
+        return [node for node in found if node is not None]
 
     def finish(self, here: _Scan) -> bytes:
         """The tree of a folder whose subdirectories are done."""
@@ -332,12 +302,12 @@ class _Walk:
                 return known.tree
             here.nodes = [node for node in self.decoded(known) if node.kind != DIR]
         nodes = here.nodes or []
-        files = sum(node.kind == FILE for node in nodes)
-        for text, (mode, _, mtime, *_) in here.rows:
-            if mode & 0o170000 == modes.S_IFDIR:
+        files = sum([node[1] == FILE for node in nodes])
+        for text, facts in here.rows if here.dirs else ():
+            if facts[0] & 0o170000 == modes.S_IFDIR:
                 name = os.fsencode(text)
-                xattrs = self.attributes(self.root + here.where + b"/" + name) if self.xattrs else {}
-                nodes.append(Node(name, DIR, mode & 0o7777, mtime, 0, here.below[name], 0, xattrs))
+                xattrs = self.files.attributes(self.root + here.where + b"/" + name)
+                nodes.append(Node(name, DIR, facts[0] & 0o7777, facts[2], 0, here.below[name], 0, xattrs))
         encoded = trees.encode(nodes)
         identity = tree_id(encoded)
         self.writer.add_tree(identity, encoded)
@@ -373,8 +343,3 @@ class _Walk:
             made[folder] = tree_id(encoded)
             self.writer.add_tree(made[folder], encoded)
         return TreeId(made[b""])
-
-
-def _blocks(file: int) -> Iterator[bytes]:
-    while block := os.read(file, READ):
-        yield block

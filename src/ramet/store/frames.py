@@ -104,7 +104,10 @@ def sealed_of(objects: Objects) -> SealedObjects | None:
 def encrypted(objects: Objects) -> SealedObjects:
     found = sealed_of(objects)
     if found is None:
-        raise RametError("unsupported", "this store is not encrypted", "a store is encrypted from the start: with key=, or RAMET_KEY and `keys init`")
+        raise RametError(
+            "unsupported", "this store is not encrypted",
+            "a store is encrypted from the start: with key=, or RAMET_KEY and `keys init`",
+        )  # fmt: skip
     return found
 
 

@@ -23,7 +23,8 @@ from ramet.store.drafts import read_drafts
 from ramet.store.frames import sealed_of
 from ramet.store.ids import SIZE, RevisionId, chunk_id, tree_id
 from ramet.store.indexes import RECORD, Index
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.refs import SKEW
 from ramet.store.retention import GRACE, Kept, kept
 from ramet.store.revisions import Revision

@@ -129,6 +129,9 @@ class Merged:
             rows.sort()
             self._rows.extend(rows)
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def find(self, key: bytes) -> Place | None:
         rows = self._rows
         number = int.from_bytes(key[:_PREFIX], "big")

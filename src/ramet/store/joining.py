@@ -18,7 +18,8 @@ from ramet.core.errors import RametError
 from ramet.store.condemned import JOINED, JOINING, PACKS, Sentence, State
 from ramet.store.ids import chunk_id, tree_id
 from ramet.store.indexes import Index, Place
-from ramet.store.packs import LARGE, SALT, PackReader, PackWriter
+from ramet.store.packing import SALT, PackWriter
+from ramet.store.packs import LARGE, PackReader
 from ramet.store.rewriting import Rewriters
 
 if TYPE_CHECKING:

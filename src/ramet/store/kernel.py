@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ramet.store.ids import ChunkId, chunk_id
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.revisions import Revision
 
 SEGMENT: Final = 256

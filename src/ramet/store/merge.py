@@ -14,7 +14,7 @@ from ramet.core.paths import decode as decode_name
 from ramet.store import trees
 from ramet.store.chunking import WHOLE
 from ramet.store.ids import TreeId, chunk_id, tree_id
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.trees import DIR, FILE, Node
 
 Read = Callable[[bytes], bytes]

@@ -11,6 +11,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from ramet.core.errors import RametError, missing_extra
@@ -37,6 +38,20 @@ class Objects(Protocol):
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         """Keys below a prefix that sort after `after`, in order."""
+        ...
+
+
+class Growing(Protocol):
+    """An object that is written piece by piece and gets its name last; nobody sees it before."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def name(self, key: str) -> None:
+        """It is whole: give it its name. Then it is as durable as what `put` wrote."""
+        ...
+
+    def drop(self) -> None:
+        """Nothing became of it. Nothing happens when it has its name."""
         ...
 
 
@@ -105,6 +120,13 @@ class DirectoryObjects:
         os.rename(temporary, self._path(key))
         self._settle(key)
 
+    def adopt(self, temporary: str, fd: int, key: str) -> None:
+        """Give a file that is written its name."""
+        if self._sync:
+            os.fdatasync(fd)
+        os.rename(temporary, self._path(key))
+        self._settle(key)
+
     def lay(self, key: str, data: bytes) -> None:
         """As `put`, but only a crash of the process is survived, and not that of the machine. No disk is waited for."""
         os.rename(self._written(key, data, sync=False), self._path(key))
@@ -120,17 +142,22 @@ class DirectoryObjects:
         self._settle(key)
         return True
 
-    def _written(self, key: str, data: bytes, sync: bool = True) -> str:
-        folder = os.path.dirname(self._path(key))
+    def grow(self, folder: str, head: bytes) -> Growing:
+        """Begin an object in a folder that will begin with these bytes, for who has much to write and little memory."""
+        return _GrowingFile(self, self._begun(self._path(folder)))
+
+    def _begun(self, folder: str) -> tuple[str, int]:
+        """A file without a name of its own in a folder, open for writing."""
         if folder not in self._made:
             os.makedirs(folder, exist_ok=True)
             self._made.add(folder)
         temporary = f"{folder}/{TEMPORARY}{secrets.token_hex(8)}"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+    def _written(self, key: str, data: bytes, sync: bool = True) -> str:
+        temporary, fd = self._begun(os.path.dirname(self._path(key)))
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
+            _write(fd, data)
             if sync and self._sync:
                 os.fdatasync(fd)
         except BaseException:
@@ -188,6 +215,36 @@ class DirectoryObjects:
                     yield from self._walk(key, "", after)
             elif key > after:
                 yield key
+
+
+class _GrowingFile:
+    def __init__(self, objects: DirectoryObjects, begun: tuple[str, int]) -> None:
+        self._objects = objects
+        self._temporary, self._fd = begun
+
+    def write(self, data: bytes) -> None:
+        _write(self._fd, data)
+
+    def name(self, key: str) -> None:
+        self._objects.adopt(self._temporary, self._fd, key)
+        self._fd = self._close()
+
+    def drop(self) -> None:
+        if self._fd >= 0:
+            self._fd = self._close()
+            with suppress(FileNotFoundError):  # it got its name, and then something failed
+                os.unlink(self._temporary)
+
+    def _close(self) -> int:
+        os.close(self._fd)
+        return -1
+
+
+def _write(fd: int, data: bytes) -> None:
+    """Write all of it: the system may take a part only."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
 
 
 class ObstoreObjects:

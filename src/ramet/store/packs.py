@@ -12,35 +12,21 @@ small enough that one file alone is had soon, and large enough to compress; whoe
 
 from __future__ import annotations
 
-import os
-import struct
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Set
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Set
+from concurrent.futures import Future
 from typing import Final
-
-from blake3 import blake3
 
 from ramet.core.errors import RametError
 from ramet.store.deferred import Deferred
-from ramet.store.frames import Damaged, compressed, frames_of, sealed_of
+from ramet.store.frames import Damaged, frames_of, sealed_of
 from ramet.store.ids import chunk_id, tree_id
-from ramet.store.indexes import RECORD, Index, Merged, Place, encode_index
+from ramet.store.indexes import Index, Merged, Place
 from ramet.store.objects import Objects
 from ramet.store.shelf import Catalog, Joins, Shelf
 
-BLOCK: Final = 128 * 1024
-TREES: Final = 256 * 1024
-PACK: Final = 64 * 1024 * 1024
-OBJECTS: Final = 128 * 1024
-"""Objects after which a pack is written however small it is: what a writer holds of it must stay bounded."""
-MANY: Final = 2000
-"""Questions after which a writer would rather ask all indexes at once than one after the other."""
-OTHERS: Final = 64
-FRESH: Final = 8
-"""Packs of one commit that are asked one after the other."""
 SMALL: Final = 1024
 """Objects up to which a pack is small."""
 LARGE: Final = 1024 * 1024
@@ -51,14 +37,7 @@ SEVERAL: Final = 16
 """Indexes of packs that are not small which are searched one by one."""
 CATALOG: Final = 32
 """Indexes that are worth one file of them all."""
-PENDING: Final = 192
-"""Blocks that may wait for being compressed: enough that writing a pack does not leave the compressor idle."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
-LEAN: Final = 16
-"""By how much a process that has little memory to give divides the size of packs and of what waits for them."""
-_ENTRY: Final = struct.Struct(">32sII")
-SALT: Final = 16
-"""Random bytes at the beginning of a pack."""
 
 
 class PackReader:
@@ -460,174 +439,3 @@ class PackReader:
                     block[offset : offset + size] = self.read(key)
                     found = True
         return bytes(block) if found else None
-
-
-class _Block:
-    """Objects that will be compressed together."""
-
-    __slots__ = ("ids", "parts", "size")
-
-    def __init__(self) -> None:
-        self.ids = bytearray()
-        """Id, offset and size of each, packed: of tiny files there are thousands in a block."""
-        self.parts: list[bytes | memoryview] = []
-        self.size = 0
-
-
-class PackWriter:
-    """Collects objects into blocks, compresses them beside the caller, writes packs; `finish()` makes all durable."""
-
-    def __init__(self, objects: Objects, reader: PackReader) -> None:
-        self._objects, self._reader = objects, reader
-        self._codec = frames_of(objects)
-        sealed = sealed_of(objects)
-        self._keys: frozenset[bytes] | None = sealed.visible if sealed is not None else None
-        """In an encrypted store, the keys of the workspace that writes: what has other keys is not there for it."""
-        self._mine: set[bytes] = set()
-        """What was added and is in no pack yet."""
-        self._known: Merged | None = None
-        self._fresh: list[Index] = []
-        """Packs that were written since that was made."""
-        self._asked = 0
-        self._chunks, self._trees = _Block(), _Block()
-        self._pending: list[tuple[Future[bytes], bytearray, bool]] = []
-        """Blocks that are being compressed, what is in them, and whether that is trees."""
-        self._waiting = 0
-        """Objects of those blocks."""
-        self._frames: list[bytes] = []
-        self._walked: list[tuple[int, bytes]] = []
-        """Frames of trees, and where they start: the next commit reads some of them again."""
-        self._records: list[bytes] = []
-        self._size = len(self._codec.magic)
-        self._full, self._queue = (PACK // LEAN, PENDING // LEAN) if reader.lean else (PACK, PENDING)
-        self._pool: ThreadPoolExecutor | None = None
-        self._durable: list[Callable[[], None]] = []
-        self.objects_written = 0
-        self.bytes_written = 0
-        self.look: Callable[[bytes | memoryview], None] | None = None
-        """Sees every chunk before it is kept, and may refuse it."""
-
-    def when_durable(self, then: Callable[[], None]) -> None:
-        """Call this once everything that was added is durable, and never if it is not."""
-        self._durable.append(then)
-
-    def packs(self) -> list[str]:
-        return self._reader.names()
-
-    def read(self, key: bytes) -> bytes:
-        """An object that the store had before."""
-        return self._reader.read(key)
-
-    def add(self, key: bytes, data: bytes | memoryview) -> None:
-        """Keep a chunk unless the store has it."""
-        if not self.has(key):
-            if self.look is not None:
-                self.look(data)
-            self._add(self._chunks, key, data, BLOCK)
-
-    def add_tree(self, key: bytes, data: bytes) -> None:
-        """Keep a tree unless the store has it. Trees have blocks of their own: whoever walks reads little else."""
-        if not self.has(key):
-            self._add(self._trees, key, data, TREES)
-
-    def _add(self, block: _Block, key: bytes, data: bytes | memoryview, full: int) -> None:
-        self._mine.add(key)
-        if block.size and block.size + len(data) > full:
-            self._close(block)
-        block.ids += _ENTRY.pack(key, block.size, len(data))
-        block.parts.append(data)
-        block.size += len(data)
-        self.objects_written += 1
-
-    def has(self, key: bytes) -> bool:
-        if key in self._mine:
-            return True
-        if self._known is not None:
-            return any(index.find(key) for index in self._fresh) or self._known.find(key) is not None
-        self._asked += 1
-        if self._asked > MANY:
-            self._known = self._reader.known(self._keys)
-        found = self._reader.keeps(key, self._keys)
-        if not found and self._keys is not None and self._reader.find(key) is not None:
-            self._asked += OTHERS  # looking for another copy of what only others have costs as much as many questions
-        return found
-
-    def _close(self, block: _Block, last: bool = False) -> None:
-        """Have a block compressed and begin it anew."""
-        if not block.ids:
-            return
-        data = block.parts[0] if len(block.parts) == 1 else b"".join(block.parts)
-        self._waiting += len(block.parts)
-        if last and self._pool is None:
-            # A commit this small is done sooner than a thread is there.
-            done: Future[bytes] = Future()
-            done.set_result(compressed(data))
-            self._pending.append((done, block.ids, block is self._trees))
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, thread_name_prefix="ramet-zstd")
-        self._pending.append((self._pool.submit(compressed, data), block.ids, block is self._trees))
-        block.ids, block.parts, block.size = bytearray(), [], 0
-        if len(self._pending) > self._queue or self._waiting > OBJECTS // 4:
-            self._collect(len(self._pending) // 2)
-
-    def _collect(self, leave: int = 0) -> None:
-        while len(self._pending) > leave:
-            future, ids, walked = self._pending.pop(0)
-            # Sealed here and not beside the compressing: a thread that asks for the interpreter again waits for it.
-            frame = self._codec.frame(future.result())
-            if not self._frames:
-                self._salt()
-            start, length, entries = self._size, len(frame), _ENTRY.iter_unpack(ids)
-            self._records += [RECORD.pack(key, start, length, offset, size) for key, offset, size in entries]
-            self._waiting -= len(ids) // _ENTRY.size
-            self._frames.append(frame)
-            if walked:
-                self._walked.append((self._size, frame))
-            self._size += len(frame)
-            if self._size >= self._full or len(self._records) >= OBJECTS:
-                self._write_pack()
-
-    def _salt(self) -> None:
-        """Begin a pack with what no other pack has."""
-        salt = os.urandom(SALT)
-        frame = self._codec.frame(compressed(salt))
-        self._records.append(RECORD.pack(chunk_id(salt), self._size, len(frame), 0, SALT))
-        self._frames.append(frame)
-        self._size += len(frame)
-
-    def _write_pack(self) -> None:
-        if not self._records:
-            return
-        data = b"".join((self._codec.magic, *self._frames, self._codec.trailer(self._size, self._frames[-1])))
-        name = blake3(data).hexdigest()
-        self._frames = []
-        index = encode_index(self._records)
-        # The index names what the pack holds, so it must not be there before the pack is.
-        self._objects.put(f"packs/{name}.pack", data)
-        self._objects.put(f"packs/{name}.idx", index)
-        sealed = sealed_of(self._objects)
-        self._reader.add(name, index, sealed.key_for(f"packs/{name}.idx").id if sealed is not None else b"")
-        for start, frame in self._walked:
-            self._reader.shelve(name, start, frame)
-        self.bytes_written += len(data) + len(index)
-        self._fresh.append(self._reader.index(name))
-        self._mine.difference_update(self._fresh[-1].ids())
-        if len(self._fresh) > FRESH:
-            self._known, self._fresh = self._reader.known(self._keys), []
-        self._records, self._walked, self._size = [], [], len(self._codec.magic)
-
-    def finish(self) -> None:
-        self._close(self._chunks, last=True)
-        self._close(self._trees, last=True)
-        self._collect()
-        self._write_pack()
-        if self._pool is not None:
-            self._pool.shutdown()
-        for then in self._durable:
-            then()
-
-    def abandon(self) -> None:
-        """Forget what was not written; packs that were are garbage, never a hole."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)

@@ -12,7 +12,8 @@ from ramet.core.errors import RametError
 from ramet.store import trees
 from ramet.store.ids import SIZE
 from ramet.store.objects import Objects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.revisions import Revision
 
 

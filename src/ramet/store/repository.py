@@ -28,7 +28,8 @@ from ramet.store.ids import RevisionId, TreeId, revision_id
 from ramet.store.lazy import LazyTree
 from ramet.store.logs import Log, ObjectLog
 from ramet.store.objects import Objects, open_objects, prove_create
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 from ramet.store.refs import Entry, Refs, holder_name, not_found
 from ramet.store.reliance import collected, new_ids, settle
 from ramet.store.retention import Pin, Pins, Policies, Retention

@@ -9,7 +9,8 @@ from __future__ import annotations
 from ramet.core.errors import RametError
 from ramet.store.frames import sealed_of
 from ramet.store.objects import Objects
-from ramet.store.packs import PackReader, PackWriter
+from ramet.store.packing import PackWriter
+from ramet.store.packs import PackReader
 
 
 class Rewriters:

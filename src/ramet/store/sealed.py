@@ -22,7 +22,7 @@ from ramet.store.frames import MARKER, SEALED_MAGIC, Damaged, decompressed
 from ramet.store.keyrings import Wrap, unwrapped, wraps_of
 from ramet.store.keys import KeySource, WrappingKey, open_key
 from ramet.store.logs import Log
-from ramet.store.objects import Objects
+from ramet.store.objects import Growing, Objects
 from ramet.store.sealing import HEADER, OVERHEAD, SECRET, TAG, DataKey, padded_size
 from ramet.store.vault import CommonObjects, Vault
 
@@ -94,11 +94,13 @@ class SealedObjects(CommonObjects):
         return self.raw.get_range(key, start, size) if _is_pack(key) else super().get_range(key, start, size)
 
     def _sealed(self, key: str, data: bytes) -> bytes:
-        if not _is_pack(key):
-            return super()._sealed(key, data)
-        if data[: len(SEALED_MAGIC)] != SEALED_MAGIC:
-            raise RametError("internal", "a pack that is not encrypted must not be written here", "report this")
-        return data
+        return _as_pack(data) if _is_pack(key) else super()._sealed(key, data)
+
+    @property
+    def grow(self) -> Callable[[str, bytes], Growing] | None:
+        """How to write a pack piece by piece, where the place can; its frames are sealed one by one."""
+        begin: Callable[[str, bytes], Growing] | None = getattr(self.raw, "grow", None)
+        return None if begin is None else lambda folder, head: begin(folder, _as_pack(head))
 
     def log(self, log: Log, space: str) -> SealedLog:
         """A log that is kept elsewhere."""
@@ -321,6 +323,12 @@ class SealedLog:
     def append(self, name: str, number: int, data: bytes) -> bool:
         sealed = self._vault.sealer.seal(self._vault.common, self._label(name, number), data, -len(data) % 256)
         return self._log.append(self._name(name), number, sealed)
+
+
+def _as_pack(data: bytes) -> bytes:
+    if data[: len(SEALED_MAGIC)] != SEALED_MAGIC:
+        raise RametError("internal", "a pack that is not encrypted must not be written here", "report this")
+    return data
 
 
 def _is_pack(key: str) -> bool:

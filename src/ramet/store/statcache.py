@@ -54,6 +54,11 @@ def stamp(rows: list[Row]) -> bytes:
         return _encoder.encode([(os.fsencode(name), facts) for name, facts in rows])
 
 
+def encoded_names(rows: list[Row]) -> list[bytes]:
+    """The names of rows as trees have them, encoded at once: no name holds a NUL."""
+    return os.fsencode("\0".join([row[0] for row in rows])).split(b"\0") if rows else []
+
+
 def facts_of(folder: Folder) -> dict[str, Facts]:
     """What is known of each entry, by its name as the system lists it."""
     return {name if type(name) is str else os.fsdecode(name): facts for name, facts in _rows.decode(folder.stamps)}

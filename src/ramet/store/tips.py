@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ramet.store.address import parse_address
 from ramet.store.ids import TreeId
 from ramet.store.merge import Drafts, MergeConflict, graft, merge_trees
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.revisions import MountState, Revision
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ramet.core.stat import Kind, Stat
 from ramet.store import trees
 from ramet.store.diff import compare
 from ramet.store.ids import TreeId, tree_id
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.revisions import Revision
 from ramet.store.trees import DIR, LINK, Node
 

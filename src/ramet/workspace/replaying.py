@@ -22,7 +22,7 @@ from ramet.store.hygiene import Withheld
 from ramet.store.ids import ChunkId, TreeId
 from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
 from ramet.store.lazy import LazyBlocks, LazyTree
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
 from ramet.store.scanning import Scanner, check_scan

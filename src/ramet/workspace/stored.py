@@ -20,7 +20,7 @@ from ramet.store.directory import commit_directory
 from ramet.store.hygiene import NOTHING, Withheld
 from ramet.store.ids import ChunkId
 from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
-from ramet.store.packs import PackWriter
+from ramet.store.packing import PackWriter
 from ramet.store.refs import TTL, Entry
 from ramet.store.repository import Repository
 from ramet.store.revisions import MemoryImage, MountState, Revision
