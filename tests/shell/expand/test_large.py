@@ -20,6 +20,7 @@ from ramet.shell.syntax import nodes as n
 from ramet.shell.syntax import words as words_module
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import word_text
+from ramet.shell.syntax.simple import SimpleReader
 
 WHERE: tuple[Where, ...] = ("/", "//", "/#", "/%")
 
@@ -97,7 +98,13 @@ def never(*_: object) -> None:
     return None
 
 
-@given(st.lists(st.sampled_from([*"ab$\"'{}:-%#*/~ =?+_1", "${x", "$y", '"$z"']), max_size=8))
+def one_by_one(reader: SimpleReader, *_: object) -> bool:
+    """No words in bulk: every token for itself."""
+    reader.peek()
+    return False
+
+
+@given(st.lists(st.sampled_from([*"ab$\"'{}:-%#*/~ =?+_1<>&;|\n\t\\()", "${x", "$y", '"$z"', " 2>"]), max_size=9))
 def test_usual_words_are_read_as_all_words_are(pieces: list[str]) -> None:
     text = "echo " + "".join(pieces)
 
@@ -111,7 +118,8 @@ def test_usual_words_are_read_as_all_words_are(pieces: list[str]) -> None:
     quick = read()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(words_module, "_USUAL", never)
-        patch.setattr(words_module, "_USUAL_PARAM", never)
+        patch.setattr(words_module, "_USUAL_DOLLAR", never)
+        patch.setattr(SimpleReader, "_bulk", one_by_one)
         assert read() == quick
 
 

@@ -39,6 +39,11 @@ def checkpoint() -> None:
         raise _Abandoned
 
 
+def apart() -> bool:
+    """Is this a thread of `aside`, where nobody is held up?"""
+    return _here.stop is not None
+
+
 WINDOW: Final = 1 << 16
 """Characters, or values, that are worked on between two chances for others to run."""
 

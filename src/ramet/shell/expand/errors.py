@@ -24,6 +24,10 @@ class Slip(Discard):
     """One that even `set -e` lets pass."""
 
 
+class TooLong(Slip):
+    """An expression that takes too long to be evaluated where nothing may wait."""
+
+
 class Readonly(Discard):
     """An assignment to a variable that must not change."""
 

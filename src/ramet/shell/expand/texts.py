@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand import arith
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
@@ -167,16 +168,20 @@ def regex(word: Word) -> Text:
 
 def concat(pieces: list[Text]) -> Text:
     merged: list[Text] = []
+    constant: list[str] = []
     for piece in pieces:
-        if piece.const is not None and merged and merged[-1].const is not None:
-            merged[-1] = const(merged[-1].const + piece.const)
-        else:
-            merged.append(piece)
-    if not merged:
-        return const("")
+        if piece.const is not None:
+            constant.append(piece.const)
+            continue
+        if constant:
+            merged.append(const("".join(constant)))
+            constant = []
+        merged.append(piece)
+    if constant or not merged:
+        merged.append(const("".join(constant)))
     if len(merged) == 1:
         return merged[0]
-    if any(piece.wait for piece in merged):
+    if len(merged) > _MANY or any(piece.wait for piece in merged):
         return Text(True, _concat_waiting(merged))
     runs = [piece.run for piece in merged]
     if len(runs) == 2:
@@ -200,6 +205,8 @@ def concat(pieces: list[Text]) -> Text:
     return Text(False, joined)
 
 
+_MANY: Final = 2048
+"""Parts of a text from which on others get their turns while it is put together."""
 _LARGE: Final = 1 << 24
 """Below this size no text is worth asking the limits."""
 
@@ -213,7 +220,16 @@ def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
     async def run(host: Any) -> str:
         return "".join([await piece.run(host) if piece.wait else piece.run(host) for piece in pieces])
 
-    return run
+    async def run_many(host: Any) -> str:
+        found: list[str] = []
+        for start in range(0, len(pieces), 512):
+            await host.budget.breathe()
+            row = pieces[start : start + 512]
+            found += [await piece.run(host) if piece.wait else piece.run(host) for piece in row]
+            _check_size(host, len(found))
+        return "".join(found)
+
+    return run_many if len(pieces) > _MANY else run
 
 
 def _quoted(text: str, quote: Quote) -> str:
@@ -273,12 +289,21 @@ def number(word: Word) -> tuple[bool, Callable[[Any], Any]]:
     body = concat(pieces)
     if body.const is not None:
         code = arith.prepare(body.const)
-        return False, lambda host: code(host.store)
+        if len(body.const) <= LONG_SOURCE:
+            return False, lambda host: code(host.store)
+
+        async def run_long(host: Any) -> int:
+            return int(await aside(host, partial(code, host.store)))
+
+        return True, run_long
     inner = body.run
     if body.wait:
 
         async def run(host: Any) -> int:
-            return int(host.evaluate(await inner(host)))
+            found = await inner(host)
+            return int(
+                host.evaluate(found) if len(found) < LONG_SOURCE else await aside(host, partial(host.evaluate, found))
+            )
 
         return True, run
     filled = _filled(pieces)

@@ -14,7 +14,7 @@ from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.errors import Readonly, ShellError, TooLong
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -495,7 +495,11 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
         if sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends
         try:
-            sh.status = 0 if (await value(sh) if wait else value(sh)) else 1
+            try:
+                found = await value(sh) if wait else value(sh)
+            except TooLong:
+                found = await aside(sh, partial(value, sh))
+            sh.status = 0 if found else 1
         except (ArithFailure, ShellError) as error:
             if getattr(error, "status", 1) != 1:
                 raise
@@ -512,6 +516,8 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
             return drive(general(sh))
         try:
             status = 0 if (value(sh) if code is None else code(sh.store)) else 1
+        except TooLong:
+            return drive(general(sh))
         except (ArithFailure, ShellError) as error:
             if getattr(error, "status", 1) != 1:
                 raise

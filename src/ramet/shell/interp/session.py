@@ -16,7 +16,8 @@ from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.errors import Discard, Fatal, Slip
+from ramet.shell.expand.aside import apart
+from ramet.shell.expand.errors import Discard, Fatal, Slip, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
@@ -389,6 +390,8 @@ class Session:
         return None
 
     def evaluate(self, text: str) -> int:
+        if len(text) > arith.LONG_EXPRESSION and not apart() and self.budget.slice_end != float("inf"):
+            raise TooLong(f"{text[:40]}...: expression of {len(text)} characters is too long to be computed here")
         try:
             return arith.evaluate(text, self.store)
         except arith.Unbound as error:
