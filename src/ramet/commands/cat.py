@@ -65,6 +65,15 @@ async def cat(proc: Proc, o: CatOptions, operands: list[str]) -> int:
         if not (o.number or o.number_nonblank or o.squeeze):
             await proc.emit((text.replace("\n", "$\n") if ends else text).encode("latin-1"))
             continue
+        if o.number and not o.number_nonblank and not o.squeeze and fresh and not ends:
+            lines = text.split("\n")
+            fresh = not lines[-1]
+            if fresh:
+                lines.pop()
+            shown = "\n".join([f"{i:6d}\t{line}" for i, line in enumerate(lines, number + 1)])
+            number += len(lines)
+            await proc.emit((shown + "\n" if fresh else shown).encode("latin-1"))
+            continue
         out: list[str] = []
         for line in text.splitlines(keepends=True) if not _ODD_BREAKS.search(text) else _split_keep(text):
             if line == "\n":
@@ -255,10 +264,8 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     style, line_number, blanks = o.body, start, 0
     inputs = Inputs(proc, operands)
 
-    def numbered(value: int) -> bytes:
-        if o.format == "ln":
-            return b"%-*d" % (width, value)
-        return b"%0*d" % (width, value) if o.format == "rz" else b"%*d" % (width, value)
+    flags = {"ln": "-", "rz": "0", "rn": ""}[o.format]
+    form = f"%{flags}{width}d".encode() + separator.replace(b"%", b"%%") + b"%b"
 
     async for block in inputs.joined_lines():
         pieces = block.split(b"\n")
@@ -286,7 +293,7 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
             else:
                 wanted = patterns[style].search(line) is not None
             if wanted:
-                out.append(numbered(line_number) + separator + line)
+                out.append(form % (line_number, line))
                 line_number += step
             else:
                 out.append(empty + line)

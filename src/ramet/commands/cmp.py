@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -87,16 +88,14 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
                     text += f" is {x[i]:3o} {_visible(x[i])} {y[i]:3o} {_visible(y[i])}"
                 await proc.emit(encode(text + "\n"))
                 return 1
-            out: list[str] = []
-            for i in range(size):
-                if x[i] != y[i]:
-                    tail = (
-                        f" {x[i]:3o} {_visible(x[i]):<4} {y[i]:3o} {_visible(y[i])}"
-                        if o.print_bytes
-                        else f" {x[i]:3o} {y[i]:3o}"
-                    )
-                    out.append(f"{at_byte + i:>{digits}}{tail}\n")
-            await proc.emit(encode("".join(out)))
+            left, right = _columns(o.print_bytes)
+            for start in range(0, size, _PIECE):
+                pairs = enumerate(
+                    zip(x[start : start + _PIECE], y[start : start + _PIECE], strict=False), at_byte + start
+                )
+                rows = [f"{at:>{digits}}{left[p]}{right[q]}" for at, (p, q) in pairs if p != q]
+                await proc.emit(encode("".join(rows)))
+                await proc.budget.breathe()
         if len(x) != len(y):
             if not o.silent:
                 short, piece = (a, x) if len(x) < len(y) else (b, y)
@@ -126,6 +125,21 @@ async def _smaller(proc: Proc, words: tuple[str, str], skips: list[int], limit: 
             if size is not None:
                 sizes.append(max(size - skip, 0))
     return min(sizes, default=0)
+
+
+_PIECE = 4096
+"""Bytes that are shown between two looks at the clock."""
+
+
+@functools.lru_cache(maxsize=2)
+def _columns(visible: bool) -> tuple[list[str], list[str]]:
+    """Every byte as the first and as the second file's column shows it."""
+    if visible:
+        return (
+            [f" {byte:3o} {_visible(byte):<4}" for byte in range(256)],
+            [f" {byte:3o} {_visible(byte)}\n" for byte in range(256)],
+        )
+    return [f" {byte:3o}" for byte in range(256)], [f" {byte:3o}\n" for byte in range(256)]
 
 
 def _visible(byte: int) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, quote, several, value
-from ramet.commands.inputs import Inputs, filter_lines, parse_count
+from ramet.commands.inputs import PART, Inputs, filter_lines, parse_count
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
@@ -36,7 +36,18 @@ async def fold(proc: Proc, o: FoldOptions, operands: list[str]) -> int:
                 out += _fold(line, width, o.bytes, o.spaces)
         return out
 
-    return await filter_lines(proc, operands, change, complete=False)
+    inputs = Inputs(proc, operands)
+    async for _, reader in inputs.each():
+        rest = b""
+        while block := await reader.read(PART):
+            lines = (rest + block).split(b"\n")
+            # What is left of an unfinished line is one row, which perhaps goes on.
+            *begun, rest = change([lines.pop()])
+            rows = change(lines) + begun
+            await proc.emit(b"\n".join(rows) + b"\n" if rows else b"")
+            await proc.budget.breathe()
+        await proc.emit(rest)
+    return inputs.status
 
 
 _PLAIN = re.compile(rb"[^\t\b\r]*")
@@ -44,6 +55,14 @@ _PLAIN = re.compile(rb"[^\t\b\r]*")
 
 def _fold(line: bytes, width: int, by_bytes: bool, spaces: bool) -> list[bytes]:
     out: list[bytes] = []
+    if (by_bytes and b"\t" not in line) or _PLAIN.fullmatch(line):
+        at, end = 0, len(line)
+        while end - at > width:
+            cut = line.rfind(b" ", at, at + width) + 1 or at + width
+            out.append(line[at:cut])
+            at = cut
+        out.append(line[at:])
+        return out
     start, column, i = 0, 0, 0
     while i < len(line):
         byte = line[i]
@@ -220,8 +239,8 @@ async def unexpand(proc: Proc, o: UnexpandOptions, operands: list[str]) -> int:
 
 
 def unexpanded(line: bytes, tabs: Tabs, everything: bool) -> bytes:
-    if b" " not in line and b"\t" not in line:
-        return line
+    if b"\t" not in line and (not everything or b"  " not in line) and not line.startswith(b" "):
+        return line  # a lone blank stays what it is
     out = bytearray()
     column = 0
     pending = bytearray()

@@ -10,10 +10,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from ramet.commands.declare import UsageError, quote, shown
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
-from ramet.core.streams import Reader, line_blocks
+from ramet.core.streams import BLOCK, Reader, line_blocks
 
 LARGE = 1 << 20
 """What those who only look at a block ask of a reader: as much as memory keeps in one piece, so nothing is copied."""
+
+
+PART = 32 * 1024
+"""What those who work on every line take at a time, so that even many short ones are done in a moment."""
 
 
 class Inputs:
@@ -46,17 +50,17 @@ class Inputs:
             finally:
                 await self.proc.close(reader)
 
-    async def blocks(self) -> AsyncIterator[bytes]:
+    async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
         """The content of all files as one stream."""
         async for _, reader in self.each():
-            while block := await reader.read():
+            while block := await reader.read(size):
                 yield block
                 await self.proc.budget.breathe()
 
     async def joined_lines(self, delim: bytes = b"\n") -> AsyncIterator[bytes]:
-        """The content of all files as one stream, in blocks that end at a line end."""
+        """The content of all files as one stream, in blocks that end at a line end, for work on each line."""
         rest: list[bytes] = []
-        async for block in self.blocks():
+        async for block in self.blocks(PART):
             cut = block.rfind(delim) + 1
             if not cut:
                 rest.append(block)
@@ -80,7 +84,7 @@ async def filter_lines(
     """Every file through `change`, many lines at a time; `complete` gives an unfinished last line its delimiter."""
     inputs = Inputs(proc, words, form=form)
     async for _, reader in inputs.each():
-        async for block in line_blocks(reader, delim):
+        async for block in line_blocks(reader, delim, PART):
             pieces = block.split(delim)
             ended = not pieces[-1]
             if ended:

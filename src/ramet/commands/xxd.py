@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, quote, value
 from ramet.commands.dump import bytes_number, window
-from ramet.commands.inputs import Inputs
-from ramet.core.errors import reason
-from ramet.core.paths import encode
+from ramet.commands.inputs import PART, Inputs
+from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
-from ramet.core.streams import FileStream
+from ramet.core.streams import BLOCK, FileStream, Reader, Writer, line_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
         return 2
     out = await proc.create(operands[1]) if len(operands) > 1 and operands[1] != "-" else proc.stdout
     if o.reverse:
-        out.write(_xxd_revert(await reader.read_all(), o.plain))
+        await (_xxd_revert_plain if o.plain else _xxd_revert)(proc, reader, out)
         await proc.close(out)
         return 0
     inputs = Inputs(proc, [source])
@@ -95,62 +95,78 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
     else:
         group = int(o.group) if o.group is not None else 1 if o.bits else 4 if o.little else 2
         base = int(o.offset, 16 if "x" in o.offset.lower() else 10)
-        at = skip
-        lines: list[str] = []
-        zeros = 0
-        async for chunk in window(proc, inputs, skip, count, cols or (1 << 20 if o.plain else 16)):
-            if o.plain:
-                text = chunk.hex()
-                lines.append((text.upper() if o.upper else text) + "\n")
-            else:
-                line = _xxd_line(o, chunk, at + base, cols, group)
-                if o.autoskip and not any(chunk):
-                    zeros += 1
-                    if zeros == 2:
-                        lines.append("*\n")
-                    if zeros > 1:
-                        at += len(chunk)
-                        held = line
-                        continue
-                elif zeros > 1:
-                    zeros = 0
-                else:
-                    zeros = 0
-                lines.append(line)
-            at += len(chunk)
-            if len(lines) > 1000:
-                out.write(encode("".join(lines)))
-                lines.clear()
-                if out.full:
-                    await out.drain()
-        if zeros > 1:
-            lines.append(held)
-        out.write(encode("".join(lines)))
+        await _xxd_rows(proc, o, out, window(proc, inputs, skip, count, (cols or 16) * _ROWS), skip + base, cols, group)
     await proc.close(out)
     await proc.close(reader)
     return inputs.status
 
 
-def _xxd_line(o: XxdOptions, chunk: bytes, at: int, cols: int, group: int) -> str:
-    unit = 8 if o.bits else 2
-    size = group or cols
-    pieces: list[str] = []
-    for i in range(0, len(chunk), size):
-        part = chunk[i : i + size]
-        if o.bits:
-            pieces.append("".join(f"{b:08b}" for b in part))
-        elif o.little:
-            pieces.append(part[::-1].hex().rjust(size * 2))
+_ROWS = 512
+"""Rows that are made between two looks at the clock."""
+_PRINTED = bytes(byte if 32 <= byte < 127 else 46 for byte in range(256))
+_BITS = [f"{byte:08b}" for byte in range(256)]
+
+
+async def _xxd_rows(
+    proc: Proc, o: XxdOptions, out: Writer, chunks: AsyncIterator[bytes], at: int, cols: int, group: int
+) -> None:
+    """Chunk by chunk, all but the last of whole rows; with `autoskip` the rows of zeros but the first become a star."""
+    zeros, held, any_bytes = 0, "", False
+    async for chunk in chunks:
+        if o.plain:
+            text = chunk.hex()
+            text = text.upper() if o.upper else text
+            wide = 2 * cols or len(text)
+            made = "\n".join([text[i : i + wide] for i in range(0, len(text), wide)]) + ("\n" if cols else "")
         else:
-            pieces.append(part.hex())
-    text = " ".join(pieces)
-    if o.upper:
-        text = text.upper()
-    groups = -(-cols // size)
-    width = cols * unit + groups - 1
-    lead = f"{at:08d}" if o.decimal else f"{at:08x}"
-    shown_text = "".join(chr(b) if 32 <= b < 127 else "." for b in chunk)
-    return f"{lead}: {text.ljust(width)}  {shown_text}\n"
+            rows = _xxd_lines(o, chunk, at, cols, group)
+            if o.autoskip:
+                kept: list[str] = []
+                for i, row in enumerate(rows):
+                    zeros = 0 if any(chunk[i * cols : (i + 1) * cols]) else zeros + 1
+                    if zeros < 3:
+                        kept.append("*\n" if zeros == 2 else row)
+                    held = row
+                rows = kept
+            made = "".join(rows)
+        at, any_bytes = at + len(chunk), True
+        out.write(made.encode())
+        if out.full:
+            await out.drain()
+        await proc.budget.breathe()
+    if o.plain and not cols and any_bytes:
+        out.write(b"\n")
+    elif zeros > 1:
+        out.write(held.encode())
+
+
+def _xxd_lines(o: XxdOptions, data: bytes, at: int, cols: int, group: int) -> list[str]:
+    """Many rows, the last perhaps short."""
+    shown_text = data.translate(_PRINTED).decode("ascii")
+    size = group or cols
+    width = cols * (8 if o.bits else 2) + -(-cols // size) - 1
+    starts = range(0, len(data), cols)
+    if o.bits or o.little or cols % size or len(data) % cols:
+        texts = [_xxd_text(o, data[i : i + cols], size).ljust(width) for i in starts]
+    else:
+        # Nothing but slices: the digits of all rows are made at once.
+        digits = data.hex(" ", -size)
+        texts = [digits[i : i + width] for i in range(0, len(digits), width + 1)]
+        if o.upper:
+            texts = [text.upper() for text in texts]
+    form = "{:08d}: {}  {}\n" if o.decimal else "{:08x}: {}  {}\n"
+    return [form.format(at + i, text, shown_text[i : i + cols]) for i, text in zip(starts, texts, strict=True)]
+
+
+def _xxd_text(o: XxdOptions, chunk: bytes, size: int) -> str:
+    if o.bits:
+        texts = [_BITS[byte] for byte in chunk]
+        text = " ".join(["".join(texts[i : i + size]) for i in range(0, len(texts), size)])
+    elif o.little:
+        text = " ".join([chunk[i : i + size][::-1].hex().rjust(size * 2) for i in range(0, len(chunk), size)])
+    else:
+        text = chunk.hex(" ", -size)
+    return text.upper() if o.upper else text
 
 
 async def _xxd_include(
@@ -172,26 +188,45 @@ async def _xxd_include(
     return f"unsigned char {name}[] = {{\n{body}\n}};\nunsigned int {name}_{size} = {len(data)};\n".encode()
 
 
-def _xxd_revert(data: bytes, plain: bool) -> bytes:
-    if plain:
-        digits = re.sub(rb"[^0-9a-fA-F]", b"", data)
-        return bytes.fromhex(digits[: len(digits) & ~1].decode())
-    out = bytearray()
-    for line in data.split(b"\n"):
-        found = re.match(rb"\s*([0-9a-fA-F]+):\s?((?:[0-9a-fA-F]{2}|[0-9a-fA-F ](?! ))*)", line)
-        head = re.match(rb"\s*([0-9a-fA-F]+): ", line)
-        if head is None:
-            continue
-        body = line[head.end() :].split(b"  ")[0]
-        raw = bytes.fromhex(
-            re.sub(rb"[^0-9a-fA-F]", b"", body).decode()[: len(re.sub(rb"[^0-9a-fA-F]", b"", body)) & ~1]
-        )
-        offset = int(head[1], 16)
-        if offset > len(out):
-            out += b"\0" * (offset - len(out))
-        out[offset : offset + len(raw)] = raw
-        del found
-    return bytes(out)
+_NOT_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789abcdefABCDEF")
+_HEAD = re.compile(rb"\s*([0-9a-fA-F]+): ")
+
+
+async def _xxd_revert_plain(proc: Proc, reader: Reader, out: Writer) -> None:
+    rest = b""
+    while block := await reader.read():
+        digits = rest + block.translate(None, _NOT_DIGITS)
+        even = len(digits) & ~1
+        rest = digits[even:]
+        out.write(bytes.fromhex(digits[:even].decode()))
+        if out.full:
+            await out.drain()
+        await proc.budget.breathe()
+
+
+async def _xxd_revert(proc: Proc, reader: Reader, out: Writer) -> None:
+    """Rows go where their offsets say, in whatever order they come."""
+    made = bytearray()
+    limit = proc.budget.limits.string_bytes
+    async for block in line_blocks(reader, size=PART):
+        for line in block.split(b"\n"):
+            head = _HEAD.match(line)
+            if head is None:
+                continue
+            digits = line[head.end() :].split(b"  ", 1)[0].translate(None, _NOT_DIGITS)
+            raw = bytes.fromhex(digits[: len(digits) & ~1].decode())
+            offset = int(head[1], 16)
+            if offset + len(raw) > limit:
+                raise LimitExceeded("string_bytes", limit)
+            if offset > len(made):
+                made += bytes(offset - len(made))
+            made[offset : offset + len(raw)] = raw
+        await proc.budget.breathe()
+    for at in range(0, len(made), BLOCK):
+        out.write(bytes(made[at : at + BLOCK]))
+        if out.full:
+            await out.drain()
+        await proc.budget.breathe()
 
 
 COMMANDS = [

@@ -432,10 +432,13 @@ class closing(Generic[Item]):  # noqa: N801 - reads like contextlib.aclosing, wh
 # ------------------------------------------------------------------------------------------- working with lines
 
 
-async def line_blocks(reader: Reader, delim: bytes = b"\n") -> AsyncIterator[bytes]:
-    """Blocks that end at a line end (the last one perhaps not): the unit for work at C speed."""
+async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -> AsyncIterator[bytes]:
+    """Blocks that end at a line end (the last one perhaps not): the unit for work at C speed.
+
+    They are made of pieces of `size` bytes at most, which is to be little where each line takes long.
+    """
     rest: list[bytes] = []
-    while block := await reader.read():
+    while block := await reader.read(size):
         cut = block.rfind(delim) + 1
         if not cut:
             rest.append(block)
