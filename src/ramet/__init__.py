@@ -12,8 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ramet.apps.client import connect as connect
+    from ramet.backends.azure import AzureConfig as AzureConfig
+    from ramet.backends.azure import AzureResource as AzureResource
     from ramet.backends.disk import DiskResource as DiskResource
+    from ramet.backends.fsspec import FsspecResource as FsspecResource
+    from ramet.backends.gcs import GCSConfig as GCSConfig
+    from ramet.backends.gcs import GCSResource as GCSResource
+    from ramet.backends.http import HTTPConfig as HTTPConfig
+    from ramet.backends.http import HTTPResource as HTTPResource
+    from ramet.backends.mail import MailConfig as MailConfig
+    from ramet.backends.mail import MailResource as MailResource
+    from ramet.backends.mongo import MongoConfig as MongoConfig
+    from ramet.backends.mongo import MongoResource as MongoResource
+    from ramet.backends.postgres import PostgresConfig as PostgresConfig
+    from ramet.backends.postgres import PostgresResource as PostgresResource
     from ramet.backends.ram import RAMResource as RAMResource
+    from ramet.backends.redis import RedisResource as RedisResource
+    from ramet.backends.s3 import S3Config as S3Config
+    from ramet.backends.s3 import S3Resource as S3Resource
+    from ramet.backends.ssh import SSHConfig as SSHConfig
+    from ramet.backends.ssh import SSHResource as SSHResource
     from ramet.core.errors import RametError as RametError
     from ramet.core.limits import Limits as Limits
     from ramet.store.retention import Retention as Retention
@@ -28,13 +46,31 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "AgentRun": "ramet.workspace.agent_run",
+    "AzureConfig": "ramet.backends.azure",
+    "AzureResource": "ramet.backends.azure",
     "DiskResource": "ramet.backends.disk",
+    "FsspecResource": "ramet.backends.fsspec",
+    "GCSConfig": "ramet.backends.gcs",
+    "GCSResource": "ramet.backends.gcs",
+    "HTTPConfig": "ramet.backends.http",
+    "HTTPResource": "ramet.backends.http",
     "IOResult": "ramet.workspace.result",
     "Limits": "ramet.core.limits",
+    "MailConfig": "ramet.backends.mail",
+    "MailResource": "ramet.backends.mail",
+    "MongoConfig": "ramet.backends.mongo",
+    "MongoResource": "ramet.backends.mongo",
     "MountMode": "ramet.workspace.mounts",
+    "PostgresConfig": "ramet.backends.postgres",
+    "PostgresResource": "ramet.backends.postgres",
     "RAMResource": "ramet.backends.ram",
     "RametError": "ramet.core.errors",
+    "RedisResource": "ramet.backends.redis",
     "Retention": "ramet.store.retention",
+    "S3Config": "ramet.backends.s3",
+    "S3Resource": "ramet.backends.s3",
+    "SSHConfig": "ramet.backends.ssh",
+    "SSHResource": "ramet.backends.ssh",
     "Store": "ramet.workspace.store",
     "Workspace": "ramet.workspace.workspace",
     "connect": "ramet.apps.client",
@@ -43,13 +79,31 @@ _PLACES = {
 
 __all__ = [
     "AgentRun",
+    "AzureConfig",
+    "AzureResource",
     "DiskResource",
+    "FsspecResource",
+    "GCSConfig",
+    "GCSResource",
+    "HTTPConfig",
+    "HTTPResource",
     "IOResult",
     "Limits",
+    "MailConfig",
+    "MailResource",
+    "MongoConfig",
+    "MongoResource",
     "MountMode",
+    "PostgresConfig",
+    "PostgresResource",
     "RAMResource",
     "RametError",
+    "RedisResource",
     "Retention",
+    "S3Config",
+    "S3Resource",
+    "SSHConfig",
+    "SSHResource",
     "Store",
     "Workspace",
     "__version__",

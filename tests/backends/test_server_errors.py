@@ -21,6 +21,7 @@ from ramet.core import ops
 from ramet.core.errors import RametError, Unavailable
 from ramet.core.paths import Path, parse
 from ramet.core.resource import Resource
+from ramet.layers.retry import Retry
 
 P = parse
 
@@ -367,7 +368,7 @@ MISTAKES: dict[str, tuple[Callable[[], Resource], str]] = {
     "s3: port": (lambda: _s3(), "at 127.0.0.1:1: the connection is refused"),
     "s3: host": (lambda: _s3(endpoint=f"http://{NOWHERE}"), "the host was not found"),
     "s3: no scheme": (lambda: _s3(endpoint="127.0.0.1:9000"), "begins with https://"),
-    "redis: host": (lambda: _redis(f"redis://:hunter2@{NOWHERE}"), "Name or service not known"),
+    "redis: host": (lambda: _redis(f"redis://:hunter2@{NOWHERE}"), "the host was not found; check its name"),
     "redis: scheme": (lambda: _redis("http://:hunter2@h"), "not the address of a Redis"),
     "redis: port": (lambda: _redis("redis://:hunter2@h:port"), "not the address of a Redis"),
     "ssh: port": (lambda: _ssh(), "the connection is refused"),
@@ -379,7 +380,8 @@ MISTAKES: dict[str, tuple[Callable[[], Resource], str]] = {
     "postgres: a word": (lambda: _postgres("postgresql://u:hunter2@h:port/d"), "not the address of a PostgreSQL"),
     "postgres: scheme": (lambda: _postgres("mysql://u:hunter2@h/d"), "scheme is expected"),
     "postgres: variable": (lambda: _postgres("postgresql://h/d", password_env="NOT_SET"), "NOT_SET is not set"),
-    "mongo: host": (lambda: _mongo(f"mongodb://u:hunter2@{NOWHERE}"), "could not be reached"),
+    "mongo: host": (lambda: _mongo(f"mongodb://u:hunter2@{NOWHERE}"), f"{NOWHERE} could not be reached: the host was"),
+    "mongo: port": (lambda: _mongo("mongodb://u:hunter2@127.0.0.1:1"), "127.0.0.1:1 could not be reached: the conn"),
     "mongo: scheme": (lambda: _mongo("http://u:hunter2@h"), "must begin with 'mongodb://'"),
     "mongo: not encoded": (lambda: _mongo("mongodb://u:hunt@hunter2@h"), "has to be percent-encoded"),
     "mongo: no password": (lambda: _mongo("mongodb://h", username="u"), "A password is required"),
@@ -387,7 +389,8 @@ MISTAKES: dict[str, tuple[Callable[[], Resource], str]] = {
     "mail: host": (lambda: _mail(host=NOWHERE), "the host was not found"),
     "mail: certificates": (lambda: _mail(ca_file="/nowhere.pem"), "the certificates of /nowhere.pem cannot be used"),
     "mail: variable": (lambda: _mail(password_env="NOT_SET"), "NOT_SET is not set"),
-    "http: port": (lambda: _http(), "could not be reached"),
+    "redis: refused": (lambda: _redis("redis://:hunter2@127.0.0.1:1"), "127.0.0.1:1 could not be reached: the conn"),
+    "http: port": (lambda: _http(), "127.0.0.1:1 could not be reached: the connection is refused; check the port"),
     "http: host": (lambda: _http(base=f"http://{NOWHERE}/"), "was not found"),
     "http: variable": (lambda: _http(token_env="NOT_SET"), "NOT_SET is not set"),
 }
@@ -409,6 +412,29 @@ def test_what_a_user_got_wrong_is_told(mistake: str) -> None:
 
     said = asyncio.run(act())
     assert why in said and "hunter2" not in said
+
+
+@pytest.mark.parametrize("mistake", [one for one in MISTAKES if one.endswith((": host", ": port", ": refused"))])
+def test_an_address_where_nobody_is_is_told_at_once(mistake: str) -> None:
+    """One failed request and a little patience, not all of it: what never answered is rather wrong than ill."""
+
+    async def act() -> list[float]:
+        naps: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            naps.append(seconds)
+
+        try:
+            fs = MISTAKES[mistake][0]()
+        except RametError:
+            return naps
+        try:
+            await failure(first(Retry(fs, sleep=sleep, clock=lambda: sum(naps)), P("/")))
+        finally:
+            await fs.close()
+        return naps
+
+    assert sum(asyncio.run(act())) <= 0.5
 
 
 def test_a_server_without_tls_is_told() -> None:

@@ -141,6 +141,38 @@ def test_retry_gives_up_and_never_repeats_what_may_have_happened() -> None:
     asyncio.run(check())
 
 
+def test_patience_with_an_address_where_nobody_ever_answered_is_short() -> None:
+    class Wrong(Forward):
+        absent, asked = True, 0
+
+        async def stat(self, path: Path) -> Stat:
+            if path == ROOT:
+                return await self.inner.stat(path)
+            self.asked += 1
+            if self.absent:
+                raise unavailable(path, "nobody is there", absent=True)
+            return await self.inner.stat(path)
+
+    async def check() -> None:
+        ram, naps = RAMResource(), Naps()
+        await ram.write(P("/f"), b"x")
+        wrong = Wrong(ram)
+        fs = Retry(wrong, sleep=naps, jitter=lambda: 1.0, clock=lambda: sum(naps.taken))
+        await fs.stat(ROOT)  # says nothing about the server
+        with pytest.raises(OSError, match="nobody is there"):
+            await fs.stat(P("/f"))
+        assert naps.taken == [0.1, 0.2] and wrong.asked == 3
+        wrong.absent = False
+        await fs.stat(P("/f"))
+        wrong.absent = True  # it was there: it may come back
+        naps.taken.clear()
+        with pytest.raises(OSError, match="nobody is there"):
+            await fs.stat(P("/f"))
+        assert naps.taken == [0.1, 0.2, 0.4, 0.8]
+
+    asyncio.run(check())
+
+
 def test_limit_bounds_what_runs_at_once() -> None:
     class Busy(Forward):
         now = most = 0

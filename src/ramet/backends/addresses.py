@@ -8,7 +8,7 @@ import re
 import socket
 from typing import Final
 
-from ramet.core.errors import fail
+from ramet.core.errors import Unavailable, fail, unavailable
 from ramet.core.resource import REDACTED
 
 # Up to the last `@`: a password that should have been escaped and was not is hidden whole.
@@ -23,9 +23,13 @@ def secret_in(address: str) -> str:
     return found[1] if found is not None else "\0"
 
 
+UNKNOWN: Final = "the host was not found; check its name"
+REFUSED: Final = "the connection is refused; check the port, and that the server runs"
+_ALL_FAILED: Final = "All connection attempts failed"
+"""How a library says that each address of a host failed; what it came from tells more."""
 _REASONS: Final = (
-    (socket.gaierror, "the host was not found"),
-    (ConnectionRefusedError, "the connection is refused"),
+    (socket.gaierror, UNKNOWN),
+    (ConnectionRefusedError, REFUSED),
     (TimeoutError, "there is no answer"),
     (FileNotFoundError, "nothing is there"),
     (ConnectionResetError, "the connection broke"),
@@ -41,15 +45,24 @@ def without_password(address: str) -> str:
 
 def why(error: BaseException) -> str:
     """Why somebody could not be reached, in words."""
-    at: BaseException | None = error
-    while at is not None and not isinstance(at, OSError):
-        at = at.__cause__
     if "WRONG_VERSION_NUMBER" in str(error):
         return "it does not speak TLS"
+    at: BaseException | None = error
+    while at is not None and (not isinstance(at, OSError) or str(at) == _ALL_FAILED):
+        inside = at.exceptions if isinstance(at, BaseExceptionGroup) else at.args
+        at = at.__cause__ or next((one for one in inside if isinstance(one, OSError)), None)
     for kind, words in _REASONS:
         if isinstance(at, kind):
             return words
+    if "Connect call failed" in str(at) and "Errno 111" in str(at):
+        return REFUSED  # at every address of the host, told in one sentence
     return str(at or error) or type(error).__name__
+
+
+def unreached(path: str | None, where: str, error: BaseException, version: str | None = None) -> Unavailable:
+    """Somebody could not be reached: who, why, and what to look at."""
+    words = why(error)
+    return unavailable(path, f"{where} could not be reached: {words}", version, absent=words in (UNKNOWN, REFUSED))
 
 
 def secret_from(variable: str | None) -> str | None:

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from ramet.backends.addresses import why
+from ramet.backends.addresses import unreached
 from ramet.core.errors import fail, missing_extra, unavailable
 from ramet.core.paths import Path
 
@@ -112,13 +112,13 @@ class HTTPClient:
         try:
             return await self._pool(host).send(request, stream=True, follow_redirects=False)
         except httpx2.HTTPError as error:
-            raise self.failure(error, host, path) from None
+            raise self.failure(error, host if url.port is None else f"{host}:{url.port}", path) from None
 
     def failure(self, error: Exception, host: str, path: Path, version: str | None = None) -> OSError:
         """What a broken exchange is to a caller."""
         if isinstance(error.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
             return fail(errno.EACCES, path, f"Permission denied: the certificate of {host} cannot be verified")
-        return unavailable(path, f"{host} could not be reached: {why(error)}", version)
+        return unreached(path, host, error, version)
 
     def _pool(self, host: str) -> httpx2.AsyncClient:
         """Connections of one loop to one host: hosts that share an address share no connection."""
@@ -141,8 +141,8 @@ class HTTPClient:
             return known[0]
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)  # SOCK_STREAM
-        except OSError:
-            raise unavailable(path, f"the host {host} was not found") from None
+        except OSError as error:
+            raise unreached(path, host, error) from None
         addresses = [str(entry[4][0]) for entry in found]
         chosen = next((address for address in addresses if self._private or is_public(address)), None)
         if chosen is None:

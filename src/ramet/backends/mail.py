@@ -26,7 +26,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ramet.backends import mail_message, mail_sending
-from ramet.backends.addresses import secret_from, why
+from ramet.backends.addresses import secret_from, unreached
 from ramet.backends.fixed import Fixed
 from ramet.backends.imap import Imap, ImapLost, ImapRefused, Selected, folder_text, text, uid_set, understood
 from ramet.backends.mail_message import Part
@@ -94,6 +94,14 @@ class MailConfig:
     timeout: float = 60.0
     """Seconds without an answer after which the server counts as unreachable."""
 
+    @property
+    def imap_port(self) -> int:
+        return self.port or (993 if self.tls == "implicit" else 143)
+
+    @property
+    def where(self) -> str:
+        return f"{self.host}:{self.imap_port}"
+
 
 class _Message(NamedTuple):
     """What is known of a message without its content."""
@@ -154,7 +162,7 @@ class MailResource(Fixed):
         except OSError as error:
             text = f"Permission denied: the certificates of {config.ca_file} cannot be used: {error.strerror}"
             raise fail(errno.EACCES, None, text) from None
-        port = config.port or (993 if config.tls == "implicit" else 143)
+        port = config.imap_port
         token, password = secret_from(config.token_env), secret_from(config.password_env)
         client = await asyncio.wait_for(
             Imap.connect(config.host, port, context, start_tls=config.tls == "starttls", timeout=config.timeout),
@@ -200,7 +208,7 @@ class MailResource(Fixed):
             done = True
         except ImapRefused as error:
             if error.code in PASSING:
-                raise unavailable(path, f"{self.config.host} could not be reached: {error}") from None
+                raise unavailable(path, f"{self.config.where} could not be reached: {error}") from None
             done = True
             number = errno.ENOENT if error.code in ("NONEXISTENT", "TRYCREATE") else errno.EACCES
             raise fail(number if error.code else errno.EIO, path, f"{self.config.host}: {error}") from None
@@ -209,14 +217,14 @@ class MailResource(Fixed):
         except (ImapLost, TimeoutError, ssl.SSLError) as error:
             while idle:  # they have been idle for longer, and are not any better
                 idle.pop().drop()
-            raise unavailable(path, f"{self.config.host} could not be reached: {why(error)}") from None
+            raise unreached(path, self.config.where, error) from None
         except OSError as error:
             if isinstance(error.filename, Path):
                 done = True
                 raise
             if error.errno == errno.EACCES:
                 raise fail(errno.EACCES, path, error.strerror) from None
-            raise unavailable(path, f"{self.config.host} could not be reached: {why(error)}") from None
+            raise unreached(path, self.config.where, error) from None
         finally:
             if client is not None:
                 if done:

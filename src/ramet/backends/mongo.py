@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ramet.backends.addresses import secret_in
+from ramet.backends.addresses import REFUSED, UNKNOWN, secret_in
 from ramet.backends.database import Database, DatabaseConfig
 from ramet.backends.naming import as_name, from_name
 from ramet.core.errors import fail, missing_extra, unavailable
@@ -92,7 +93,7 @@ class MongoResource(Database):
                 raise missing_extra("mongo", "a mount of a MongoDB server") from None
             patience = int(self.config.timeout * 1000)
             options: dict[str, Any] = {
-                "appname": "ramet", "serverSelectionTimeoutMS": min(2000, patience),
+                "appname": "ramet", "serverSelectionTimeoutMS": min(1500, patience),
                 "connectTimeoutMS": min(10_000, patience),
                 "socketTimeoutMS": int(self.config.seconds * 1000) + patience if self.config.seconds else None,
                 "uuidRepresentation": "standard", "datetime_conversion": "DATETIME_AUTO", "tz_aware": True,
@@ -132,8 +133,7 @@ class MongoResource(Database):
                 raise fail(errno.EACCES, path, f"Permission denied: {said}") from None
             raise fail(errno.ENOENT if error.code == 26 else errno.EINVAL, path, said) from None
         except (errors.ConnectionFailure, errors.ProtocolError, BSONError) as error:
-            said = str(error).partition(" (configured")[0].partition(", Timeout:")[0]
-            raise unavailable(path, f"{where} could not be reached: {said or type(error).__name__}") from None
+            raise _unreached(path, where, error) from None
         except (errors.InvalidName, errors.ConfigurationError, errors.InvalidOperation) as error:
             raise fail(errno.EINVAL, path, str(error)) from None
         except errors.PyMongoError as error:
@@ -387,6 +387,16 @@ class MongoResource(Database):
             if loop is asyncio.get_running_loop():
                 await client.close()
             del self._clients[loop]
+
+
+def _unreached(path: Path, where: str, error: Exception) -> OSError:
+    """The client tells in one sentence what went wrong at each member; of many, the first thing that was refused."""
+    said = str(error).partition(" (configured")[0].partition(", Timeout:")[0] or type(error).__name__
+    words = UNKNOWN if _UNKNOWN.search(said) else REFUSED if "refused" in said or "[Errno 111]" in said else said
+    return unavailable(path, f"{where} could not be reached: {words}", absent=words in (UNKNOWN, REFUSED))
+
+
+_UNKNOWN: Final = re.compile(r"\[Errno -\d+\]|Name or service not known|nodename nor servname|getaddrinfo failed")
 
 
 def _segment(name: str) -> str:

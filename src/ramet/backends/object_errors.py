@@ -6,6 +6,7 @@ import errno
 import re
 from typing import Final
 
+from ramet.backends.addresses import REFUSED, UNKNOWN
 from ramet.core.errors import fail, unavailable
 from ramet.core.paths import Path
 
@@ -13,8 +14,8 @@ _STATUS: Final = re.compile(r"status(?: code)?: (\d{3})")
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _HOST: Final = re.compile(r"https?://(?:[^/@\s]*@)?([^/?\s,]+)")
 _CAUSES: Final = (
-    ("dns error", "the host was not found"),
-    ("ConnectionRefused", "the connection is refused"),
+    ("dns error", UNKNOWN),
+    ("ConnectionRefused", REFUSED),
     ("InvalidContentType", "it does not speak TLS (an address that begins with http:// is asked without)"),
     ("UnknownIssuer", "its certificate cannot be verified"),
     ("certificate", "its certificate cannot be verified"),
@@ -42,6 +43,8 @@ def translated(error: Exception, path: Path, where: str) -> OSError:
         return fail(errno.ESTALE, path)
     if "AuthorizationHeaderMalformed" in text or "301 Moved" in text or "PermanentRedirect" in text:
         return fail(errno.EINVAL, path, f"{where} is in another region than the configured one")
+    if "token request" in text:
+        return fail(errno.EACCES, path, f"Permission denied: {where} needs credentials, and this machine has none")
     status = _STATUS.search(text)
     refused = isinstance(error, raised.PermissionDeniedError | raised.UnauthenticatedError)
     if refused or (status is not None and status[1] in ("401", "403")):
@@ -51,7 +54,8 @@ def translated(error: Exception, path: Path, where: str) -> OSError:
         return fail(errno.ENOTSUP, path)
     host = _HOST.search(text)
     at = f" at {host[1]}" if host is not None else ""
-    return unavailable(path, f"{where} could not be reached{at}: {code or _cause(text)}")
+    cause = code or _cause(text)
+    return unavailable(path, f"{where} could not be reached{at}: {cause}", absent=cause in (UNKNOWN, REFUSED))
 
 
 def _cause(text: str) -> str:

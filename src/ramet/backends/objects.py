@@ -515,7 +515,7 @@ class ObjectResource(Whole):
             except Exception as error:
                 failure = self._translated(error, path)
             attempt += 1
-            if not again or not isinstance(failure, Unavailable) or attempt >= ATTEMPTS:
+            if not again or not isinstance(failure, Unavailable) or failure.absent or attempt >= ATTEMPTS:
                 raise failure from None
             await asyncio.sleep(0.02 * 4**attempt)
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ramet.backends import postgres_catalog as catalog
-from ramet.backends.addresses import why
+from ramet.backends.addresses import unreached
 from ramet.backends.database import Database, DatabaseConfig
 from ramet.backends.naming import as_name, fits, from_name
 from ramet.backends.postgres_catalog import Table
@@ -178,7 +178,7 @@ class PostgresResource(Database):
         if isinstance(error, OSError) and not isinstance(error.filename, Path):
             if error.errno == errno.EACCES:
                 return fail(errno.EACCES, path, error.strerror)
-            return unavailable(path, f"{where} could not be reached: {why(error)}")
+            return unreached(path, where, error)
         return error
 
     # ----------------------------------------------------------------------------------------------- looking

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ramet.backends.addresses import without_password
+from ramet.backends.addresses import unreached, without_password
 from ramet.core.errors import RametError, fail, missing_extra, unavailable
 from ramet.core.paths import Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How
@@ -125,7 +125,7 @@ class RedisResource:
             raised.ConnectionError, raised.TimeoutError, raised.InvalidResponse, raised.TryAgainError,
             raised.ClusterDownError, OSError, ValueError,
         ) as error:  # fmt: skip
-            raise unavailable(path, f"{where} could not be reached: {error}") from None
+            raise unreached(path, where, error.__context__ or error) from None
         except raised.ReadOnlyError:
             raise fail(errno.EROFS, path) from None
         except raised.OutOfMemoryError:

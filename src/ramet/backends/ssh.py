@@ -19,8 +19,8 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
 
-from ramet.backends.addresses import secret_from, why
-from ramet.core.errors import Unavailable, fail, missing_extra, unavailable
+from ramet.backends.addresses import secret_from, unreached
+from ramet.core.errors import Unavailable, fail, missing_extra
 from ramet.core.paths import Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
@@ -137,7 +137,7 @@ class SSHResource:
         except NotADirectoryError:
             raise
         except (OSError, asyncssh.Error) as error:
-            raise unavailable(None, f"{config.host} could not be reached: {why(error)}") from None
+            raise unreached(None, f"{config.host}:{config.port}", error) from None
         finally:
             if connection is not None:
                 connection.abort()
@@ -162,7 +162,7 @@ class SSHResource:
                 if isinstance(error, asyncssh.SFTPOpUnsupported):
                     raise fail(errno.ENOTSUP, path) from None
                 raise fail(errno.EIO, path, str(error) or "failure") from None
-            raise unavailable(path, f"{self.config.host} could not be reached: {why(error)}") from None
+            raise unreached(path, f"{self.config.host}:{self.config.port}", error) from None
 
     async def _at(self, path: Path) -> tuple[Any, bytes]:
         """The client and the full name of `path`, once it is sure that no link lies on the way."""

@@ -23,6 +23,9 @@ class Unavailable(OSError):
     """What the bytes that a broken read has given are the beginning of, when that is known (see `Pinned`)."""
     wait: float = 0.0
     """Seconds that the backend asks to be left alone."""
+    absent: bool = False
+    """Nobody is at the address: its name is not known, or it refuses connections. Where nobody has ever answered, that
+    is rather a mistake than a fault that passes."""
 
 
 class LimitExceeded(Exception):
@@ -41,9 +44,9 @@ def fail(number: int, path: str | None = None, detail: str | None = None) -> OSE
     return OSError(number, message, path)
 
 
-def unavailable(path: str | None, detail: str, version: str | None = None) -> Unavailable:
+def unavailable(path: str | None, detail: str, version: str | None = None, *, absent: bool = False) -> Unavailable:
     error = Unavailable(errno.EIO, detail, path)
-    error.version = version
+    error.version, error.absent = version, absent
     return error
 
 

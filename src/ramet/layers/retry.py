@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -25,12 +26,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to go on trying: `attempts` in all, pauses doubling from `first` to `longest` seconds."""
+    """How long to go on trying: `attempts` in all, pauses doubling from `first` to `longest` seconds.
+
+    Where nobody has ever answered and nobody is at the address, the time is `stranger` seconds: it is rather wrong.
+    """
 
     attempts: int = 5
     first: float = 0.1
     longest: float = 5.0
     deadline: float = 60.0
+    stranger: float = 0.5
 
 
 class Retry(Forward):
@@ -41,36 +46,45 @@ class Retry(Forward):
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(inner)
         self._patience = patience or Patience()
-        self._sleep, self._jitter = sleep, jitter
+        self._sleep, self._jitter, self._clock = sleep, jitter, clock
+        self._answered = False
+        """Whether anybody has ever been at the address."""
 
-    async def _pause(self, attempt: int, waited: float, error: Unavailable) -> float:
+    async def _pause(self, attempt: int, waited: float, error: Unavailable, began: float) -> float:
         """Wait before the next attempt, or raise `error` when patience has run out."""
         patience = self._patience
+        self._answered = self._answered or not error.absent
         pause = min(patience.longest, patience.first * float(2**attempt)) * (0.5 + self._jitter() / 2)
         pause = max(pause, error.wait)
         if attempt + 1 >= patience.attempts or waited + pause > patience.deadline:
             raise error
+        if not self._answered and self._clock() - began + pause > patience.stranger:
+            raise error
         await self._sleep(pause)
         return waited + pause
 
-    async def _again(self, act: Callable[[], Awaitable[T]]) -> T:
-        waited, attempt = 0.0, 0
+    async def _again(self, act: Callable[[], Awaitable[T]], *, answers: bool = True) -> T:
+        waited, attempt, began = 0.0, 0, self._clock()
         while True:
             try:
-                return await act()
+                found = await act()
+                self._answered = self._answered or answers
+                return found
             except Unavailable as error:
-                waited = await self._pause(attempt, waited, error)
+                waited = await self._pause(attempt, waited, error, began)
                 attempt += 1
 
     async def stat(self, path: Path) -> Stat:
-        return await self._again(lambda: self.inner.stat(path))
+        # The root of many is there because it is mounted, and nobody was asked.
+        return await self._again(lambda: self.inner.stat(path), answers=len(path) > 1)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         seen: set[str] = set()
-        waited, attempt = 0.0, 0
+        waited, attempt, began = 0.0, 0, self._clock()
         while True:
             try:
                 async with closing(self.inner.scan(path)) as entries:
@@ -78,13 +92,14 @@ class Retry(Forward):
                         if entry[0] not in seen:
                             seen.add(entry[0])
                             yield entry
+                self._answered = True
                 return
             except Unavailable as error:
-                waited = await self._pause(attempt, waited, error)
+                waited = await self._pause(attempt, waited, error, began)
                 attempt += 1
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
-        waited, attempt = 0.0, 0
+        waited, attempt, began = 0.0, 0, self._clock()
         first, version = start, None
         while True:
             before = start
@@ -93,6 +108,7 @@ class Retry(Forward):
                     async for block in blocks:
                         start += len(block)
                         yield block
+                self._answered = True
                 return
             except Unavailable as error:
                 version = version or error.version
@@ -100,7 +116,8 @@ class Retry(Forward):
                     raise
                 if start > before:
                     waited, attempt = 0.0, 0  # it moves; only what makes no progress runs out of patience
-                waited = await self._pause(attempt, waited, error)
+                self._answered = self._answered or start > first
+                waited = await self._pause(attempt, waited, error, began)
                 attempt += 1
 
     async def entries(self, path: Path) -> list[tuple[str, Stat]]:
@@ -108,10 +125,14 @@ class Retry(Forward):
 
     async def read_bytes(self, path: Path) -> bytes:
         if isinstance(self.inner, Whole):
+            began = self._clock()
             try:
-                return await self.inner.read_bytes(path)
+                found = await self.inner.read_bytes(path)
             except Unavailable as error:
-                await self._pause(0, 0.0, error)
+                await self._pause(0, 0.0, error, began)
+            else:
+                self._answered = True
+                return found
         # A stream keeps what has come when the rest is asked for again.
         return b"".join([block async for block in self.read(path)])
 

@@ -48,8 +48,10 @@ def log(
             rows = [{**described(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
             if any("expired" in row for row in rows) and sys.stdout.isatty():
                 print("what came before some of these revisions has expired", file=sys.stderr)
-            columns = ("revision", "id", "time", "message", "lineage", "tags")
-            show(rows, columns, as_json, empty=f"{where} has no revision yet")
+            columns = ["revision", "id", "time", "message", "lineage", "tags"]
+            if any(row["resumable"] for row in rows):
+                columns.append("resumable")
+            show(rows, tuple(columns), as_json, empty=f"{where} has no revision yet")
             return
         for row in handle.graph(revision):
             if row.revision is None:

@@ -150,7 +150,8 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {"time": clock, "until": cloc
 def described(revision: Revision) -> dict[str, Any]:
     return {
         "revision": revision.name, "id": revision.id.hex(), "time": moment(revision.time), "message": revision.message,
-        "lineage": revision.lineage, "content": revision.content_manifest,
+        "phase": revision.phase, "lineage": revision.lineage, "resumable": revision.memory is not None,
+        "content": revision.content_manifest,
         "parents": [parent.hex() for parent in revision.parents],
         **{key: value for key in ("author", "agent", "trace_id") if (value := getattr(revision, key))},
     }  # fmt: skip

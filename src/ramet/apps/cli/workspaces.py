@@ -33,7 +33,7 @@ def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
         say({"workspace": name}, name, as_json)
 
 
-KEYS = ("revision", "id", "time", "message", "lineage", "content", "parents")
+KEYS = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
 """What is told of a head; nothing of a workspace that has none yet."""
 
 
