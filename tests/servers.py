@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -29,6 +29,8 @@ class S3Server:
     key: str = "test-key"
     secret: str = "test-secret"
     region: str = "us-east-1"
+    pid: int = 0
+    """Its process, for who wants to know what it spends."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -71,7 +73,7 @@ def seaweed(folder: Path) -> Iterator[S3Server]:
         bucket = urllib.request.Request(f"http://127.0.0.1:{filer}/buckets/{server.bucket}/", method="POST")
         _until(lambda: _answers(bucket), process)
         _until(lambda: _answers(server.endpoint + "/status"), process)
-        yield server
+        yield replace(server, pid=process.pid)
     finally:
         process.kill()  # it takes long over an orderly end, and nothing of it is kept
         process.wait()
