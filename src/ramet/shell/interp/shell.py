@@ -228,7 +228,7 @@ class Shell:
     async def run_text(
         self, sh: Session, text: str, *, top: bool = False, keep_line: bool = False, line: int = 1, where: str = ""
     ) -> int:
-        """Run text line by line in this session: a status or control flow. `top` forgives a discarded line."""
+        """Run text line by line in this session: a status or control flow. A line that an error ends is left behind."""
         if "\0" in text:
             text = text.replace("\0", "")  # as bash does with what it reads
         options = sh.syntax_options()
@@ -243,6 +243,7 @@ class Shell:
         large = False
         result: Any = 0
         at = sh.line
+        base = (len(sh.frames), len(sh.store.scopes), sh.depth, sh.stack, sh.ignore, sh.loops)
         while True:
             if known is not None:
                 if position == len(known):
@@ -310,10 +311,10 @@ class Shell:
                 if type(result) is not int:
                     result = await result
             except (Discard, ArithFailure) as error:
-                if not top:
+                if not top and sh.sub_level:
                     raise
                 sh.status = result = subshell.report(sh, error)
-                self._unwind(sh)
+                self._unwind(sh, *base)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
                 if failing or (sh.posix and isinstance(error, ArithFailure)):
                     return self._leave(sh, result)
@@ -336,15 +337,14 @@ class Shell:
             begin += 1
         return text[begin:end]
 
-    def _unwind(self, sh: Session) -> None:
-        """Back to the top level after an error that ended a line."""
-        while sh.frames:
+    def _unwind(self, sh: Session, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
+        """Back to where the text began that an error ended a line of."""
+        while len(sh.frames) > frames:
             frame = sh.frames.pop()
             sh.params = frame.params
-        while sh.store.scopes:
+        while len(sh.store.scopes) > scopes:
             sh.store.pop()
-        if sh.parent is None:
-            sh.depth = sh.stack = 0
+        sh.depth, sh.stack, sh.ignore, sh.loops = depth, stack, ignore, loops
 
     def _leave(self, sh: Session, status: int) -> int:
         sh.flow_status = sh.status = status

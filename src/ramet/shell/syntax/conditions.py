@@ -32,6 +32,27 @@ class ConditionReader(WordReader):
     def condition(self) -> CondExpr:
         """The expression after ``[[`` and its ``]]``."""
         begin = self.start
+        try:
+            return self._whole(begin)
+        except SyntaxFailure as failure:
+            if failure.status is None:
+                self._rest_of_line(failure)
+            raise
+
+    def _rest_of_line(self, failure: SyntaxFailure) -> None:
+        """bash reads on to the end of the line, and may find a quote that nothing closes."""
+        try:
+            while self.kind not in (NEWLINE, EOF):
+                if self.kind == COMPLEX:
+                    self.read_word()
+                    self.peek()
+                else:
+                    self.skip()
+        except SyntaxFailure as second:
+            failure.more.append((second.line, second.message))
+            failure.status = 2
+
+    def _whole(self, begin: int) -> CondExpr:
         expr = self._cond_or()
         if self.kind != WORD or self.raw != "]]":
             if self.kind == EOF:
@@ -127,21 +148,8 @@ class ConditionReader(WordReader):
 
     def _cond_unary(self) -> CondExpr:
         op = self.raw
-        place = self.pos
         self.skip()
         if self.kind in (WORD, COMPLEX) and self.raw != "]]":
-            if self.kind == WORD and self.raw in BINARY:
-                # `[[ -f == x ]]` compares the text `-f`; `[[ -n = ]]` tests the text `=`.
-                after = self.pos
-                self.skip()
-                if self.kind in (WORD, COMPLEX) and self.raw != "]]":
-                    self.pos = place
-                    self.peek()
-                    left = self.read_word()
-                    self.peek()
-                    return self._cond_binary(left, self.raw)
-                self.pos = after
-                self.peek()
             return CondUnary(op, self._cond_operand(self.read_word, _UNARY_ARGUMENT))
         raise self._cond_failure(f"unexpected argument `{self.token_text()}' to conditional unary operator")
 
