@@ -3,192 +3,302 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
+import random
 import re
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, several, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, several, value
 from ramet.commands.inputs import read_lines
+from ramet.commands.parallel_lines import MARKS, Template, Words, combined, trimmed
+from ramet.core import ops
 from ramet.core.errors import reason
-from ramet.core.paths import decode, encode
+from ramet.core.paths import decode, encode, parse
 from ramet.core.proc import Proc
-from ramet.core.streams import Capture, Null
+from ramet.core.streams import BytesReader, Capture, Null, Reader
+
+_SLOTS = 8
+_UNLIMITED = 64
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"Error: {text!r} is not a number.", 255, hint=False)
+    return int(text)
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([kKmMgG]?)", text)
+    if found is None:
+        raise UsageError(f"Error: {text!r} is not a size.", 255, hint=False)
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]
 
 
 @dataclass(frozen=True, slots=True)
 class ParallelOptions:
     jobs: str = value(
-        "-j", "--jobs", "-P", "--max-procs", metavar="N", default="8", help="run up to N jobs in parallel"
+        "-j", "--jobs", "-P", "--max-procs", metavar="N", default=str(_SLOTS), help="run up to N jobs in parallel"
     )
     keep_order: bool = flag("-k", "--keep-order", help="keep sequence of output same as the order of input")
     arg_files: tuple[str, ...] = several("-a", "--arg-file", metavar="FILE", help="use FILE as input source")
     replace: str = value(
         "-I", metavar="REPLACE-STR", default="{}", help="use the replacement string REPLACE-STR instead of {}"
     )
-    max_args: str | None = value("-n", "-N", "--max-args", metavar="N", help="use at most N arguments per command line")
+    max_args: int = value(
+        "-n", "-N", "--max-args", "--max-replace-args", "-L", "--max-lines", metavar="N", default=0, convert=_count,
+        help="use at most N arguments (with --pipe: records) per command line",
+    )  # fmt: skip
+    many: str = choose(
+        {"-m": "m", "-X --xargs": "X"},
+        default="",
+        help="as many arguments as jobs leave; -X repeats the word around {}",
+    )
     null: bool = flag("-0", "--null", help="use NUL as delimiter")
     delimiter: str | None = value("-d", "--delimiter", metavar="DELIM", help="input items are terminated by DELIM")
     colsep: str | None = value("-C", "--colsep", metavar="REGEXP", help="split each input line into columns")
+    header: str | None = value("--header", metavar="REGEXP", help="with `:', the first value names an input source")
+    trim: str = value("--trim", metavar="n|l|r|lr", default="n", help="remove white space around arguments")
+    shuffle: bool = flag("--shuf", help="run the jobs in random order")
     dry_run: bool = flag("--dry-run", "--dryrun", help="print the job to run on stdout, but do not run the job")
     tag: bool = flag("--tag", help="tag lines with arguments")
-    verbose: bool = flag("-v", "--verbose", "-t", help="print the job to be run")
+    tag_text: str | None = value("--tagstring", metavar="STR", help="tag lines with a string")
+    verbose: bool = flag("-v", help="print the job to be run on stdout")
+    traced: bool = flag("-t", "--verbose", help="print the job to be run on stderr")
     halt: str | None = value("--halt", metavar="VAL", help="now,fail=1 or soon,fail=1: stop at the first failure")
     no_run: bool = flag("-r", "--no-run-if-empty", help="if the input is empty, do not run the command")
     link: bool = flag("--link", "--xapply", help="link multiple input sources")
     group: bool = mixed(
         flag("--group", help="group output (default)"),
-        flag("-u", "--ungroup", "--line-buffer", "--lb", const=False, help="do not group output"),
+        flag("-u", "--ungroup", "--line-buffer", "--line-buffered", "--lb", const=False, help="do not group output"),
         default=True,
     )
     quote: bool = flag("-q", "--quote", help="quote the command")
-    retries: str | None = value("--retries", metavar="N", help="run a failing job up to N times")
+    retries: int = value("--retries", metavar="N", default=1, convert=_count, help="run a failing job up to N times")
+    timeout: str | None = value("--timeout", metavar="SECS", help="end a job that takes longer")
+    delay: str | None = value("--delay", metavar="SECS", help="wait before starting the next job")
+    joblog: str | None = value("--joblog", metavar="FILE", help="a table of the jobs and how they ended")
+    results: str | None = value("--results", metavar="DIR", help="save what each job writes below DIR")
+    pipe: bool = flag("--pipe", "--spreadstdin", help="give blocks of stdin to the jobs")
+    block: int = value(
+        "--block", "--block-size", metavar="SIZE", default=1 << 20, convert=_size, help="size of a block"
+    )
+    record_end: str = value("--recend", metavar="STR", default="\n", help="what ends a record")
+    plus: bool = flag("--plus", help="accepted: {..}, {+/}, {+.} and {##} always work")
+    cores: bool = flag(
+        "--number-of-cores", "--number-of-cpus", "--number-of-threads", help="print how many jobs run at a time"
+    )
 
 
 async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
-    command, sources = await _sources(proc, o, operands)
-    combined = list(zip(*sources, strict=False)) if o.link else list(itertools.product(*sources))
-    items: list[tuple[str, ...]] = combined
-    if o.max_args and o.max_args.isdigit() and int(o.max_args):
-        count = int(o.max_args)
-        flat = [words[0] for words in combined]
-        items = [tuple(flat[i : i + count]) for i in range(0, len(flat), count)]
-    jobs = max(1, int(o.jobs)) if o.jobs.isdigit() else 8
-    if o.jobs == "0":
-        jobs = 64
-    template = " ".join(command)
-    lines = [_fill(template, words, number, o) for number, words in enumerate(items, 1)]
+    if o.cores:
+        await proc.emit(f"{_SLOTS}\n".encode())
+        return 0
+    jobs = max(1, int(o.jobs)) if o.jobs.isdigit() else _SLOTS
+    pool = _Pool(proc, o, _UNLIMITED if o.jobs == "0" else jobs)
+    if o.pipe:
+        line = " ".join(operands)
+        blocks = _blocks(await proc.stdin.read_all(), o)
+        return await pool.run([_Job(line, (), number, block) for number, block in enumerate(blocks, 1)])
+    cut = next((i for i, word in enumerate(operands) if word in MARKS), len(operands))
+    command = operands[:cut]
+    groups = await _sources(proc, o, operands[cut:])
+    names: list[str] = []
+    if o.header is not None:
+        sources = [source for group in groups for source in group]
+        names = [source.pop(0) for source in sources if source]
+    items = combined(groups, o.link)
+    if o.max_args:
+        flat = [words[0] for words in items]
+        items = [tuple(flat[i : i + o.max_args]) for i in range(0, len(flat), o.max_args)]
+    elif o.many:
+        flat = [words[0] for words in items]
+        size = max(1, -(-len(flat) // pool.jobs))
+        items = [tuple(flat[i : i + size]) for i in range(0, len(flat), size)]
+    if o.trim != "n":
+        items = [tuple(trimmed(word, o.trim) for word in words) for words in items]
+    if o.shuffle:
+        random.shuffle(items)
+    template = Template(command, o.replace, names, raw=not command, quote=o.quote)
+    many = o.many == "X"
+    lines = [template.line(words, number, len(items), many) for number, words in enumerate(items, 1)]
     if o.dry_run:
         await proc.emit(encode("".join(line + "\n" for line in lines)))
         return 0
-    return await _Pool(proc, o, jobs).run(lines, items)
+    pairs = zip(lines, items, strict=True)
+    return await pool.run([_Job(line, words, number) for number, (line, words) in enumerate(pairs, 1)])
 
 
-async def _sources(proc: Proc, o: ParallelOptions, operands: list[str]) -> tuple[list[str], list[list[str]]]:
-    marks = (":::", "::::", ":::+", "::::+")
-    cut = next((i for i, w in enumerate(operands) if w in marks), len(operands))
-    command, rest = operands[:cut], operands[cut:]
-    sources: list[list[str]] = []
+def _blocks(data: bytes, o: ParallelOptions) -> list[bytes]:
+    """Whole records of stdin, so many or so many bytes of them at a time."""
+    end = encode(o.record_end.replace("\\n", "\n"))
+    records = [record + end for record in data.split(end)]
+    records[-1] = records[-1].removesuffix(end)
+    records = [record for record in records if record]
+    if o.max_args:
+        return [b"".join(records[i : i + o.max_args]) for i in range(0, len(records), o.max_args)]
+    blocks: list[bytes] = []
+    held: list[bytes] = []
+    size = 0
+    for record in records:
+        if held and size + len(record) > o.block:
+            blocks.append(b"".join(held))
+            held, size = [], 0
+        held.append(record)
+        size += len(record)
+    return [*blocks, b"".join(held)] if held else blocks
+
+
+async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list[list[str]]]:
+    """The input sources in groups; those of a group go along with each other."""
     separator = (
         b"\0" if o.null else encode(o.delimiter.replace("\\n", "\n").replace("\\t", "\t")) if o.delimiter else b"\n"
     )
 
-    async def from_file(word: str) -> list[str]:
+    async def from_file(word: str) -> list[list[str]]:
         try:
-            return [decode(line) for line in await read_lines(proc, word, separator)]
+            lines = [decode(line) for line in await read_lines(proc, word, separator)]
         except OSError as error:
-            raise UsageError(
-                f"Error: Cannot open input file `{word}': {reason(error)}.", hint=False, status=255
-            ) from None
+            message = f"Error: Cannot open input file `{word}': {reason(error)}."
+            raise UsageError(message, hint=False, status=255) from None
+        return columns(lines)
 
-    sources += [await from_file(word) for word in o.arg_files]
+    def columns(lines: list[str]) -> list[list[str]]:
+        if o.colsep is None:
+            return [lines]
+        rows = [re.split(o.colsep, line) for line in lines]
+        width = max(map(len, rows), default=0)
+        return [[row[i] if i < len(row) else "" for row in rows] for i in range(width)]
+
+    groups = [await from_file(word) for word in o.arg_files]
     current = ""
     for word in rest:
-        if word in marks:
+        if word in MARKS:
             current = word
-            if word.startswith(":::") and not word.startswith("::::"):
-                sources.append([])
-        elif current.startswith("::::"):
-            sources.append(await from_file(word))
+            if word == ":::" or (word == ":::+" and not groups):
+                groups.append([[]])
+            elif word == ":::+":
+                groups[-1].append([])
+        elif current == "::::" or (current == "::::+" and not groups):
+            groups.append(await from_file(word))
+        elif current == "::::+":
+            groups[-1] += await from_file(word)
         else:
-            sources[-1].append(word)
-    if not sources:
-        sources = [await from_file("-")]
-    if o.colsep is not None:
-        rows = [re.split(o.colsep, line) for line in sources[0]]
-        return command or ["{}"], [list(map("\0".join, rows))]
-    return command or ["{}"], sources
+            groups[-1][-1].append(word)
+    if o.colsep is not None and current in (":::", ":::+"):
+        groups = [[cells for source in group for cells in columns(source)] for group in groups]
+    return groups or [await from_file("-")]
 
 
-_PLACE = re.compile(r"\{(?:(\d+)?(\.|/|//|/\.|\.\.)?|#|%)\}")
-
-
-def _fill(template: str, words: tuple[str, ...], number: int, o: ParallelOptions) -> str:
-    if len(words) == 1 and "\0" in words[0]:
-        words = tuple(words[0].split("\0"))
-    if o.replace != "{}":
-        template = template.replace(o.replace, "{}")
-    used = False
-
-    def expand(found: re.Match[str]) -> str:
-        nonlocal used
-        if found[0] == "{#}":
-            return str(number)
-        if found[0] == "{%}":
-            return "1"
-        used = True
-        chosen = words if not found[1] else words[int(found[1]) - 1 : int(found[1])]
-        return " ".join(shown(_part(w, found[2] or "")) for w in chosen)
-
-    line = _PLACE.sub(expand, template)
-    if not used:
-        line += "".join(f" {shown(w)}" for w in words)
-    return line
-
-
-def _part(word: str, how: str) -> str:
-    name = word.rpartition("/")[2]
-    stem = word[: word.rfind(".")] if "." in name else word
-    if how == ".":
-        return stem
-    if how == "/":
-        return name
-    if how == "//":
-        return word.rpartition("/")[0] or "."
-    return stem.rpartition("/")[2] if how == "/." else word
+@dataclass
+class _Job:
+    line: str
+    words: Words
+    number: int
+    data: bytes | None = None
 
 
 class _Pool:
     def __init__(self, proc: Proc, o: ParallelOptions, jobs: int) -> None:
         self.proc, self.o, self.jobs = proc, o, jobs
-        self.failed = 0
+        self.failed = self.succeeded = 0
         self.stop = False
+        self.final: int | None = None
+        self.log: list[str] = []
+        self.results: dict[int, bytes] = {}
+        self.shown = 1
 
-    async def run(self, lines: list[str], items: list[tuple[str, ...]]) -> int:
-        gate = asyncio.Semaphore(self.jobs)
-        results: dict[int, bytes] = {}
-        shown_upto = 0
+    async def run(self, todo: list[_Job]) -> int:
+        """As many jobs at a time as there may be; each that ends makes room for the next."""
+        waiting = iter(todo)
+        total = len(todo)
 
-        async def one(index: int) -> None:
-            nonlocal shown_upto
-            async with gate:
+        async def work() -> None:
+            for job in waiting:
                 if self.stop:
                     return
-                data = await self._job(lines[index], items[index])
-            if not self.o.keep_order:
-                await self.proc.emit(data)
-                return
-            results[index] = data
-            while shown_upto in results:
-                block = results.pop(shown_upto)
-                shown_upto += 1
-                await self.proc.emit(block)
+                await self._show(job, await self._job(job, total))
+                if self.o.delay:
+                    await asyncio.sleep(float(self.o.delay))
 
-        tasks = [asyncio.create_task(one(i)) for i in range(len(lines))]
+        tasks = [asyncio.create_task(work()) for _ in range(min(self.jobs, total))]
         try:
             await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
-        return min(self.failed, 101)
+        if self.o.joblog is not None:
+            head = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
+            await self.proc.fs.write(self.proc.path(self.o.joblog), encode(head + "".join(self.log)))
+        return min(self.failed, 101) if self.final is None else self.final
 
-    async def _job(self, line: str, words: tuple[str, ...]) -> bytes:
-        if self.o.verbose:
-            self.proc.stderr.write(encode(line + "\n"))
-        attempts = int(self.o.retries) if self.o.retries and self.o.retries.isdigit() else 1
-        data = b""
-        for _ in range(max(1, attempts)):
+    async def _show(self, job: _Job, data: bytes) -> None:
+        if not self.o.keep_order:
+            await self.proc.emit(data)
+            return
+        self.results[job.number] = data
+        while self.shown in self.results:
+            block = self.results.pop(self.shown)
+            self.shown += 1
+            await self.proc.emit(block)
+
+    async def _job(self, job: _Job, total: int) -> bytes:
+        o = self.o
+        if o.traced:
+            self.proc.stderr.write(encode(job.line + "\n"))
+        began = self.proc.now()
+        out = Capture(self.proc.budget.limits.output_bytes)
+        status = 0
+        for _ in range(max(1, o.retries)):
             out = Capture(self.proc.budget.limits.output_bytes)
-            status = await self.proc.run(["bash", "-c", line], stdin=Null(), stdout=out)
-            data = out.getvalue()
+            argv = ["bash", "-c", job.line]
+            if o.timeout is not None:
+                argv = ["timeout", o.timeout.removesuffix("%"), *argv]
+            stdin: Reader = Null() if job.data is None else BytesReader(job.data)
+            status = await self.proc.run(argv, stdin=stdin, stdout=out)
+            if o.timeout is not None and status == 124:
+                warned = (
+                    f"parallel: Warning: This job was killed because it timed out:\nparallel: Warning: {job.line}\n"
+                )
+                self.proc.stderr.write(encode(warned))
             if status == 0:
                 break
-        else:
-            self.failed += 1
-            self.stop = self.stop or (self.o.halt is not None and "fail=1" in self.o.halt)
-        if self.o.tag:
-            tag = encode("\t".join(words)) + b"\t"
-            data = b"".join(tag + piece for piece in data.splitlines(keepends=True))
-        return data
+        data = out.getvalue()
+        took = self.proc.now() - began
+        self.log.append(f"{job.number}\t:\t{began:.3f}\t{took:>10.3f}\t0\t{len(data)}\t{status}\t0\t{job.line}\n")
+        self._ended(job, status)
+        if o.results is not None:
+            await self._saved(job, data)
+            return b""
+        if o.tag or o.tag_text is not None:
+            text = " ".join(job.words)
+            if o.tag_text is not None:
+                text = Template([o.tag_text], "{}", (), raw=True, quote=False).line(job.words, job.number, total)
+                text = text if "{" in o.tag_text else o.tag_text
+            data = b"".join(encode(text) + b"\t" + piece for piece in data.splitlines(keepends=True))
+        return encode(job.line + "\n") + data if o.verbose else data
+
+    def _ended(self, job: _Job, status: int) -> None:
+        self.failed += status != 0
+        self.succeeded += status == 0
+        halt = re.fullmatch(r"(now|soon),(fail|success|done)=(\d+)", self.o.halt or "")
+        if halt is None:
+            if self.o.halt in ("1", "2") and status and not self.stop:
+                self.stop, self.final = True, status
+                self.proc.stderr.write(encode(f"parallel: This job failed:\n{job.line}\n"))
+            return
+        count = {"fail": self.failed, "success": self.succeeded, "done": self.failed + self.succeeded}[halt[2]]
+        if not self.stop and (halt[2] == "done" or (status != 0) == (halt[2] == "fail")):
+            word = {"fail": "failed", "success": "succeeded", "done": "finished"}[halt[2]]
+            self.proc.stderr.write(encode(f"parallel: This job {word}:\n{job.line}\n"))
+            if count >= int(halt[3]):
+                self.stop = True
+                self.final = status if halt[1] == "now" or halt[2] == "success" else None
+
+    async def _saved(self, job: _Job, data: bytes) -> None:
+        parts = "/".join(f"{place}/{word.replace('/', '+z')}" for place, word in enumerate(job.words, 1))
+        directory = parse(f"{self.o.results}/{parts}", self.proc.cwd)
+        await ops.make_dirs(self.proc.fs, directory)
+        for name, content in (("stdout", data), ("stderr", b""), ("seq", f"{job.number}".encode())):
+            await self.proc.fs.write(directory / name, content)
 
 
 COMMANDS = [
@@ -207,19 +317,15 @@ COMMANDS = [
             "--will-cite",
             "--no-notice",
             "--citation",
-            "--joblog=",
             "--load=",
             "--memfree=",
-            "--delay=",
-            "--timeout=",
-            "-m -X --xargs",
-            "--line-buffered",
+            "--tmpdir=",
+            "--nice=",
         ),
         refused={
             "-S= --sshlogin=": "there are no other machines",
-            "--pipe": "use split and a loop",
+            "--pipepart --pipe-part": "use --pipe",
             "--semaphore": "there is no shared state between runs",
-            "--results=": "redirect the output instead",
         },
         examples=[
             ("parallel echo {} ::: a b c", "one echo per word"),
