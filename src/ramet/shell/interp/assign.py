@@ -251,7 +251,9 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
 
     async def evaluate(sh: Session) -> list[Item]:
         items: list[Item] = []
-        for key, add, text, fields in plans:
+        for number, (key, add, text, fields) in enumerate(plans):
+            if number and not number % 256:
+                await sh.budget.breathe()
             found: list[str] = []
             if fields is not None:
                 found = await fields.run(sh) if fields.wait else fields.run(sh)

@@ -6,6 +6,7 @@ A compiled node takes the session and returns a status, control flow (above 255)
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -51,12 +52,19 @@ def compile_script(script: nodes.Script) -> Run:
     return _sequence(runs)
 
 
+_NOWHERE: tuple[int, None] = (sys.maxsize, None)
 _ROW = 64
 """Statements in a row after which others may want to run."""
+_ROW_MASK = _ROW - 1
 
 
 def _pause(sh: Session) -> Result:
     return drive(_breathe(sh)) if sh.budget.check() else 0
+
+
+async def _rested(sh: Session, result: int) -> int:
+    await sh.budget.breathe()
+    return result
 
 
 async def _breathe(sh: Session) -> int:
@@ -208,6 +216,8 @@ def _and_or(node: nodes.AndOr) -> Run:
             result = run(sh)
             if type(result) is not int:
                 result = await result
+            elif number & _ROW_MASK == _ROW_MASK:
+                await sh.budget.breathe()
             if number < last:
                 sh.ignore -= 1
             elif result and result < 256 and check and not sh.ignore and (sh.errexit or "ERR" in sh.traps):
@@ -239,6 +249,8 @@ def _and_or(node: nodes.AndOr) -> Run:
                 result = run(sh)
                 if type(result) is not int:
                     return rest(sh, number, result)
+                if number & _ROW_MASK == _ROW_MASK and sh.budget.check():
+                    return rest(sh, number, _rested(sh, result))
                 sh.ignore -= 1
                 if result > 255:
                     return int(result)
@@ -310,14 +322,20 @@ def _case(node: nodes.Case) -> Run:
         for row, _, _ in items
     ]
     chained = any(end != ";;" for _, _, end in items)
-
-    ready = [
-        [
-            None if one.const is None else [compile_pattern(one.const, extglob).matches for extglob in (False, True)]
-            for one in row
-        ]
-        for row, _, _ in items
-    ]
+    # Texts are looked up, whatever their number; patterns, and what is known only now, are tried in their order.
+    table: dict[str, tuple[int, Run]] = {}
+    tried: list[tuple[int, Run, texts.Text, list[Callable[[str], bool]] | None]] = []
+    number = 0
+    for (row, body, _), known in zip(items, fixed, strict=True):
+        for one, text in zip(row, known, strict=True):
+            number += 1
+            if text is not None:
+                table.setdefault(text, (number, body))
+            elif one.const is None:
+                tried.append((number, body, one, None))
+            else:
+                tried.append((number, body, one, [compile_pattern(one.const, on).matches for on in (False, True)]))
+    many = len(tried) > _ROW * 4
 
     def match(sh: Session, value: str, pattern: str) -> bool:
         if not value.isascii() and bytewise(sh):
@@ -329,18 +347,17 @@ def _case(node: nodes.Case) -> Run:
         if sh.watch:
             return drive(general(sh))
         value = subject.run(sh)
-        plain = "nocasematch" not in sh.shopts and (value.isascii() or not bytewise(sh))
+        if many or "nocasematch" in sh.shopts or not (value.isascii() or not bytewise(sh)):
+            return drive(search(sh, value))
         extglob = "extglob" in sh.shopts
-        for (patterns, body, _), row, matchers in zip(items, fixed, ready, strict=True):
-            for pattern, text, matcher in zip(patterns, row, matchers, strict=True):
-                if text is not None and plain:
-                    if text == value:
-                        return body(sh)
-                elif matcher is not None and plain:
-                    if matcher[extglob](value):
-                        return body(sh)
-                elif match(sh, value, pattern.run(sh)):
-                    return body(sh)
+        last, found = table.get(value, _NOWHERE)
+        for number, body, pattern, matcher in tried:
+            if number > last:
+                break
+            if matcher[extglob](value) if matcher is not None else match(sh, value, pattern.run(sh)):
+                return body(sh)
+        if found is not None:
+            return found(sh)
         sh.status = 0
         return 0
 
@@ -348,10 +365,14 @@ def _case(node: nodes.Case) -> Run:
         sh.line, sh.ran = line, node
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
-        value = await subject.run(sh) if subject.wait else subject.run(sh)
+        return await search(sh, await subject.run(sh) if subject.wait else subject.run(sh))
+
+    async def search(sh: Session, value: str) -> int:
         falling = False
         result: Any = 0
-        for patterns, body, end in items:
+        for number, (patterns, body, end) in enumerate(items):
+            if not number % _ROW:
+                await sh.budget.breathe()
             hit = falling
             if not falling:
                 for pattern in patterns:

@@ -36,6 +36,8 @@ async def _set_many(sh: Session, argv: list[str], start: int) -> int:
 
 
 _MANY: Final = 10_000
+_SOME: Final = 2_000
+"""Variables that take a while to be listed."""
 
 
 def _settings(sh: Session) -> str:
@@ -50,7 +52,7 @@ def _settings(sh: Session) -> str:
 
 def set_(sh: Session, argv: list[str]) -> Result:
     if len(argv) == 1:
-        if any(is_large(sh, name) for name in sh.vars):
+        if len(sh.vars) > _SOME or any(is_large(sh, name) for name in sh.vars):
             return drive(_write_settings(sh))
         return sh.out(encode(_settings(sh)), "set")
     i = 1
