@@ -15,11 +15,12 @@ from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
-from ramet.shell.expand.fields import escape
+from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, escape
 from ramet.shell.expand.params import (
     Apply,
     Base,
     Found,
+    Star,
     apply_of,
     base_of,
     one_text,
@@ -475,7 +476,7 @@ def _nothing(found: Found, node: Param) -> bool:
 
 
 _UNKNOWN_TRANSFORMATION: Final = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)@.*", re.ASCII | re.DOTALL
+    r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
 _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))
@@ -703,6 +704,11 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 def _joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str]:
     """How the values of `${a[@]...}` join where one text is wanted: plain ones by spaces, changed ones by IFS; keys,
     slices, replacements and changes of case by IFS only within quotes. Conditions and documents have their own ways."""
+    if quote is _as_is and "*" in (node.name, node.subscript) and node.form == "value":
+        if node.op:
+            return _without_empty(one_text if node.op[0] in "/^,~" else _spaced)
+        if node.name == "*":
+            return _split_again
     if quote is _as_is and (node.op[0] in "/^,~" if node.op else node.subscript == "*"):
         return one_text
     if quote is _as_is or node.op == "@A":
@@ -718,6 +724,27 @@ _CONDITIONS: Final = (_alone, escape, regex_escape)
 
 def _spaced(host: Any, found: Found) -> str:
     return " ".join(found) if isinstance(found, list) else one_text(host, found)
+
+
+def _split_again(host: Any, found: Found) -> str:
+    """`$*` in a here-document: joined by spaces, and then what IFS holds separates once more."""
+    text = _spaced(host, found)
+    ifs = host.store.get("IFS")
+    if ifs == "":
+        return text
+    return delimiters(DEFAULT_IFS if ifs is None else ifs)[0].sub(" ", text)
+
+
+def _without_empty(join: Callable[[Any, Found], str]) -> Callable[[Any, Found], str]:
+    """Changed values of a `*` form in a here-document: where a space separates, several of them are one."""
+
+    def joined(host: Any, found: Found) -> str:
+        if type(found) is not Star or not (host.store.get("IFS") or " ").startswith(" "):
+            return join(host, found)
+        last = len(found) - 1
+        return " ".join([value for place, value in enumerate(found) if value or place in (0, last)])
+
+    return joined
 
 
 def _star_text(host: Any, found: Found) -> str:

@@ -50,6 +50,8 @@ def substring(value: str, offset: int, length: int | None) -> str:
         offset += size
         if offset < 0:
             return ""
+    if offset > size:
+        return ""
     if length is None:
         return value[offset:]
     if length < 0:

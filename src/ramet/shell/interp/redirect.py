@@ -14,7 +14,7 @@ from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.fs import Open
 from ramet.core.stat import Attrs
-from ramet.core.streams import BytesReader, Null
+from ramet.core.streams import BytesReader, Null, OpenDirectory
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, windows
@@ -27,7 +27,7 @@ from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
 from ramet.shell.interp.variables import split_subscript
-from ramet.shell.syntax.nodes import Literal, Param, Redirect, Word
+from ramet.shell.syntax.nodes import ArithSub, Literal, Param, Redirect, Word
 from ramet.shell.syntax.printer import word_text
 
 Undo = list[tuple[int, Description | None]]
@@ -95,9 +95,13 @@ def _private(node: Redirect, word: Word) -> int:
         return ALWAYS
     if all(isinstance(part, Literal) for part in word.parts):
         return NEVER
-    if any(isinstance(part, Param) and part.bad is not None for part in word.parts):
+    if any(isinstance(part, ArithSub) or (isinstance(part, Param) and _may_fail(part)) for part in word.parts):
         return ALWAYS
     return STRICTLY if _CHANGES(word_text(word)) is None else ALWAYS
+
+
+def _may_fail(param: Param) -> bool:
+    return param.bad is not None or param.op == ":" or isinstance(param.subscript, Word)
 
 
 def in_process(sh: Session, plans: list[Plan]) -> bool:
@@ -213,6 +217,9 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
         raise RedirectError(f"{word}: restricted: cannot redirect output")
     if word == "/dev/null":
         return Description(Null(), path=word)
+    if "//" in word or "/./" in word:
+        device = str(paths.parse(word, sh.cwd))
+        word = device if device.startswith(("/dev/", "/proc/")) else word
     if word.startswith("/proc/"):
         word = as_device(word, sh.top_pid)
     if word.startswith("/dev/"):
@@ -242,6 +249,10 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
         stream = await sh.shell.fs.open(path, how)
         if created:
             await sh.shell.fs.setattr(path, Attrs(mode=0o666 & ~sh.umask))
+    except IsADirectoryError as error:
+        if op != "<":
+            raise RedirectError(f"{word}: {reason(error)}") from None
+        return Description(OpenDirectory(), path=str(path), reads=True)
     except OSError as error:
         raise RedirectError(f"{word}: {reason(error)}") from None
     return Description(stream, path=str(path), reads=bool(how & Open.READ), writes=bool(how & Open.WRITE))

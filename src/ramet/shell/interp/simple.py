@@ -12,8 +12,8 @@ from typing import Any, Final
 from ramet.shell.expand import quote, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
-from ramet.shell.expand.errors import Readonly, ShellError
-from ramet.shell.expand.values import EXPORT
+from ramet.shell.expand.errors import Discard, Readonly, ShellError
+from ramet.shell.expand.values import EXPORT, NameRef
 from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, put, set_item
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -424,9 +424,17 @@ async def _with_assignments(
             try:
                 store.writable(assign.name)
             except Readonly as error:
+                if sh.posix:
+                    raise Discard(error.message) from None
                 sh.complain(error.message)
                 continue
             store.save(assign.name)
+            target = assign.name
+            if type(store.values.get(target)) is NameRef:
+                target, deeper = store.follow(target)
+                if deeper is not None or not target:
+                    continue  # an element cannot be put into an environment
+                store.save(target)
             if assign.literal is not None:
                 if sh.xtrace:
                     trace(sh, [assign.shown + quote.word(assign.literal)], raw=True)
@@ -437,7 +445,7 @@ async def _with_assignments(
                 await assign.run(sh)
             else:
                 assign.run(sh)
-            store.flag(assign.name, EXPORT)
+            store.flag(target, EXPORT)
         return await _watched(sh, node, argv, redirects, True)
     finally:
         if len(store.scopes) >= depth:
@@ -473,6 +481,9 @@ async def _watched(sh: Session, node: Simple, argv: list[str], redirects: list[P
             sh.status = 0
             return 0
         result = await invoke(sh, argv, scoped)
+        if name == "exec" and name not in sh.functions and result == 2:
+            kept = True  # its words were wrong, its redirections were not
+            await keep(sh, undo, lasting=True)
     except (ShellError, ArithFailure) as error:
         sh.complain_once(error)
         raise

@@ -638,7 +638,8 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
             return _unset_function(sh, word)
         return sh.error(f"unset: `{word}': not a valid identifier")
     if references:
-        store.unset(name)
+        if subscript is None and type(store.values.get(name)) is NameRef:
+            store.unset(name)
         return 0
     target, deeper = store.follow(name)
     if target != name and deeper is not None and subscript is None:
