@@ -30,6 +30,7 @@ MODULES: dict[str, str] = {
         "dump": "od",
         "encode": "base64 base32 basenc",
         "ends": "head tail",
+        "ed": "ed",
         "envsubst": "envsubst",
         "expr": "expr test [",
         "fd": "fd fdfind",

@@ -1,0 +1,677 @@
+"""ed: the line editor; a buffer of lines, addresses and one-letter commands read from stdin.
+
+Lines are bytes without their newlines, numbered from 1; `dot` is the current one, 0 when there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ramet import patterns
+from ramet.commands.declare import Command, flag, value
+from ramet.commands.inputs import slurp
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.proc import Proc
+from ramet.core.streams import BytesReader, Capture
+from ramet.patterns import Matcher, MatchTimeout, PatternError
+
+
+@dataclass(frozen=True, slots=True)
+class EdOptions:
+    quiet: bool = flag("-s", "--quiet", "--silent", help="suppress diagnostics: byte counts and the ! prompt")
+    prompt: str | None = value("-p", "--prompt", metavar="STRING", help="use STRING as an interactive prompt")
+    extended: bool = flag("-E", "--extended-regexp", help="use extended regular expressions")
+    loose: bool = flag("-l", "--loose-exit-status", help="exit with 0 status even if a command fails")
+    verbose: bool = flag("-v", "--verbose", help="be verbose; equivalent to the `H' command")
+
+
+class Trouble(Exception):
+    """A command that cannot be done; its words are what `h` tells."""
+
+
+class _Quit(Exception):
+    pass
+
+
+@dataclass
+class Editor:
+    proc: Proc
+    o: EdOptions
+    script: list[bytes]
+    at: int = 0
+    """How many lines of the script were used."""
+    lines: list[bytes] = field(default_factory=list)
+    dot: int = 0
+    name: str = ""
+    marks: dict[str, int] = field(default_factory=dict)
+    modified: bool = False
+    warned: bool = False
+    """Whether the last command was told that the buffer is not saved."""
+    verbose: bool = False
+    prompting: bool = False
+    last_error: str = ""
+    status: int = 0
+    pattern: Matcher | None = None
+    replacement: tuple[bytes, str] | None = None
+    cut: list[bytes] = field(default_factory=list)
+    before: tuple[list[bytes], int] | None = None
+    out: list[bytes] = field(default_factory=list)
+    inside: bool = False
+    """Whether a global command runs."""
+    window: int = 22
+    """Lines that `z` shows."""
+
+    # ------------------------------------------------------------------ input
+
+    def next_line(self) -> bytes | None:
+        if self.at >= len(self.script):
+            return None
+        self.at += 1
+        return self.script[self.at - 1]
+
+    def text(self) -> list[bytes]:
+        """The lines up to a single period."""
+        got: list[bytes] = []
+        while (line := self.next_line()) is not None and line != b".":
+            got.append(line)
+        return got
+
+    async def run(self) -> int:
+        while (line := self.next_line()) is not None:
+            if self.prompting:
+                self.out.append(encode(self.o.prompt or "*"))
+            try:
+                await self.command(decode(line))
+            except Trouble as error:
+                self.last_error = str(error)
+                self.status = 1
+                self.out.append(b"?\n" + (encode(f"{error}\n") if self.verbose else b""))
+            except _Quit:
+                break
+            await self.flush()
+        else:
+            if self.modified and not self.warned:
+                self.out.append(b"?\n")
+                self.status = 2
+        await self.flush()
+        return 0 if self.o.loose else self.status
+
+    async def flush(self) -> None:
+        if self.out:
+            await self.proc.emit(b"".join(self.out))
+            self.out.clear()
+        await self.proc.budget.breathe()
+
+    # ------------------------------------------------------------------ addresses
+
+    def addresses(self, text: str) -> tuple[list[int], str]:
+        """The lines named before a command, and what is left of it."""
+        found: list[int] = []
+        pending: int | None = None
+        while True:
+            text = text.lstrip(" \t")
+            number, text = self.address(text, pending is None)
+            if number is not None:
+                pending = number
+                continue
+            if text[:1] in (",", ";", "%") and not (text[:1] == "%" and pending is not None):
+                mark, text = text[0], text[1:]
+                if pending is None:
+                    pending = 1 if mark != ";" else self.dot
+                    if not found:
+                        following, _ = self.address(text.lstrip(" \t"), True)
+                        if following is None:
+                            found, pending = [pending], len(self.lines)
+                            continue
+                found.append(pending)
+                if mark == ";":
+                    self.check(pending)
+                    self.dot = pending
+                pending = None
+                continue
+            break
+        if pending is not None:
+            found.append(pending)
+        elif found:
+            found.append(found[-1])
+        return found[-2:], text
+
+    def address(self, text: str, first: bool) -> tuple[int | None, str]:
+        """One address with its offsets; None when none stands here."""
+        number: int | None = None
+        plain = re.match(r"\d+", text)
+        if first and plain:
+            number, text = int(plain[0]), text[plain.end() :]
+        elif first and text[:1] == ".":
+            number, text = self.dot, text[1:]
+        elif first and text[:1] == "$":
+            number, text = len(self.lines), text[1:]
+        elif first and text[:1] == "'" and len(text) > 1:
+            if text[1] not in self.marks:
+                raise Trouble("Invalid address")
+            number, text = self.marks[text[1]], text[2:]
+        elif first and text[:1] in ("/", "?"):
+            number, text = self.search(text)
+        while True:
+            offset = re.match(r"[ \t]*([+-]+)(\d*)|[ \t]+(\d+)", text)
+            if offset is None or (offset[1] is None and number is None):
+                return number, text
+            base = self.dot if number is None else number
+            if offset[1] is None:
+                number = base + int(offset[3])
+            else:
+                steps = sum(1 if sign == "+" else -1 for sign in offset[1])
+                last = 1 if offset[1][-1] == "+" else -1
+                number = base + steps + (last * (int(offset[2]) - 1) if offset[2] else 0)
+            text = text[offset.end() :]
+
+    def search(self, text: str) -> tuple[int, str]:
+        mark = text[0]
+        source, rest, _ = _delimited(text[1:], mark)
+        matcher = self.compiled(source)
+        count = len(self.lines)
+        order = range(1, count + 1) if mark == "/" else range(-1, -count - 1, -1)
+        for step in order:
+            number = (self.dot + step - 1) % count + 1 if count else 0
+            if matcher.test(self.lines[number - 1]):
+                return number, rest
+        raise Trouble("No match")
+
+    def compiled(self, source: str, icase: bool = False) -> Matcher:
+        if source:
+            dialect = patterns.POSIX_EXTENDED if self.o.extended else patterns.POSIX_BASIC
+            try:
+                self.pattern = patterns.compile(
+                    encode(source), dialect, icase=icase, seconds=self.proc.budget.limits.regex_seconds
+                )
+            except PatternError as error:
+                raise Trouble(str(error)) from None
+        if self.pattern is None:
+            raise Trouble("No previous pattern")
+        return self.pattern
+
+    def check(self, *numbers: int, least: int = 1) -> None:
+        if any(not least <= number <= len(self.lines) for number in numbers):
+            raise Trouble("Invalid address")
+
+    def one(self, given: list[int], default: int, least: int = 0) -> int:
+        number = given[-1] if given else default
+        self.check(number, least=least)
+        return number
+
+    def span(self, given: list[int], first: int | None = None, last: int | None = None) -> tuple[int, int]:
+        start = given[0] if given else self.dot if first is None else first
+        stop = given[-1] if given else self.dot if last is None else last
+        if start > stop:
+            raise Trouble("Invalid address")
+        self.check(start, stop)
+        return start, stop
+
+    # ------------------------------------------------------------------ commands
+
+    async def command(self, line: str) -> None:
+        given, text = self.addresses(line)
+        letter, rest = text[:1], text[1:]
+        warned, self.warned = self.warned, False
+        if letter in ("q", "e") and self.modified and not warned:
+            self.warned = True
+            raise Trouble("Warning: buffer modified")
+        if letter in ("q", "Q"):
+            raise _Quit
+        if letter in _CHANGES and not self.inside:
+            self.before = list(self.lines), self.dot
+        simple = _SIMPLE.get(letter)
+        if simple is not None:
+            after = simple(self, given, rest)
+            self.suffix(after)
+        elif letter in ("e", "E", "f", "r", "w", "W"):
+            await self.files(letter, given, rest)
+        elif letter in ("g", "v"):
+            await self.everywhere(letter == "g", given, rest)
+        elif letter == "!" and given:
+            raise Trouble("Unexpected address")
+        elif letter == "!":
+            await self.shell(rest)
+        elif letter == "":
+            self.dot = self.one(given, self.dot + 1, least=1)
+            self.show(self.dot, self.dot, "p")
+        elif letter != "#":
+            raise Trouble("Unknown command")
+
+    def suffix(self, text: str | None) -> None:
+        """`p`, `l` and `n` behind a command show the line it ends at."""
+        if text is None:
+            return
+        if text.strip("pln \t"):
+            raise Trouble("Invalid command suffix")
+        if text.strip():
+            self.check(self.dot)
+            self.show(self.dot, self.dot, text.strip())
+
+    def show(self, start: int, stop: int, how: str) -> None:
+        for number in range(start, stop + 1):
+            line = self.lines[number - 1]
+            shown = _visible(line) + b"$" if "l" in how else line
+            self.out.append((b"%d\t" % number if "n" in how else b"") + shown + b"\n")
+        self.dot = stop
+
+    def put(self, after: int, new: list[bytes]) -> None:
+        self.lines[after:after] = new
+        self.moved(after + 1, len(new))
+        self.dot = after + len(new)
+        self.modified = self.modified or bool(new)
+
+    def moved(self, start: int, by: int) -> None:
+        """Marks stay with their lines, and go with them."""
+        for mark, number in list(self.marks.items()):
+            if by < 0 and start <= number < start - by:
+                del self.marks[mark]
+            elif number >= start:
+                self.marks[mark] = number + by
+
+    def remove(self, start: int, stop: int) -> list[bytes]:
+        gone = self.lines[start - 1 : stop]
+        del self.lines[start - 1 : stop]
+        self.moved(start, start - stop - 1)
+        self.modified = True
+        return gone
+
+    def do_append(self, given: list[int], rest: str) -> str:
+        self.put(self.one(given, self.dot), self.text())
+        return rest
+
+    def do_insert(self, given: list[int], rest: str) -> str:
+        at = self.one(given, self.dot)
+        self.put(max(at - 1, 0), self.text())
+        return rest
+
+    def do_change(self, given: list[int], rest: str) -> str:
+        start, stop = self.span(given)
+        self.cut = self.remove(start, stop)
+        self.dot = min(start, len(self.lines))
+        new = self.text()
+        if new:
+            self.put(start - 1, new)
+        return rest
+
+    def do_delete(self, given: list[int], rest: str) -> str:
+        start, stop = self.span(given)
+        self.cut = self.remove(start, stop)
+        self.dot = min(start, len(self.lines))
+        return rest
+
+    def do_join(self, given: list[int], rest: str) -> str:
+        start, stop = self.span(given, self.dot, self.dot + 1)
+        if start < stop:
+            self.cut = self.remove(start, stop)
+            self.put(start - 1, [b"".join(self.cut)])
+        return rest
+
+    def do_mark(self, given: list[int], rest: str) -> str:
+        if not rest[:1].islower():
+            raise Trouble("Invalid mark character")
+        self.marks[rest[0]] = self.one(given, self.dot, least=1)
+        return rest[1:]
+
+    def do_move(self, given: list[int], rest: str) -> str:
+        start, stop = self.span(given)
+        target, rest = self.target(rest)
+        if start <= target < stop:
+            raise Trouble("Invalid destination")
+        gone = self.remove(start, stop)
+        self.put(target - len(gone) if target >= stop else target, gone)
+        return rest
+
+    def do_copy(self, given: list[int], rest: str) -> str:
+        start, stop = self.span(given)
+        target, rest = self.target(rest)
+        self.put(target, self.lines[start - 1 : stop])
+        return rest
+
+    def target(self, rest: str) -> tuple[int, str]:
+        found, rest = self.addresses(rest)
+        return self.one(found, self.dot), rest
+
+    def do_print(self, how: str) -> Callable[[list[int], str], str | None]:
+        def show(given: list[int], rest: str) -> None:
+            if rest.strip("pln \t"):
+                raise Trouble("Invalid command suffix")
+            self.show(*self.span(given), how + rest)
+
+        return show
+
+    def do_number(self, given: list[int], rest: str) -> str:
+        self.out.append(b"%d\n" % self.one(given, len(self.lines)))
+        return rest
+
+    def do_yank(self, given: list[int], rest: str) -> str:
+        start, stop = self.span(given)
+        self.cut = self.lines[start - 1 : stop]
+        return rest
+
+    def do_put(self, given: list[int], rest: str) -> str:
+        if not self.cut:
+            raise Trouble("Nothing to put")
+        self.put(self.one(given, self.dot), list(self.cut))
+        return rest
+
+    def do_undo(self, given: list[int], rest: str) -> str:
+        if self.before is None:
+            raise Trouble("Nothing to undo")
+        now = list(self.lines), self.dot
+        (self.lines, self.dot), self.before = self.before, now
+        self.marks.clear()
+        self.modified = True
+        return rest
+
+    def do_scroll(self, given: list[int], rest: str) -> None:
+        count = re.match(r"\d*", rest)
+        assert count is not None
+        start = self.one(given, self.dot + 1, least=1)
+        self.window = int(count[0] or self.window)
+        self.show(start, min(start + self.window - 1, len(self.lines)), "p" + rest[count.end() :])
+
+    def do_help(self, given: list[int], rest: str) -> str:
+        if self.last_error:
+            self.out.append(encode(self.last_error + "\n"))
+        return rest
+
+    def do_verbose(self, given: list[int], rest: str) -> str:
+        self.verbose = not self.verbose
+        return self.do_help(given, rest) if self.verbose else rest
+
+    def do_prompt(self, given: list[int], rest: str) -> str:
+        self.prompting = not self.prompting
+        return rest
+
+    # ------------------------------------------------------------------ substitution
+
+    def do_substitute(self, given: list[int], rest: str) -> str:
+        start, stop = self.span(given)
+        if rest[:1] and rest[0] not in " \t\n" and not re.fullmatch(r"[gpnlr\d]*", rest):
+            mark = rest[0]
+            source, rest, closed = _delimited(rest[1:], mark)
+            template, rest, ended = _delimited(rest, mark) if closed else ("", "", False)
+            while not ended and template.endswith("\\") and (more := self.next_line()) is not None:
+                template += "\n" + decode(more)
+                template, rest, ended = _delimited(template, mark)
+            flags = re.match(r"[gIi\d]*", rest)
+            assert flags is not None
+            chosen, rest = flags[0], rest[flags.end() :]
+            if not ended:
+                rest += "p"
+            if template == "%" and self.replacement is not None:
+                template = decode(self.replacement[0])
+            self.compiled(source, icase="i" in chosen.lower())
+            self.replacement = encode(template), chosen
+        elif self.replacement is None:
+            raise Trouble("No previous substitution")
+        assert self.replacement is not None
+        matcher, (made, chosen) = self.compiled(""), self.replacement
+        number = int("".join(char for char in chosen if char.isdigit()) or 1)
+        changed = 0
+        at = start
+        for _ in range(stop - start + 1):
+            new = _replaced(matcher, self.lines[at - 1], made, "g" in chosen, number)
+            if new is None:
+                at += 1
+                continue
+            pieces = new.split(b"\n")
+            self.lines[at - 1 : at] = pieces
+            at += len(pieces)
+            self.dot = at - 1
+            changed += 1
+        if not changed:
+            if not self.inside:
+                raise Trouble("No match")
+            return ""
+        self.modified = True
+        return rest
+
+    # ------------------------------------------------------------------ everywhere
+
+    async def everywhere(self, wanted: bool, given: list[int], rest: str) -> None:
+        start, stop = self.span(given, 1, len(self.lines))
+        if not rest[:1]:
+            raise Trouble("Invalid pattern delimiter")
+        source, rest, _ = _delimited(rest[1:], rest[0])
+        matcher = self.compiled(source)
+        chosen = [line for line in self.lines[start - 1 : stop] if matcher.test(line) == wanted]
+        commands = rest
+        while commands.endswith("\\") and (more := self.next_line()) is not None:
+            commands = commands[:-1] + "\n" + decode(more)
+        todo = _identified(self.lines, start, stop, chosen)
+        self.before = list(self.lines), self.dot
+        self.inside = True
+        script, at = self.script, self.at
+        try:
+            for line in todo:
+                number = next((i for i, known in enumerate(self.lines, 1) if known is line), None)
+                if number is None:
+                    continue
+                self.dot = number
+                self.script, self.at = [encode(part) for part in (commands or "p").split("\n")], 0
+                while (part := self.next_line()) is not None:
+                    await self.command(decode(part))
+                self.proc.budget.check()
+        finally:
+            self.script, self.at = script, at
+            self.inside = False
+
+    # ------------------------------------------------------------------ files and commands
+
+    async def files(self, letter: str, given: list[int], rest: str) -> None:
+        quits = letter in "wW" and rest[:1] in ("q", "Q")
+        if quits:
+            rest = rest[1:]
+        if rest and not rest[0].isspace():
+            raise Trouble("Unexpected command suffix")
+        name = rest.strip()
+        if letter == "f":
+            self.name = name or self.name
+            if not self.name:
+                raise Trouble("No current filename")
+            self.out.append(encode(self.name + "\n"))
+        elif letter in "wW":
+            await self.write(given, name, append=letter == "W")
+        elif letter == "r":
+            data = await self.read(name)
+            self.put(self.one(given, len(self.lines)), data)
+        else:
+            self.lines, self.dot, self.modified = [], 0, False
+            self.name = name or self.name
+            self.put(0, await self.read(self.name))
+            self.modified = False
+        if quits:
+            raise _Quit
+
+    async def read(self, name: str) -> list[bytes]:
+        name = name or self.name
+        if not name:
+            raise Trouble("No current filename")
+        if name.startswith("!"):
+            out = Capture(self.proc.budget.limits.output_bytes)
+            await self.proc.run(["sh", "-c", name[1:]], stdout=out)
+            data = out.getvalue()
+        else:
+            self.name = self.name or name
+            try:
+                data = await slurp(self.proc, name)
+            except OSError as error:
+                self.proc.stderr.write(encode(f"{name}: {reason(error)}\n"))
+                raise Trouble("Cannot open input file") from None
+        lines = data.split(b"\n")
+        if lines[-1]:
+            self.out.append(b"Newline appended\n")
+        else:
+            lines.pop()
+        if not self.o.quiet:
+            self.out.append(b"%d\n" % (len(data) + (not data.endswith(b"\n") and bool(data))))
+        return lines
+
+    async def write(self, given: list[int], name: str, append: bool) -> None:
+        start, stop = self.span(given, 1, len(self.lines)) if self.lines else (1, 0)
+        data = b"".join(line + b"\n" for line in self.lines[start - 1 : stop])
+        target = name or self.name
+        if not target:
+            raise Trouble("No current filename")
+        if target.startswith("!"):
+            await self.flush()
+            await self.proc.run(["sh", "-c", target[1:]], stdin=BytesReader(data))
+        else:
+            self.name = self.name or target
+            try:
+                writer = await self.proc.create(target, append=append)
+            except OSError as error:
+                self.proc.stderr.write(encode(f"{target}: {reason(error)}\n"))
+                raise Trouble("Cannot open output file") from None
+            writer.write(data)
+            await self.proc.close(writer)
+            self.modified = self.modified and stop - start + 1 < len(self.lines)
+        if not self.o.quiet:
+            self.out.append(b"%d\n" % len(data))
+
+    async def shell(self, text: str) -> None:
+        await self.flush()
+        await self.proc.run(["sh", "-c", text.replace("%", self.name)])
+        if not self.o.quiet:
+            self.out.append(b"!\n")
+
+
+def _identified(lines: list[bytes], start: int, stop: int, chosen: list[bytes]) -> list[bytes]:
+    """The chosen lines as objects of their own, so that each is found again wherever it moves."""
+    ids = {id(line) for line in chosen}
+    found: list[bytes] = []
+    for index in range(start - 1, stop):
+        if id(lines[index]) in ids:
+            lines[index] = bytes(bytearray(lines[index])) if lines[index] else _Empty()
+            found.append(lines[index])
+    return found
+
+
+class _Empty(bytes):
+    """An empty line that is told apart from others."""
+
+
+def _delimited(text: str, mark: str) -> tuple[str, str, bool]:
+    """What stands before an unescaped delimiter, what stands behind it, and whether there was one."""
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\" and at + 1 < len(text):
+            at += 2
+            continue
+        if char == "[":
+            close = re.match(r"\[\^?\]?[^]]*\]", text[at:])
+            if close and mark not in ("[", "]") and mark not in close[0]:
+                at += close.end()
+                continue
+        if char == mark:
+            return text[:at], text[at + 1 :], True
+        at += 1
+    return text, "", False
+
+
+_PIECE = re.compile(rb"\\(\d)|\\(.)|(&)", re.DOTALL)
+
+
+def _replaced(matcher: Matcher, line: bytes, template: bytes, every: bool, number: int) -> bytes | None:
+    out: list[bytes] = []
+    pos, copied, seen, last = 0, 0, 0, -1
+    while pos <= len(line):
+        spans = matcher.spans(line, pos)
+        if spans is None:
+            break
+        start, stop = spans[0]
+        if start == stop == last:
+            pos = stop + 1
+            continue
+        seen += 1
+        if seen >= number:
+            out += [line[copied:start], _filled(template, line, spans)]
+            copied = stop
+            if not every:
+                break
+        last = stop
+        pos = stop if stop > start else stop + 1
+    return b"".join([*out, line[copied:]]) if out else None
+
+
+def _filled(template: bytes, line: bytes, spans: list[tuple[int, int]]) -> bytes:
+    def put(found: re.Match[bytes]) -> bytes:
+        if found[3] or found[1]:
+            index = int(found[1] or b"0")
+            start, stop = spans[index] if index < len(spans) else (-1, -1)
+            return line[start:stop] if start >= 0 else b""
+        return bytes(found[2])
+
+    return _PIECE.sub(put, template)
+
+
+_ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\", 36: b"\\$"}
+
+
+def _visible(line: bytes) -> bytes:
+    text = b"".join(_ESCAPES.get(byte) or (b"%c" % byte if 32 <= byte < 127 else b"\\%03o" % byte) for byte in line)
+    return b"\\\n".join(text[at : at + 71] for at in range(0, max(len(text), 1), 71))
+
+
+_Simple = Callable[[Editor, list[int], str], str | None]
+_SIMPLE: dict[str, _Simple] = {
+    "a": Editor.do_append,
+    "i": Editor.do_insert,
+    "c": Editor.do_change,
+    "d": Editor.do_delete,
+    "j": Editor.do_join,
+    "k": Editor.do_mark,
+    "m": Editor.do_move,
+    "t": Editor.do_copy,
+    "s": Editor.do_substitute,
+    "p": lambda editor, given, rest: editor.do_print("p")(given, rest),
+    "n": lambda editor, given, rest: editor.do_print("n")(given, rest),
+    "l": lambda editor, given, rest: editor.do_print("l")(given, rest),
+    "=": Editor.do_number,
+    "y": Editor.do_yank,
+    "x": Editor.do_put,
+    "u": Editor.do_undo,
+    "z": Editor.do_scroll,
+    "h": Editor.do_help,
+    "H": Editor.do_verbose,
+    "P": Editor.do_prompt,
+}
+_CHANGES = frozenset("aicdjmtsxrgv")
+
+
+async def ed(proc: Proc, o: EdOptions, operands: list[str]) -> int:
+    script = (await proc.stdin.read_all()).split(b"\n")
+    if not script[-1]:
+        script.pop()
+    editor = Editor(proc, o, script, verbose=o.verbose, prompting=o.prompt is not None)
+    if operands:
+        editor.name = operands[-1]
+        try:
+            editor.put(0, await editor.read(editor.name))
+            editor.modified = False
+        except Trouble:
+            editor.status = 0
+    try:
+        return await editor.run()
+    except MatchTimeout as error:
+        proc.complain(str(error))
+        return 2
+
+
+COMMANDS = [
+    Command(
+        "ed",
+        ed,
+        EdOptions,
+        summary="A line-oriented text editor.",
+        usage="[OPTION]... [FILE]",
+        refused={"-G --traditional": "only the modern mode exists", "-r --restricted": "use the workspace's policy"},
+        examples=[("printf '2d\\nw\\nq\\n' | ed -s file", "delete the second line")],
+    ),
+]
