@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from unittest.mock import patch
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ramet.commands.jq import values
+from ramet.commands.jq import large, values
 from ramet.commands.jq.reader import JsonReader, copied_lines, whole_lines
 
 NUMBERS = st.one_of(
@@ -48,3 +50,25 @@ def test_quick_and_careful_agree(text: str) -> None:
         assert [values.dumps(value) for value in quick] == expected
     if copied is not None:
         assert copied.decode().split("\n")[:-1] == expected
+
+
+async def breath() -> None:
+    pass
+
+
+@given(ITEMS)
+@example('{"a": [1.50, {"b": [[], {}, "\\ud800"]}, [1, 2, 3, 4, 5, 6, 7, 8]], "c": {"d": 1e-05, "e": "\x7f"}}')
+def test_large_texts_are_read_and_written_as_small_ones(text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    with patch.multiple(large, LARGE=16, _GROUP=8, _HEAVY=3):
+        texts = large.cut(data)
+        if texts is None:
+            return
+        (value,) = [asyncio.run(large.read(part, breath)) for part in texts]
+        assert [values.dumps(value)] == careful(text)
+        for sort in (False, True):
+            for ascii_only in (False, True):
+                compact = large.pieces(value, None, sort=sort, ascii_only=ascii_only)
+                assert "".join(compact) == values.dumps(value, sort=sort, ascii_only=ascii_only)
+                wide = large.pieces(value, "  ", sort=sort, ascii_only=ascii_only)
+                assert "".join(wide) == values.pretty(value, "  ", sort=sort, ascii_only=ascii_only)

@@ -17,6 +17,7 @@ from ramet.commands.jq.builtins import NATIVES, PRELUDE, Halt
 from ramet.commands.jq.colours import Palette, coloured
 from ramet.commands.jq.compile import Compiler
 from ramet.commands.jq.functions import tostream
+from ramet.commands.jq.large import LARGE, cut, pieces, read
 from ramet.commands.jq.options import Options, options
 from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.reader import JsonReader, ParseError, copied_lines, whole_lines
@@ -72,6 +73,8 @@ class Host:
         self.reader: JsonReader | None = None
         self.name: str | None = None
         self._ticks = 0
+        self.large = False
+        """An input was so long that work on it is done beside the event loop, and its text written in parts."""
         self.endless = False
         """The program has something in it that can compute for long without a result."""
         self.stopped = False
@@ -222,25 +225,60 @@ class Session:
         """What `quick` makes of many lines at once or, where it cannot, the values one by one in lists."""
         reader = self.host.reader = JsonReader()
         rest: list[bytes] = []
+        gathered: list[bytes] = []
+        wait = 0
         async for name, block in self.blocks():
             self.host.name = None if name == "<stdin>" else name
-            cut = block.rfind(b"\n")
-            if cut < 0:
+            end = block.rfind(b"\n")
+            if end < 0:
                 rest.append(block)
                 continue
-            head = b"".join((*rest, block[:cut]))
-            rest = [block[cut + 1 :]]
+            head = b"".join((*rest, block[:end]))
+            rest = [block[end + 1 :]]
             made = quick(head) if reader.idle else None
             if made is not None:
                 reader.line += head.count(b"\n") + 1
                 yield made
                 continue
+            if gathered or reader.stuck >= LARGE:
+                # One value is longer than all that was read: it is looked at when there is twice as much.
+                gathered.append(reader.left() if not gathered else b"")
+                gathered.append(head + b"\n")
+                size = sum(map(len, gathered))
+                texts = cut(b"".join(gathered)) if size >= wait else None
+                if texts is None:
+                    wait = max(wait, 2 * size) if size >= wait else wait
+                    continue
+                reader.line += sum(part.count(b"\n") for part in gathered)
+                gathered = []
+                async for batch in self.parts(texts):
+                    yield batch
+                continue
             reader.feed(head + b"\n")
             for batch in self.taken(reader, False):
                 yield batch
+        if gathered or (reader.stuck >= LARGE and not self.parse_error):
+            data = b"".join((*gathered, *rest)) if gathered else reader.left() + b"".join(rest)
+            texts = cut(data)
+            rest = [data]
+            if texts is not None:
+                reader.line += data.count(b"\n")
+                async for batch in self.parts(texts):
+                    yield batch
+                return
         reader.feed(b"".join(rest), True)
         for batch in self.taken(reader, True):
             yield batch
+
+    async def parts(self, texts: list[Any]) -> AsyncIterator[list[Json]]:
+        """The values of texts, one of which at least is large."""
+        self.host.large = True
+        for text in texts:
+            try:
+                yield [await read(text, self.proc.budget.breathe)]
+            except ParseError as error:
+                self.parse_error = str(error)
+                return
 
     def taken(self, reader: JsonReader, last: bool) -> Iterator[list[Json]]:
         """Values in batches so small that reading one takes a moment."""
@@ -300,7 +338,11 @@ class Session:
             data = [block async for _, block in self.blocks()]
             whole: Json = b"".join(data).decode("utf-8", "replace")
         else:
-            whole = [value async for batch in source for value in batch]
+            whole = []
+            async for batch in source:
+                whole += batch
+                await self.proc.budget.breathe()
+            self.host.large = self.host.large or len(whole) > 1000
         if self.parse_error is not None:
             return
         await self.one(run, None if self.o.null_input else whole)
@@ -313,7 +355,7 @@ class Session:
 
     async def some(self, run: Run, batch: list[Json]) -> None:
         """Several inputs through the program."""
-        if self.host.endless:
+        if self.host.endless or self.host.large:
             await self.apart(_Apart(run, iter(batch)))
             return
         for value in batch:
@@ -321,7 +363,7 @@ class Session:
 
     async def one(self, run: Run, value: Json) -> None:
         """One input through the program."""
-        if self.host.endless:
+        if self.host.endless or self.host.large:
             await self.apart(_Apart(run, iter((value,))))
             return
         count = 0
@@ -362,7 +404,7 @@ class Session:
                 host.complain(text)
             for error, result in outcomes:
                 if error is None:
-                    self.emit(result)
+                    await self.emit_parts(result)
                 elif isinstance(error, _REPORTED):
                     await self.failed(error)
                 else:
@@ -385,6 +427,20 @@ class Session:
         if self.out:
             await self.proc.emit("".join(self.out).encode("utf-8", "replace"))
             self.out.clear()
+
+    async def emit_parts(self, value: Json) -> None:
+        """As `emit`, for what may be long."""
+        o = self.o
+        if not self.host.large or self.palette is not None or not isinstance(value, (list, dict)):
+            self.emit(value)
+            return
+        self.last, self.any_output = value, True
+        if o.seq:
+            self.out.append("\x1e")
+        for piece in pieces(value, None if o.compact else o.indent, sort=o.sort, ascii_only=o.ascii):
+            self.out.append(piece)
+            await self.breathe()
+        self.out.append("" if o.join else "\0" if o.nul else "\n")
 
     def emit(self, value: Json) -> None:
         o, out = self.o, self.out
@@ -528,6 +584,11 @@ def _copies(o: Options) -> bool:
 async def _copy(state: Session) -> None:
     """`jq -c .`: many lines at a time."""
     async for made in state.batches(copied_lines):
+        if state.host.large:
+            for value in made:
+                await state.emit_parts(value)
+                await state.breathe()
+            continue
         data = (
             made if isinstance(made, bytes) else ("\n".join(map(values.dumps, made)) + "\n").encode("utf-8", "replace")
         )

@@ -109,6 +109,17 @@ class JsonReader:
         self.at = end
 
     @property
+    def stuck(self) -> int:
+        """How many characters are there that are no whole value."""
+        return len(self.text) - self.at if self.wait else 0
+
+    def left(self) -> bytes:
+        """What is left over, which is then gone."""
+        data = self.text[self.at :].encode("utf-8", "surrogateescape")
+        self.text, self.at, self.wait = "", 0, 0
+        return data
+
+    @property
     def idle(self) -> bool:
         """Whether nothing is left over from what was fed."""
         return self.at >= len(self.text)
