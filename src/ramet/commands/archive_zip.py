@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 from ramet.commands.clock import NANO, at, zone_of
 from ramet.commands.copy import lookup
@@ -85,27 +86,13 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
     if not found:
         await proc.emit(encode(f"\nzip error: Nothing to do! ({name})\n"))
         return 12
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(
-        buffer, "w", zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED, compresslevel=o.level or None
-    ) as archive:
-        names = {stored for stored, _, _ in found}
-        for stored, (info, data) in old.items():
-            if stored not in names or o.freshen:
-                archive.writestr(info, data)
-        for stored, path, stat in found:
-            if (o.update or o.freshen) and stored in old and _stamp(proc, stat) <= old[stored][0].date_time:
-                archive.writestr(*old[stored])
-                continue
-            if o.freshen and stored not in old:
-                continue
-            await _store(proc, o, archive, stored, path, stat, stored in old)
-            await proc.budget.breathe()
-    data = buffer.getvalue()
+    job = _Zip(proc, o, sum(stat.size or 0 for _, _, stat in found) > _STREAMED, to_stdout=name == "-")
+    made = job.make(found, old)
     if name == "-":
-        await proc.emit(data)
+        async for block in made:
+            await proc.emit(block)
     else:
-        await proc.fs.write(proc.path(name), data)
+        await proc.fs.write(proc.path(name), made)
     if o.move:
         for _, path, _ in reversed(found):
             await proc.fs.remove(path)
@@ -127,32 +114,119 @@ def _shrinks(data: bytes, level: int) -> bool:
     return bool(level and data) and len(zlib.compress(sample, level)) - 6 < len(sample)
 
 
-async def _store(
-    proc: Proc, o: ZipOptions, archive: zipfile.ZipFile, stored: str, path: Path, stat: Stat, replaced: bool
-) -> None:
-    info = zipfile.ZipInfo(stored, _stamp(proc, stat))
-    kind = 0o120000 if stat.kind is Kind.LINK else 0o040000 if stat.is_dir else 0o100000
-    info.external_attr = (kind | mode_of(stat)) << 16 | (0x10 if stat.is_dir else 0)
-    info.create_system = 3
-    verb = "updating" if replaced else "  adding"
-    if stat.is_dir:
-        archive.writestr(info, b"")
-        note = "(stored 0%)"
-    else:
-        data = encode(stat.target or "") if stat.kind is Kind.LINK else await ops.read_bytes(proc.fs, path)
-        info.compress_type = zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED
-        if not _shrinks(data, o.level):
-            info.compress_type = zipfile.ZIP_STORED
-        if len(data) < _LONG:
-            archive.writestr(info, data, compresslevel=o.level or None)
+_STREAMED = 8 << 20
+"""Bytes of members from which on an archive is written as it is made, each member before its size is known."""
+
+
+class _Sink(io.RawIOBase):
+    """Where a streamed archive goes: blocks that wait to be taken, and no way back."""
+
+    def __init__(self) -> None:
+        self.blocks: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.blocks.append(bytes(data))
+        return len(data)
+
+
+class _Zip:
+    """One archive in the making."""
+
+    def __init__(self, proc: Proc, o: ZipOptions, streamed: bool, *, to_stdout: bool) -> None:
+        self.proc, self.o, self.to_stdout = proc, o, to_stdout
+        self.sink = _Sink() if streamed else None
+        self.buffer = io.BytesIO()
+
+    async def make(
+        self, found: list[tuple[str, Path, Stat]], old: dict[str, tuple[zipfile.ZipInfo, bytes]]
+    ) -> AsyncIterator[bytes]:
+        o, proc = self.o, self.proc
+        kind = zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED
+        target: Any = self.sink or self.buffer
+        with zipfile.ZipFile(target, "w", kind, compresslevel=o.level or None) as archive:
+            names = {stored for stored, _, _ in found}
+            for stored, (info, data) in old.items():
+                if stored not in names or o.freshen:
+                    archive.writestr(info, data)
+            for stored, path, stat in found:
+                if (o.update or o.freshen) and stored in old and _stamp(proc, stat) <= old[stored][0].date_time:
+                    archive.writestr(*old[stored])
+                    continue
+                if o.freshen and stored not in old:
+                    continue
+                async for block in self._member(archive, stored, path, stat, stored in old):
+                    yield block
+                await proc.budget.breathe()
+        for block in self._taken():
+            yield block
+        if self.sink is None:
+            yield self.buffer.getvalue()
+
+    def _taken(self) -> list[bytes]:
+        if self.sink is None:
+            return []
+        blocks, self.sink.blocks = self.sink.blocks, []
+        return blocks
+
+    async def _member(
+        self, archive: zipfile.ZipFile, stored: str, path: Path, stat: Stat, replaced: bool
+    ) -> AsyncIterator[bytes]:
+        proc, o = self.proc, self.o
+        info = zipfile.ZipInfo(stored, _stamp(proc, stat))
+        kind = 0o120000 if stat.kind is Kind.LINK else 0o040000 if stat.is_dir else 0o100000
+        info.external_attr = (kind | mode_of(stat)) << 16 | (0x10 if stat.is_dir else 0)
+        info.create_system = 3
+        size = 0
+        if stat.is_dir:
+            archive.writestr(info, b"")
         else:
-            await asyncio.to_thread(archive.writestr, info, data, compresslevel=o.level or None)
-        if info.compress_type == zipfile.ZIP_STORED:
-            note = "(stored 0%)"
-        else:
-            note = f"(deflated {round((1 - info.compress_size / len(data)) * 100)}%)"
-    if not o.quiet:
-        await proc.emit(encode(f"{verb}: {stored} {note}\n"))
+            data = b""
+            if stat.kind is Kind.LINK:
+                data = encode(stat.target or "")
+            elif (stat.size or 0) < _LONG:
+                data = await ops.read_bytes(proc.fs, path)
+            info.compress_type = zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED
+            if data or not stat.size:
+                if not _shrinks(data, o.level):
+                    info.compress_type = zipfile.ZIP_STORED
+                archive.writestr(info, data, compresslevel=o.level or None)
+                size = len(data)
+            else:
+                async for block in self._long(archive, info, path, stat):
+                    yield block
+                size = info.file_size
+        for block in self._taken():
+            yield block
+        if not o.quiet:
+            packed = info.compress_type != zipfile.ZIP_STORED and size
+            note = f"(deflated {round((1 - info.compress_size / size) * 100)}%)" if packed else "(stored 0%)"
+            text = encode(f"{'updating' if replaced else '  adding'}: {stored} {note}\n")
+            if self.to_stdout:
+                proc.stderr.write(text)
+            else:
+                await proc.emit(text)
+
+    async def _long(
+        self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path, stat: Stat
+    ) -> AsyncIterator[bytes]:
+        """A member that is packed beside the event loop, block by block."""
+        member: Any = None
+        try:
+            async for block in self.proc.fs.read(path):
+                if member is None:
+                    if not _shrinks(block[: 1 << 16], self.o.level):
+                        info.compress_type = zipfile.ZIP_STORED
+                    info._compresslevel = self.o.level or None  # type: ignore[attr-defined]
+                    member = archive.open(info, "w", force_zip64=(stat.size or 0) > 1 << 31)
+                await asyncio.to_thread(member.write, block)
+                for made in self._taken():
+                    yield made
+        finally:
+            if member is not None:
+                member.close()
 
 
 async def _collect(proc: Proc, o: ZipOptions, words: list[str]) -> AsyncIterator[tuple[str, Path, Stat]]:

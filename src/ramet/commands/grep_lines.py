@@ -88,6 +88,12 @@ class Plan:
         """Whether a number, or a file's name, is all that stands before a selected line."""
         return not (self.only_matching or self.byte_offset or self.initial_tab or self.colours)
 
+    @property
+    def bare_pieces(self) -> bool:
+        """Whether all that is printed are matches, perhaps behind a file's name."""
+        ahead = self.line_number or self.byte_offset or self.initial_tab or self.colours
+        return self.only_matching and not (ahead or self.words or self.invert)
+
 
 def _complete(block: bytes) -> bytes:
     return block if block.endswith(b"\n") else block + b"\n"
@@ -346,6 +352,8 @@ class Search:
             if plan.numbered:
                 self._feed_numbered(plan.select, _complete(block))
                 return
+            if plan.bare_pieces and plan.pieces is not None and self._feed_pieces(plan.pieces, block):
+                return
         head = self.name_head(plan.match_mark) if simple else b""
         last = 0
         for start, stop in self._hits(block):
@@ -381,6 +389,20 @@ class Search:
             shown = [head + line + b"\n" for _, line in lines]
         self.selected += len(shown)
         self.out += shown
+
+    def _feed_pieces(self, matcher: Matcher, block: bytes) -> bool:
+        """What matches and nothing else, in one call for all lines; False where each line needs a look."""
+        pattern = matcher.over_block(block)
+        if pattern is None:
+            return False
+        found = pattern.findall(block) if not pattern.groups else [match[0] for match in pattern.finditer(block)]
+        shown = list(filter(None, found))
+        if shown:
+            head = self.name_head(self.plan.match_mark)
+            self.out.append(head + (b"\n" + head).join(shown) + b"\n")
+        self.selected += len(found)
+        self._offset += len(block)
+        return True
 
     def _feed_context(self, block: bytes) -> None:
         """With context: `edge` is where unprinted lines begin, `_adjacent` whether a printed one ends right there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -12,6 +12,7 @@ from ramet.commands.declare import Command, UsageError, flag, quote, shown, typo
 from ramet.commands.inputs import Inputs
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
+from ramet.core.streams import line_blocks
 
 # ---------------------------------------------------------------------------------------------------------- seq
 
@@ -182,9 +183,8 @@ class FactorOptions:
 
 
 async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
-    words = operands or [decode(w) for w in (await proc.stdin.read_all()).split()]
     status = 0
-    for word in words:
+    async for word in _operands(proc, operands):
         found = re.fullmatch(r"\s*\+?(\d+)\s*", word)
         if found is None:
             proc.complain(typographic(proc, f"{quote(word)} is not a valid positive integer"))
@@ -197,7 +197,17 @@ async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
             power = factors.count(p)
             parts += [f"{p}^{power}" if power > 1 else str(p)] if o.exponents else [str(p)] * power
         await proc.emit((f"{number}:" + "".join(f" {p}" for p in parts) + "\n").encode())
+        await proc.budget.breathe()
     return status
+
+
+async def _operands(proc: Proc, words: list[str]) -> AsyncIterator[str]:
+    for word in words:
+        yield word
+    if not words:
+        async for block in line_blocks(proc.stdin):
+            for raw in block.split():
+                yield decode(raw)
 
 
 async def _factors(proc: Proc, number: int) -> list[int]:
@@ -284,11 +294,12 @@ async def _rho(proc: Proc, n: int) -> int:
 
 async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
     inputs = Inputs(proc, operands)
-    data = b"".join([block async for block in inputs.blocks()])
+    words: list[bytes] = []
+    async for block in inputs.joined_lines():
+        words += block.split()
     if inputs.status:
         return inputs.status
     name = "-" if not operands else operands[0]
-    words = data.split()
     if len(words) % 2:
         proc.complain(f"{shown(name)}: input contains an odd number of tokens")
         return 1
@@ -328,7 +339,9 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
             proc.complain(decode(node))
         ready = [n for n in left if before[n] == 0]
         await proc.budget.breathe()
-    await proc.emit(b"".join(n + b"\n" for n in out))
+    for begin in range(0, len(out), _SLICE):
+        await proc.emit(b"\n".join(out[begin : begin + _SLICE]) + b"\n")
+        await proc.budget.breathe()
     return status
 
 

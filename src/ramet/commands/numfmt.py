@@ -11,6 +11,7 @@ from ramet.commands.cut import END, parse_ranges
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
+from ramet.core.streams import line_blocks
 
 _SCALES = ("none", "auto", "si", "iec", "iec-i")
 _OUT_SCALES = ("none", "si", "iec", "iec-i")
@@ -162,18 +163,20 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
             if not await job.line(word, end):
                 return 2
         return job.finish()
-    data = await proc.stdin.read_all()
-    lines = decode(data).split(end)
-    tail = lines.pop()
-    for index, line in enumerate(lines):
-        if index < header:
-            await proc.emit(encode(line + end))
-        elif not await job.line(line if o.zero else line.partition("\0")[0], end):
+    index = 0
+    async for block in line_blocks(proc.stdin, encode(end)):
+        lines = decode(block).split(end)
+        tail = lines.pop()
+        for line in lines:
+            if index < header:
+                await proc.emit(encode(line + end))
+            elif not await job.line(line if o.zero else line.partition("\0")[0], end):
+                return 2
+            index += 1
+            if not index & 255:
+                await proc.budget.breathe()
+        if tail and not await job.line(tail if o.zero else tail.partition("\0")[0], ""):
             return 2
-        if not index & 255:
-            await proc.budget.breathe()
-    if tail and not await job.line(tail if o.zero else tail.partition("\0")[0], ""):
-        return 2
     return job.finish()
 
 

@@ -456,6 +456,10 @@ def _controls(words: list[str]) -> list[_Control]:
     return out
 
 
+_MANY = 4096
+"""Lines that are written between two looks at the clock."""
+
+
 class _CsplitFailed(Exception):
     pass
 
@@ -466,12 +470,9 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
     try:
         reader = await proc.open(operands[0])
         lines: list[bytes] = []
-        held = b""
-        while block := await reader.read():
-            *whole, held = (held + block).split(b"\n")
-            lines += [line + b"\n" for line in whole]
+        async for block in line_blocks(reader):
+            lines += block.splitlines(keepends=True) if b"\r" not in block else _kept(block)
             await proc.budget.breathe()
-        lines += [held] if held else []
         await proc.close(reader)
     except OSError as error:
         proc.complain(f"cannot open {quote(operands[0])} for reading: {reason(error)}")
@@ -493,6 +494,12 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
             for name in job.names:
                 await proc.fs.remove(proc.path(name))
     return status
+
+
+def _kept(block: bytes) -> list[bytes]:
+    """The lines of a block with their newlines; a carriage return ends none."""
+    *whole, last = block.split(b"\n")
+    return [line + b"\n" for line in whole] + ([last] if last else [])
 
 
 def _suffix(o: CsplitOptions, number: int) -> str:
@@ -563,17 +570,23 @@ class _Csplit:
         self.seen = max(self.seen, self.at)
 
     async def write(self, start: int, end: int) -> None:
-        data = b"".join(self.lines[start:end])
-        if self.o.elide and not data:
+        if self.o.elide and start >= end:
             return
         name = self.o.prefix + _suffix(self.o, self.number)
         self.number += 1
         writer = await self.proc.create(name)
-        writer.write(data)
+        size = 0
+        for at in range(start, end, _MANY):
+            data = b"".join(self.lines[at : min(at + _MANY, end)])
+            size += len(data)
+            writer.write(data)
+            if writer.full:
+                await writer.drain()
+            await self.proc.budget.breathe()
         await self.proc.close(writer)
         self.names.append(name)
         if not self.o.quiet:
-            await self.proc.emit(f"{len(data)}\n".encode())
+            await self.proc.emit(f"{size}\n".encode())
 
 
 COMMANDS = [

@@ -167,6 +167,15 @@ class Matcher:
             return None
         return pattern if len(pattern.findall(block, start, start + _SAMPLE)) >= _OFTEN else None
 
+    def over_block(self, block: bytes) -> re.Pattern[bytes] | None:
+        """What finds all matches in the lines of a block, perhaps also empty ones; None when they need care."""
+        if not (self.same or block.isascii()):
+            return None
+        engine = self.engine(block)
+        if not isinstance(engine, ReEngine) or (engine.nullable and not block.isascii()):
+            return None
+        return engine.pattern
+
     def _make_to_line_end(self) -> re.Pattern[bytes] | None:
         if self.literal:
             return None if b"\n" in self.literal else re.compile(re.escape(self.literal) + b".*")
