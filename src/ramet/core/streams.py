@@ -251,6 +251,18 @@ class Null(Reader, Writer):
         return b""
 
 
+class OpenDirectory(Reader):
+    """A directory that was opened like a file, which works until somebody reads from it."""
+
+    __slots__ = ()
+
+    def _fill_now(self) -> bytes:
+        raise fail(errno.EISDIR)
+
+    async def _fill(self) -> bytes:
+        return self._fill_now()
+
+
 class Tee(Writer):
     """Writes everything to several writers."""
 

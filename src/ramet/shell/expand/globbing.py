@@ -86,13 +86,14 @@ async def _matches(
 ) -> list[str]:
     parts = split_components(pattern)
     found: list[str] = [""]
-    separator = ""
+    separator, globbed = "", False
     walker = _Walker(fs, cwd, shopts, dots, budget)
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         if not part and not last:
-            separator += "/"
+            separator += "" if globbed else "/"  # behind what was matched one slash is as good as many
             continue
+        globbed = globbed or bool(ACTIVE(part))
         found = await walker.step([prefix + separator for prefix in found], part, last)
         separator = "" if part == "**" and walker.globstar else "/"
         if not found:

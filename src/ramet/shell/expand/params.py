@@ -55,8 +55,14 @@ def base_of(node: Param) -> Base:
     """How to read what stands before the operator."""
     name, form = node.name, node.form
     if form == "names":
-        make: type[list[str]] = Star if node.op == "*" else list
-        return lambda host, key: make(host.store.names(name))
+        if node.op == "@":
+            return lambda host, key: host.store.names(name)
+
+        def joined(host: Any, key: str | None) -> Found:
+            found = host.store.names(name)
+            return Star(found) if host.store.get("IFS") != "" else "".join(found)
+
+        return joined
     if form == "keys" and not node.op:
         star = node.subscript == "*"
         return lambda host, key: Star(host.store.keys(name)) if star else host.store.keys(name)
@@ -73,6 +79,8 @@ def _direct(node: Param) -> Base:
         return lambda host, key: host.store.elements(name)
     if node.subscript == "*":
         return lambda host, key: Star(host.store.elements(name))
+    if node.subscript is not None and node.form == "length":
+        return lambda host, key: _measured(host, name, key or "")
     if node.subscript is not None:
         return lambda host, key: element(host, name, key or "")
     if name == "@":
@@ -84,6 +92,21 @@ def _direct(node: Param) -> Base:
     if not (name[0].isalpha() or name[0] == "_") or name == "_":
         return lambda host, key: host.special(name)
     return lambda host, key: host.store.get(name)
+
+
+def _measured(host: Any, name: str, subscript: str) -> Found:
+    """The element whose length is asked for; a place before the first one ends the command."""
+    store = host.store
+    target, deeper = store.follow(name)
+    if deeper is None and not store.is_assoc(target):
+        index = host.evaluate(subscript)
+        array = store.array(target)
+        if index + (0 if array is None else array.top) < 0 and store.values.get(target) is not None:
+            raise Slip(f"{subscript}]: bad array subscript")
+        if array is None and index < 0:
+            return None
+        return store.item(target, index)  # type: ignore[no-any-return]
+    return element(host, name, subscript)
 
 
 def _counted(name: str) -> Base:

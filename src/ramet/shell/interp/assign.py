@@ -145,8 +145,10 @@ def assign_word(name: str, key: str | None, append: bool, value: str, items: Seq
 
 
 def _list_in_list(node: Assignment, subscript: Word) -> Assign:
-    message = f"{node.name}[{word_text(subscript)}]: cannot assign list to array member"
+    return _refused(node, f"{node.name}[{word_text(subscript)}]: cannot assign list to array member")
 
+
+def _refused(node: Assignment, message: str) -> Assign:
     def refuse(sh: Session) -> Any:
         raise Discard(message)
 
@@ -155,6 +157,8 @@ def _list_in_list(node: Assignment, subscript: Word) -> Assign:
 
 def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
     name, append = node.name, node.append
+    if not word_text(subscript).strip():
+        return _refused(node, f"{name}[{word_text(subscript)}]: bad array subscript")
     key, text = texts.subscript(subscript), texts.text(value, assign=True)
     name_in_word = texts.text(subscript)  # declare and its kin take the whole as a word, whose quotes are gone
 
@@ -190,8 +194,6 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
             raise Discard(f"{name}[{subscript}]: bad array subscript")
         sh.store.set_item(name, subscript, value, append)
         return
-    if not subscript.strip():
-        raise Discard(f"{name}[{subscript}]: bad array subscript")
     if subscript in ("@", "*"):
         raise Discard(f"{name}[{subscript}]: bad array subscript")
     sh.store.set_item(name, sh.evaluate(texts.to_evaluate(subscript)), value, append)

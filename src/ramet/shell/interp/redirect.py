@@ -27,7 +27,7 @@ from ramet.shell.interp.restricted import OPTION
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.traps import failed
 from ramet.shell.interp.variables import split_subscript
-from ramet.shell.syntax.nodes import ArithSub, Literal, Param, Redirect, Word
+from ramet.shell.syntax.nodes import ArithSub, DoubleQuoted, Literal, Param, Part, Redirect, Word
 from ramet.shell.syntax.printer import word_text
 
 Undo = list[tuple[int, Description | None]]
@@ -95,13 +95,17 @@ def _private(node: Redirect, word: Word) -> int:
         return ALWAYS
     if all(isinstance(part, Literal) for part in word.parts):
         return NEVER
-    if any(isinstance(part, ArithSub) or (isinstance(part, Param) and _may_fail(part)) for part in word.parts):
+    if any(map(_may_fail, word.parts)):
         return ALWAYS
     return STRICTLY if _CHANGES(word_text(word)) is None else ALWAYS
 
 
-def _may_fail(param: Param) -> bool:
-    return param.bad is not None or param.op == ":" or isinstance(param.subscript, Word)
+def _may_fail(part: Part) -> bool:
+    if isinstance(part, Param):
+        return part.bad is not None or part.op == ":" or part.form == "indirect" or isinstance(part.subscript, Word)
+    if isinstance(part, DoubleQuoted):
+        return any(map(_may_fail, part.parts))
+    return isinstance(part, ArithSub)
 
 
 def in_process(sh: Session, plans: list[Plan]) -> bool:

@@ -27,7 +27,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
-from ramet.shell.expand.errors import Discard, Slip
+from ramet.shell.expand.errors import Discard, Readonly, Slip
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
@@ -316,7 +316,7 @@ class Shell:
                 sh.status = result = subshell.report(sh, error)
                 self._unwind(sh, *base)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
-                if failing or (sh.posix and isinstance(error, ArithFailure)):
+                if failing or (sh.posix and isinstance(error, ArithFailure | Readonly)):
                     return self._leave(sh, result)
             if keep_line:
                 sh.line = at

@@ -55,8 +55,9 @@ UNREPORTED: Final = frozenset((2, 13))
 
 def number_of(text: str) -> int | None:
     """`TERM`, `SIGTERM`, `sigterm` or `15` as a number."""
-    if text.isdigit():
-        return int(text) if int(text) < len(NAMES) else None
+    digits = text.strip()
+    if digits.isdigit():
+        return int(digits) if int(digits) < len(NAMES) else None
     name = text.upper()
     return NUMBERS.get(name.removeprefix("SIG"))
 

@@ -154,6 +154,7 @@ def getopts(sh: Session, argv: list[str]) -> Result:
 
     if not place:
         if index > len(arguments) or len(arguments[index - 1]) < 2 or arguments[index - 1][0] != "-":
+            index = min(index, len(arguments) + 1)
             sh.store.unset("OPTARG")
             return leave(1, "?")
         if arguments[index - 1] == "--":
