@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 
 import pytest
@@ -39,6 +40,26 @@ HOSTILE = {
     "many functions": "for i in {1..2000}; do eval \"f$i() { :; }\"; done; declare -f > /dev/null",
     "many parameters": "set -- {1..100000}; while [ $# -gt 99500 ]; do shift; done",
     "many jobs": "for i in {1..500}; do sleep 100 & done; kill $(jobs -p)",
+    "a very long expression": f"(({'1+' * 100_000}1)); x=$(({'2*' * 100_000}1))",
+    "a long expression in a variable": "x=$(yes 1+ | head -50000 | tr -d '\\n')1; ((y = $x)); echo $y; ((y = x))",
+    "many cases": "case z in " + " ".join(f"a{i}) ;;" for i in range(40_000)) + " z) echo z;; esac",
+    "many patterns": "case z in " + " ".join(f"*a{i}) ;;" for i in range(4_000)) + " z) echo z;; esac",
+    "many variables": "for i in {1..30000}; do declare v$i=$i; done; set > /dev/null; declare > /dev/null; declare -p > /dev/null",
+    "a large function": "f() {\n" + "echo hi\n" * 20_000 + "}\nf > /dev/null",
+    "a large substitution": "x=$(" + "echo hi\n" * 20_000 + ")",
+    "a large subshell": "(\n" + "echo hi\n" * 20_000 + ") > /dev/null",
+    "a large here-document": "cat > /dev/null <<E\n" + "line $x of text\n" * 40_000 + "E\n",
+    "a large quoted here-document": "cat > /dev/null <<'E'\n" + "line $x of text\n" * 250_000 + "E\n",
+    "comments": "# x\n" * 300_000,
+    "escapes": ": " + "\\a" * 100_000,
+    "a long word": ": " + "a" * 2_000_000 + " '" + "b" * 2_000_000 + "'",
+    "parameters in a word": ': "' + "a$x" * 30_000 + '"',
+    "many words": ": " + "w " * 200_000,
+    "a long chain": " && ".join([":"] * 60_000),
+    "deep substitutions": "echo " + "$(" * 400 + ":" + ")" * 400,
+    "substitutions without end": "echo " + "$(" * 100_000,
+    "an eval bomb": "x=:; for i in {1..15}; do x=\"$x;$x\"; done; eval \"$x\"",
+    "pairs of an associative array": "declare -A m=(" + " ".join(f"[k{i}]=v" for i in range(20_000)) + ")",
 }  # fmt: skip
 
 
@@ -67,7 +88,7 @@ async def longest_hold(script: str) -> float:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_holds_up_the_loop(name: str) -> None:
     # The mark is 20 ms; a loaded machine may need a second look, a script that holds the loop fails all of them.
-    assert min(asyncio.run(longest_hold(HOSTILE[name])) for _ in range(2)) < 0.04
+    assert any(asyncio.run(longest_hold(HOSTILE[name])) < 0.04 for _ in range(2))
 
 
 @pytest.mark.parametrize(
@@ -142,6 +163,37 @@ async def how_late(script: str) -> float:
     assert (await ws.execute("echo on")).stdout == b"on\n"
     await ws.close()
     return late
+
+
+async def cancelled_at(script: str, moment: float) -> float:
+    """Seconds from a cancellation in the middle of a script to its end; the session is as it was."""
+    ws = Workspace()
+    await ws.execute("keep=1; cd /tmp; kept() { echo $keep; }")
+
+    async def again_and_again() -> None:
+        while True:
+            await ws.execute(script)
+
+    running = asyncio.create_task(again_and_again())
+    await asyncio.sleep(moment)
+    started, spent = time.monotonic(), time.process_time()
+    running.cancel()
+    await asyncio.wait((running,))
+    # What others do on the same machine takes its time too: work counts in full, waiting by a tenth.
+    late = max(time.process_time() - spent, (time.monotonic() - started) / 10)
+    assert running.cancelled()
+    result = await ws.execute("kept; pwd; (echo $keep | cat); echo $BASH_SUBSHELL")
+    assert (result.stdout, result.stderr) == (b"1\n/tmp\n1\n0\n", b"")
+    await ws.close()
+    return late
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *ENDLESS])
+def test_cancelled_at_any_moment_a_session_goes_on(name: str) -> None:
+    script = (HOSTILE | ENDLESS)[name]
+    moments = random.Random(name)
+    # A loaded machine gets three tries: what does not look up fails all of them.
+    assert any(asyncio.run(cancelled_at(script, moments.uniform(0, 0.25))) < 0.05 for _ in range(3))
 
 
 @pytest.mark.parametrize("name", ENDLESS)

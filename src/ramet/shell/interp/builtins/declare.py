@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from ramet.core.paths import encode
@@ -125,6 +127,8 @@ def declare(sh: Session, argv: list[str]) -> Result:
     if request.show or (not request.words and (request.add or request.array)):
         return _show(sh, request)
     if not request.words:
+        if len(sh.vars) > MANY_VARIABLES:
+            return drive(write_settings(sh, all_settings, argv[0]))
         return sh.out(encode(all_settings(sh)), argv[0])
     return _apply(sh, request, local=_in_function(sh) and not request.everywhere)
 
@@ -476,7 +480,7 @@ def _show(sh: Session, request: _Request) -> Result:
         if request.array:
             kind = Assoc if request.array == "A" else Indexed
             names = [name for name in names if type(sh.store.array(name)) is kind]
-    if any(is_large(sh, name) for name in names):
+    if len(names) > MANY_VARIABLES or any(is_large(sh, name) for name in names):
         return drive(_show_large(sh, request.command, names))
     lines: list[str] = []
     for name in names:
@@ -506,6 +510,7 @@ _UNLISTED: Final = frozenset(
     )
 )
 _LARGE_ARRAY: Final = 5000
+MANY_VARIABLES: Final = 2000
 
 
 def is_large(sh: Session, name: str) -> bool:
@@ -517,15 +522,21 @@ def is_large(sh: Session, name: str) -> bool:
 
 
 async def _show_large(sh: Session, command: str, names: list[str]) -> int:
-    """The same for variables with much in them, one at a time."""
+    """The same for many variables, or such with much in them."""
     status = 0
     for name in names:
-        line = await aside(sh, lambda name=name: declaration_line(sh, name))  # type: ignore[misc]
+        show = partial(declaration_line, sh, name)
+        line = await aside(sh, show) if is_large(sh, name) else show()
         if line is None:
             status = sh.error(f"{command}: {name}: not found")
         else:
             await write_large(sh, line + "\n", command)
     return status
+
+
+async def write_settings(sh: Session, settings: Callable[[Session], str], command: str) -> int:
+    """What lists all variables, when there are many of them or one is large."""
+    return await write_large(sh, await aside(sh, partial(settings, sh)), command)
 
 
 async def write_large(sh: Session, text: str, command: str, end: str = "") -> int:

@@ -6,17 +6,12 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.aside import aside
-from ramet.shell.interp.builtins.declare import is_large, setting_line, write_large
+from ramet.shell.interp.builtins.declare import MANY_VARIABLES, is_large, setting_line, write_settings
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import OPTION, restrict
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text
-
-
-async def _write_settings(sh: Session) -> int:
-    return await write_large(sh, await aside(sh, lambda: _settings(sh)), "set")
 
 
 def _set_params(sh: Session, argv: list[str], start: int) -> Result:
@@ -36,8 +31,6 @@ async def _set_many(sh: Session, argv: list[str], start: int) -> int:
 
 
 _MANY: Final = 10_000
-_SOME: Final = 2_000
-"""Variables that take a while to be listed."""
 
 
 def _settings(sh: Session) -> str:
@@ -52,8 +45,8 @@ def _settings(sh: Session) -> str:
 
 def set_(sh: Session, argv: list[str]) -> Result:
     if len(argv) == 1:
-        if len(sh.vars) > _SOME or any(is_large(sh, name) for name in sh.vars):
-            return drive(_write_settings(sh))
+        if len(sh.vars) > MANY_VARIABLES or any(is_large(sh, name) for name in sh.vars):
+            return drive(write_settings(sh, _settings, "set"))
         return sh.out(encode(_settings(sh)), "set")
     i = 1
     while i < len(argv):
