@@ -158,7 +158,12 @@ VERSION_LETTERS = {
 """Where a letter stands for `--version`, unless the command uses it for something else."""
 
 
-_ASK = {"tar": "'{} --help' or '{} --usage'", "gzip": "`{} --help'"}
+_ASK = {
+    "tar": "'{} --help' or '{} --usage'",
+    "gzip": "`{} --help'",
+    "pgrep": "`{} --help'",
+    "pkill": "`{} --help'",
+}
 """How the hint is worded where it is not worded as everywhere."""
 
 

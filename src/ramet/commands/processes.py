@@ -44,6 +44,12 @@ def running(proc: Proc) -> list[tuple[int, int, str, float]]:
     return [*rows, (jobs.next_pid(), rows[0][0], " ".join(proc.argv), proc.now())]
 
 
+def send(proc: Proc, pid: int, number: int) -> bool:
+    """Signal a process of the workspace; False when there is none of that number."""
+    jobs = _jobs(proc)
+    return jobs is not None and jobs.signal(pid, number)
+
+
 @dataclass(frozen=True, slots=True)
 class KillOptions:
     signal: str = value("-s", "--signal", metavar="SIGNAL", default="TERM", help="specify the signal to be sent")
