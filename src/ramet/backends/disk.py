@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat as modes
 import weakref
 from collections.abc import AsyncIterator, Sequence
@@ -405,7 +404,7 @@ class _Temporary:
 
     def __init__(self, parent: int, name: str, mode: int) -> None:
         self._parent, self._name = parent, name
-        self._temp: str | None = TEMP_PREFIX + secrets.token_hex(8)
+        self._temp: str | None = TEMP_PREFIX + os.urandom(8).hex()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self.fd = os.open(self._temp, flags, 0o600, dir_fd=parent)
         os.fchmod(self.fd, mode)

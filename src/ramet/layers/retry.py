@@ -7,7 +7,6 @@ versions are never joined. A write is repeated only when its data can be given a
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -38,6 +37,13 @@ class Patience:
     stranger: float = 0.5
 
 
+def _jitter() -> float:
+    """Between 0 and 1, so that those who wait for the same thing do not come back together."""
+    import random
+
+    return random.random()
+
+
 class Retry(Forward):
     def __init__(
         self,
@@ -45,12 +51,12 @@ class Retry(Forward):
         patience: Patience | None = None,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(inner)
         self._patience = patience or Patience()
-        self._sleep, self._jitter, self._clock = sleep, jitter, clock
+        self._sleep, self._jitter, self._clock = sleep, jitter or _jitter, clock
         self._answered = False
         """Whether anybody has ever been at the address."""
 

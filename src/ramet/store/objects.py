@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -151,7 +150,7 @@ class DirectoryObjects:
         if folder not in self._made:
             os.makedirs(folder, exist_ok=True)
             self._made.add(folder)
-        temporary = f"{folder}/{TEMPORARY}{secrets.token_hex(8)}"
+        temporary = f"{folder}/{TEMPORARY}{os.urandom(8).hex()}"
         return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
     def _written(self, key: str, data: bytes, sync: bool = True) -> str:
@@ -348,7 +347,7 @@ def _cache_folder(url: str) -> str:
 
 def prove_create(objects: Objects) -> None:
     """Refuse a server that ignores the condition of `create`: refs on it would lose updates."""
-    key = f"probes/{secrets.token_hex(8)}"
+    key = f"probes/{os.urandom(8).hex()}"
     try:
         if not objects.create(key, b"1") or objects.create(key, b"2") or objects.get(key) != b"1":
             raise RametError(

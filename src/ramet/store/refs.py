@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -87,7 +86,7 @@ def _decode(number: int, plain: dict[str, Any]) -> Entry:
 
 def holder_name() -> str:
     """This process, so that others on the machine can tell whether it still lives: host, pid, start time, a nonce."""
-    return f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{secrets.token_hex(4)}"
+    return f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}/{os.urandom(4).hex()}"
 
 
 def _started(pid: int) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store import drafts, trees
+from ramet.store import trees
 from ramet.store.address import parse_address
 from ramet.store.condemned import FRESH, Decisions, State
 from ramet.store.diff import Difference, compare
@@ -191,7 +191,7 @@ class Repository:
             raise not_found(name)
         for key in [*self.objects.list(f"tags/{name}/"), *self.objects.list(f"pushes/{name}/")]:
             self.objects.delete(key)
-        drafts.forget(self.objects, name)
+        self._forget_drafts(name)
         done = sealed.shred(name)
         self._revisions.clear()
         self._scopes.pop(name, None)
@@ -214,8 +214,13 @@ class Repository:
             self.policies.clear(name)
             for key in list(self.objects.list(f"bindings/{name}/")):
                 self.objects.delete(key)
-            drafts.forget(self.objects, name)
+            self._forget_drafts(name)
         return entry
+
+    def _forget_drafts(self, name: str) -> None:
+        from ramet.store.drafts import forget  # opening a workspace needs nothing of it
+
+        forget(self.objects, name)
 
     def allow(self, name: str, access: Access = "readonly") -> None:
         """Refuse whoever asks if the grants of a workspace do. In an encrypted store, have its keys at hand."""
@@ -238,7 +243,7 @@ class Repository:
         self.refs.delete(name)
         self.tags.clear(name)
         self.grants.clear(name)
-        drafts.forget(self.objects, name)
+        self._forget_drafts(name)
 
     def roots(self) -> Iterator[tuple[str, RevisionId]]:
         """Everything that must be kept: heads and tags of the workspaces that exist, by the name that keeps it."""

@@ -12,14 +12,13 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import json
+import os
 import re
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.drafts import Draft, named
 from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId
 from ramet.store.logs import Log
@@ -27,6 +26,7 @@ from ramet.store.objects import Objects
 from ramet.store.revisions import Revision
 
 if TYPE_CHECKING:
+    from ramet.store.drafts import Draft
     from ramet.store.repository import Repository
 
 STORE: Final = "@store"
@@ -158,7 +158,7 @@ class Pins:
 
     def place(self, revision: Revision, *, until: float | None = None, why: str = "", token: str = "") -> Pin:
         """Pin a revision; with the token of a pin, say anew how long."""
-        pin = Pin(token or f"{revision.name}-{secrets.token_hex(4)}", revision.workspace, revision.id, until, why)
+        pin = Pin(token or f"{revision.name}-{os.urandom(4).hex()}", revision.workspace, revision.id, until, why)
         self._objects.put(f"pins/{pin.token}", pin.encode())
         return pin
 
@@ -228,6 +228,8 @@ def kept(repository: Repository, now: float) -> Kept:
         except RametError as error:
             if not error.context.get("shredded"):
                 raise  # what can be read by nobody, because that was wanted, keeps nothing
+    from ramet.store.drafts import named
+
     found.drafts = [draft for draft in named(repository) if repository.refs.exists(draft.workspace)]
     drafted = [(draft.workspace, draft.base) for draft in found.drafts if draft.base is not None]
     for workspace, identity in (*drafted, *_pinned(repository), *_to_push(repository), *_to_tell(repository)):

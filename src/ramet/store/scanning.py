@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import cache
 from typing import Final, Literal
 
 from ramet.core.errors import RametError
@@ -32,22 +33,29 @@ FORMS: Final[dict[str, bytes]] = {
     "hugging_face_token": rb"\bhf_[A-Za-z0-9]{30,64}\b",
     "web_token": rb"\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}",
 }
-_KNOWN: Final = re.compile(b"|".join(b"(?P<%b>%b)" % (name.encode(), form) for name, form in FORMS.items()))
-_VALUE: Final = re.compile(
+_VALUE: Final = (
     rb"""(?i:secret|token|passw(?:or)?d|api[_-]?key|credential)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?"""
     rb"""([A-Za-z0-9+/_=.-]{20,200})"""
 )
-_START: Final = re.compile(rb"BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|_live_|sk-|npm_|pypi-|hf_|eyJ")
+_START: Final = rb"BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|_live_|sk-|npm_|pypi-|hf_|eyJ"
 """One of these is in every known form; most content has none, and is done with one search."""
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
+    """How every known form begins, the forms, and values of telling names: made for the first who looks."""
+    known = b"|".join(b"(?P<%b>%b)" % (name.encode(), form) for name, form in FORMS.items())
+    return re.compile(_START), re.compile(known), re.compile(_VALUE)
 
 
 def kinds(data: bytes) -> list[str]:
     """What a content seems to hold, by kind, each once."""
     found: dict[str, None] = {}
-    if _START.search(data) is not None:
-        for match in _KNOWN.finditer(data):
+    start, known, value = _patterns()
+    if start.search(data) is not None:
+        for match in known.finditer(data):
             found[str(match.lastgroup)] = None
-    for match in _VALUE.finditer(data):
+    for match in value.finditer(data):
         if entropy(match[1]) >= ENTROPY:
             found["random_value"] = None
             break

@@ -7,7 +7,6 @@ grows over its bound, what was used longest ago goes first.
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from typing import Final
 
@@ -44,7 +43,7 @@ class Catalog:
 
     def save(self, indexes: dict[str, bytes]) -> None:
         body = msgspec.msgpack.encode(indexes)
-        temporary = f"{self._path}.tmp-{secrets.token_hex(4)}"
+        temporary = f"{self._path}.tmp-{os.urandom(4).hex()}"
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             with open(temporary, "wb") as file:
@@ -69,7 +68,7 @@ class Joins:
 
     def add(self, gone: list[str], into: list[str]) -> None:
         rows = [*self._rows(), (gone, into)][-JOINS:]
-        temporary = f"{self._path}.tmp-{secrets.token_hex(4)}"
+        temporary = f"{self._path}.tmp-{os.urandom(4).hex()}"
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             with open(temporary, "wb") as file:
@@ -118,7 +117,7 @@ class Shelf:
     def put(self, name: str, data: bytes) -> None:
         """Keep it if there is room on the disk; a cache that cannot be written is no error."""
         path = self._path(name)
-        temporary = f"{path}.tmp-{secrets.token_hex(4)}"
+        temporary = f"{path}.tmp-{os.urandom(4).hex()}"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(temporary, "wb") as file:

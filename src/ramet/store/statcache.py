@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, Final, NamedTuple, Protocol
 
@@ -172,7 +171,7 @@ class StatCache:
         if self.path is None or not self.changed:
             return
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        temporary = f"{self.path}.tmp-{secrets.token_hex(4)}"
+        temporary = f"{self.path}.tmp-{os.urandom(4).hex()}"
         try:
             with open(temporary, "wb") as file:
                 if self.codec is None:

@@ -80,7 +80,9 @@ def import_archive(
         else:
             raise RametError("invalid_argument", f"unknown kind of archive {kind!r}", "use snapshot or tar")
     except (ValueError, EOFError, tarfile.TarError) as error:
-        raise RametError("snapshot_invalid", f"the archive cannot be imported: {error}", "give a tar, whole and not damaged") from None
+        raise RametError(
+            "snapshot_invalid", f"the archive cannot be imported: {error}", "give a tar, whole and not damaged"
+        ) from None
     revision = _recorded(repository, name, parts, kind, message, author)
     return Imported(revision, parts.files, parts.left_out)
 

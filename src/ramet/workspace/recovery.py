@@ -19,17 +19,17 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core.errors import RametError
-from ramet.store.directory import commit_directory
-from ramet.store.drafts import Draft, read_drafts, remove
 from ramet.store.hygiene import Withheld
 from ramet.store.ids import RevisionId, TreeId
 from ramet.store.refs import Entry
 from ramet.store.repository import Repository
 from ramet.store.revisions import MountState, Revision
-from ramet.store.statcache import StatCache
+
+if TYPE_CHECKING:
+    from ramet.store.drafts import Draft
 
 SPACE: Final = "bindings"
 MESSAGE: Final = "recovered: its process died before it committed"
@@ -97,7 +97,7 @@ def recover(repository: Repository, name: str, lease: Entry) -> tuple[Entry, lis
     """
     here = socket.gethostname()
     bound = {binding.fence: binding for binding in left_behind(repository, name)}
-    drafted = {draft.fence: draft for draft in read_drafts(repository.objects, name) if draft.fence < lease.fence}
+    drafted = {draft.fence: draft for draft in _drafts(repository, name) if draft.fence < lease.fence}
     done: list[Recovered] = []
     for fence in sorted({*bound, *drafted}):
         binding, draft = bound.get(fence), drafted.get(fence)
@@ -115,8 +115,18 @@ def recover(repository: Repository, name: str, lease: Entry) -> tuple[Entry, lis
     return lease, done
 
 
+def _drafts(repository: Repository, name: str) -> list[Draft]:
+    """The drafts of a workspace; where there are none, nothing is imported for them."""
+    if next(iter(repository.objects.list(f"drafts/{name}/")), None) is None:
+        return []
+    from ramet.store.drafts import read_drafts
+
+    return read_drafts(repository.objects, name)
+
+
 def _put_away(repository: Repository, draft: Draft) -> None:
     """Remove a draft, the opening first; what of it could not be used is set aside."""
+    from ramet.store.drafts import remove
     from ramet.store.repair import set_aside  # seldom needed, and every open comes by here
 
     for key in (*draft.broken, *draft.unreached):
@@ -187,7 +197,9 @@ class _Left:
         return {prefix: root for prefix, root in sorted(roots.items()) if os.path.isdir(root)}
 
     def _revision(self, target: str, base: Revision | None, before: dict[str, MountState]) -> Revision:
-        from ramet.workspace.replaying import replay, with_trees, write  # as above
+        from ramet.store.directory import commit_directory  # as above
+        from ramet.store.statcache import StatCache
+        from ramet.workspace.replaying import replay, with_trees, write
 
         repository, own = self._repository, target == self._name
         states = dict(before)

@@ -23,7 +23,6 @@ from ramet.shell.expand.values import EXPORT
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.workspace.execution import Channels
 from ramet.workspace.history import HEAD_BYTES, ExecutionRecord
-from ramet.workspace.provision import provision
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
 
@@ -100,6 +99,8 @@ async def run_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
 async def estimate_call(ws: Workspace, call: Call, channels: Channels) -> IOResult:
     """What the call would cost; it does not run and is not recorded."""
     try:
+        from ramet.workspace.provision import provision
+
         estimate = await provision(ws, call.session, call.command, call.cwd)
     except SyntaxFailure as failure:
         lines = "".join(line + "\n" for line in failure.lines("bash: "))

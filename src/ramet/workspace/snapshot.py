@@ -13,18 +13,14 @@ atomically; nothing of a tar is believed before it was checked, and nothing in i
 
 from __future__ import annotations
 
-import bz2
 import errno
-import gzip
 import io
 import json
-import lzma
 import os
-import secrets
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import IO, Any, BinaryIO, Final, cast
 
 from blake3 import blake3
@@ -132,7 +128,7 @@ def open_target(target: Target, compress: str | None = None) -> Iterator[IO[byte
     folder, name = os.path.split(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "no directory to write the snapshot to", path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
     try:
         with open(temporary, "xb", buffering=0) as file:
             sink, finish = _compressed(file, compress)
@@ -181,12 +177,18 @@ def _compressed(stream: IO[bytes], compress: str | None) -> tuple[IO[bytes], Cal
     if compress is None:
         return stream, lambda: None
     if compress == "gz":
+        import gzip
+
         zipped = gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=6, mtime=0, filename="")
         return cast(IO[bytes], zipped), zipped.close
     if compress == "bz2":
+        import bz2
+
         squeezed = bz2.BZ2File(stream, "wb")
         return cast(IO[bytes], squeezed), squeezed.close
     if compress == "xz":
+        import lzma
+
         packed = lzma.LZMAFile(stream, "wb")
         return cast(IO[bytes], packed), packed.close
     raise ValueError(f"unknown compression {compress!r}: use None, 'gz', 'bz2' or 'xz'")
@@ -281,10 +283,11 @@ def checked_reference(reference: object, tar: TarIndex) -> str:
 
 
 _MAGIC: Final[tuple[tuple[bytes, Callable[[IO[bytes]], IO[bytes]]], ...]] = (
-    (b"\x1f\x8b", lambda raw: cast(IO[bytes], gzip.GzipFile(fileobj=raw))),
-    (b"BZh", lambda raw: cast(IO[bytes], bz2.BZ2File(raw))),
-    (b"\xfd7zXZ\0", lambda raw: cast(IO[bytes], lzma.LZMAFile(raw))),
+    (b"\x1f\x8b", lambda raw: cast(IO[bytes], import_module("gzip").GzipFile(fileobj=raw))),
+    (b"BZh", lambda raw: cast(IO[bytes], import_module("bz2").BZ2File(raw))),
+    (b"\xfd7zXZ\0", lambda raw: cast(IO[bytes], import_module("lzma").LZMAFile(raw))),
 )
+"""How compressed archives begin, and what unpacks them: each is imported when one is met."""
 
 
 def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
@@ -304,7 +307,7 @@ def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
             return raw, owned
         stream: IO[bytes] = raw if seekable else cast(IO[bytes], _Rejoined(head, raw))
         spooled = _spool(unpack(stream) if unpack is not None else stream, max_bytes)
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, import_module("lzma").LZMAError) as error:
         if owned:
             raw.close()
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
@@ -320,6 +323,8 @@ def _seekable(source: Target, max_bytes: int | None) -> tuple[BinaryIO, bool]:
 
 
 def _spool(stream: IO[bytes], max_bytes: int | None) -> BinaryIO:
+    import tempfile
+
     file = cast(BinaryIO, tempfile.TemporaryFile())
     total = 0
     try:

@@ -16,7 +16,6 @@ from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
 from ramet.store.commit import Committed, commit_ram
 from ramet.store.diff import Summary
-from ramet.store.directory import commit_directory
 from ramet.store.hygiene import NOTHING, Withheld
 from ramet.store.ids import ChunkId
 from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
@@ -438,6 +437,8 @@ class StoredWorkspace(Workspace):
             left_out.extend(str(parse(path).onto(mount.prefix)) for path in done.withheld)
             return MountState(prefix, "ram", mount.mode.value, done.tree, scratch=mount.scratch)
         if isinstance(resource, DiskResource):
+            from ramet.store.directory import commit_directory
+
             if prefix not in self._stats:
                 self._stats[prefix] = self.repository.stat_cache(self.name, resource.root)
             stats, watcher = self._stats[prefix], self._watchers.get(prefix)

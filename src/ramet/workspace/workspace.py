@@ -11,8 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path as LocalPath
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ramet.backends.ram import RAMResource
 from ramet.core import ops
@@ -45,6 +44,9 @@ from ramet.workspace.session import DEFAULT_AGENT_ID, DEFAULT_SESSION_ID, Sessio
 from ramet.workspace.session_fs import SessionFS
 from ramet.workspace.snapshot import Target, read_tar, split_manifest_and_blobs, write_tar
 from ramet.workspace.state import RestoreReport, to_state_dict
+
+if TYPE_CHECKING:
+    from pathlib import Path as LocalPath
 
 Stdin = AsyncIterator[bytes] | Reader | bytes | str | None
 C = TypeVar("C", bound=UserCommand)
@@ -158,7 +160,9 @@ class Workspace:
         """Take a mount away; its resource is given back open."""
         path = parse_prefix(prefix)
         if path not in self._mounts or path == ROOT:
-            raise RametError("not_found", f"nothing can be unmounted at {prefix}", "`mounts` lists what is mounted; / always is")
+            raise RametError(
+                "not_found", f"nothing can be unmounted at {prefix}", "`mounts` lists what is mounted; / always is"
+            )
         await self._vfs.flush()
         self._vfs.unmount(path)
         return self._mounts.pop(path).resource
@@ -412,6 +416,8 @@ def _cache(settings: Settings) -> FileStore:
         return RedisFileStore(max_bytes=settings.cache_bytes, url=settings.cache_url)
     if settings.cache_dir is None:
         return FileStore(max_bytes=settings.cache_bytes)
+    from pathlib import Path as LocalPath
+
     from ramet.layers.shared_cache import SharedFileStore
 
     return SharedFileStore(max_bytes=settings.cache_bytes, directory=LocalPath(settings.cache_dir))

@@ -12,6 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ramet.apps.cli.entry import loaded
 from ramet.apps.cli.verbs import SHOWN, VERBS, Verb, find, help_text, near
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def __getattr__(name: str) -> Any:
 
 
 def main() -> None:
-    """The entry point of the `ramet` command."""
+    """Do what the command line says; ends with `SystemExit`. `entry` is the process around it."""
     if "_RAMET_COMPLETE" in os.environ:
         _without_ws()
     words = sys.argv[1:] = _store_first(sys.argv[1:])
@@ -78,13 +79,17 @@ def main() -> None:
     if verb is not None and "_RAMET_COMPLETE" not in os.environ:
         from ramet.apps.cli.helping import run as run_verb
 
-        run_verb(build(verb), words)
+        built = build(verb)
+        loaded()
+        run_verb(built, words)
     if first and not first.startswith("-") and verb is None:
         meant = near(first)
         hint = f"did you mean {' or '.join(meant)}?" if meant else "`ramet --help` lists them all"
         print(f"ramet: there is no verb {first!r}\n       {hint}", file=sys.stderr)
         sys.exit(2)
-    build()(prog_name="ramet")
+    built = build()
+    loaded()
+    built(prog_name="ramet")
 
 
 def _store_first(words: list[str]) -> list[str]:

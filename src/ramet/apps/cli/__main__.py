@@ -1,5 +1,5 @@
 """`python -m ramet.apps.cli`."""
 
-from ramet.apps.cli import main
+from ramet.apps.cli.entry import entry
 
-main()
+entry()

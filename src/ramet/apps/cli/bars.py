@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -40,6 +39,8 @@ class Bar:
         self._next = now + EVERY
         self._turn += 1
         line = self._line(stage, done, total, now - self._began)
+        import shutil  # only whoever waits needs it
+
         self._put("\r\033[K" + line[: max(20, shutil.get_terminal_size().columns - 1)])
         self._drawn = True
 

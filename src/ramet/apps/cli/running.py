@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ramet.apps.cli.bars import watched
+from ramet.apps.cli.entry import loaded
 from ramet.apps.cli.reporting import at_end, reported, suggest
 from ramet.core.errors import RametError
 
@@ -23,8 +23,7 @@ SCRATCH: Final = ("/tmp", "/home/user", "/dev")
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """What `ramet exec` was asked for."""
 
     name: str
@@ -87,6 +86,7 @@ def run(line: Line) -> int:
 
 async def _run(line: Line) -> int:
     opening, text = _opening(line)
+    loaded()
     async with opening as ws:
         stdin = None if sys.stdin.isatty() else _input()
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}

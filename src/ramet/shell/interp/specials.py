@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,7 +101,7 @@ def _ignored(sh: Session, value: str) -> None:
 
 COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None] | None]]] = {
     "RANDOM": (lambda sh: str(sh.dice().next()), _seed),
-    "SRANDOM": (lambda sh: str(secrets.randbits(32)), _ignored),
+    "SRANDOM": (lambda sh: str(int.from_bytes(os.urandom(4))), _ignored),
     "SECONDS": (lambda sh: str(int(sh.shell.now() - sh.seconds_base)), _set_seconds),
     "EPOCHSECONDS": (lambda sh: str(int(sh.shell.now())), _ignored),
     "EPOCHREALTIME": (lambda sh: f"{sh.shell.now():.6f}", _ignored),

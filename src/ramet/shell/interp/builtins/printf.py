@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timezone
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
@@ -257,8 +256,10 @@ class _Printer:
         when = -1 if argument is None else self.integer(argument)
         seconds = self.sh.shell.now() if when == -1 else self.sh.seconds_base if when == -2 else when
         name = self.sh.store.get("TZ")
-        zone: timezone | ZoneInfo = UTC
+        zone: tzinfo = UTC
         if name and name not in ("UTC", "UTC0", "GMT"):
+            from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
             try:
                 zone = ZoneInfo(name.lstrip(":"))
             except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -1,0 +1,51 @@
+"""`ramet` as a process: it begins and ends quickly. What a verb does is in `main`, which any program may call.
+
+Rules that this file keeps:
+- While what a verb needs is imported, nobody looks for garbage: there is none, and what is imported stays. From the
+  moment in which the verb works, it is looked for as ever.
+- The process ends without taking itself apart, when nothing is left to do: everything that was promised is durable
+  when a verb returns, what was registered for the end is done, the streams are flushed and no other thread runs.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+
+def entry() -> None:
+    """The entry point of the `ramet` command."""
+    gc.disable()
+    from ramet.apps.cli import main
+
+    try:
+        main()
+        code: object = 0
+    except SystemExit as end:
+        code = 0 if end.code is None else end.code
+        if not isinstance(code, int):
+            raise
+    _leave(code)
+
+
+def loaded() -> None:
+    """What is needed has been imported: garbage is looked for again, but not among that."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
+def _leave(code: object) -> None:
+    threading = sys.modules.get("threading")
+    if not isinstance(code, int) or (threading is not None and threading.active_count() > 1):
+        sys.exit(code)  # type: ignore[arg-type]
+    import atexit
+
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # which says what is wrong with them
+    os._exit(code & 0xFF)
