@@ -476,7 +476,7 @@ def _nothing(found: Found, node: Param) -> bool:
 
 
 _UNKNOWN_TRANSFORMATION: Final = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
+    r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
 _HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))

@@ -123,7 +123,10 @@ def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
 def _emit_double(part: DoubleQuoted) -> Emit:
     if not any(_many(inner) for inner in part.parts):
         return _emit_text(part_text(part, False, None), Fields.quoted)
-    listed = any(isinstance(inner, Param) and "@" in (inner.name, inner.subscript) for inner in part.parts)
+    listed = any(
+        isinstance(inner, Param) and "@" in (inner.name, inner.subscript) and inner.form != "length"
+        for inner in part.parts
+    )
     emits = [_emit_loose(inner) if listed and _changed(inner) else _emit(inner, QUOTED) for inner in part.parts]
     if len(part.parts) > 1 and not all(_many(inner) for inner in part.parts):
         emits.insert(0, Emit(False, lambda host, fields: fields.quoted("")))

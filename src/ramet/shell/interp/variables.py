@@ -231,7 +231,9 @@ class Variables:
                     self.warn(f"{name}: bad array subscript")
                     return None
             return array.items.get(index)
-        return self.get(name) if index in (0, -1) else None
+        if index < 0:
+            self.warn(f"{name}: bad array subscript")
+        return self.get(name) if index == 0 else None
 
     def is_set(self, name: str) -> bool:
         return self.get(name) is not None
