@@ -44,7 +44,7 @@ HOSTILE = {
     "a long expression in a variable": "x=$(yes 1+ | head -50000 | tr -d '\\n')1; ((y = $x)); echo $y; ((y = x))",
     "many cases": "case z in " + " ".join(f"a{i}) ;;" for i in range(40_000)) + " z) echo z;; esac",
     "many patterns": "case z in " + " ".join(f"*a{i}) ;;" for i in range(4_000)) + " z) echo z;; esac",
-    "many variables": "for i in {1..30000}; do declare v$i=$i; done; set > /dev/null; declare > /dev/null; declare -p > /dev/null",
+    "many variables": "for i in {1..30000}; do declare v$i=$i; done; { set; declare; declare -p; } > /dev/null",
     "a large function": "f() {\n" + "echo hi\n" * 20_000 + "}\nf > /dev/null",
     "a large substitution": "x=$(" + "echo hi\n" * 20_000 + ")",
     "a large subshell": "(\n" + "echo hi\n" * 20_000 + ") > /dev/null",
