@@ -55,9 +55,9 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         pieces = block.decode("utf-8", "backslashreplace").split("\n")
         if not pieces[-1]:
             pieces.pop()
-        lines += [piece.partition("\0")[0] for piece in pieces]
-    if not (o.empty_lines and o.table):
-        lines = [line for line in lines if line.strip()]
+        if b"\0" in block:
+            pieces = [piece.partition("\0")[0] for piece in pieces]
+        lines += pieces if o.empty_lines and o.table else [piece for piece in pieces if piece.strip()]
     if o.table or o.json:
         return await _table(proc, o, lines) or inputs.status
     width = int(o.width) if o.width and o.width.isdigit() else int(proc.env.get("COLUMNS", "") or 80)

@@ -160,7 +160,7 @@ async def _gather(
     async for item, line_end in _items(
         proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None
     ):
-        cost = len(encode(item)) + 1
+        cost = (len(item) if item.isascii() else len(encode(item))) + 1
         if base + cost > limit:
             proc.complain("argument line too long")
             raise _Stop(1)
@@ -237,10 +237,16 @@ async def _items(
 _WORD = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]+)|([ \t\n]+)|(['"])|(\\)""", re.S)
 
 
+_SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
+"""What keeps words from being what stands between blanks."""
+
+
 def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
     """Words of a line with quotes removed; an open quote and a trailing backslash are told."""
     if whole and not any(c in text for c in "'\"\\"):
         return ([text] if text else []), "", False
+    if not whole and text.isascii() and _SPECIAL.search(text) is None:
+        return text.split(), "", False
     out: list[str] = []
     word: str | None = None
     for found in _WORD.finditer(text):

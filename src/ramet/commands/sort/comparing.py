@@ -68,8 +68,20 @@ def month_key(text: str) -> int:
 
 
 _SUFFIX = re.compile(r"(?:\.[A-Za-z~][A-Za-z0-9~]*)*\Z")
-_RUNS = re.compile(r"(\D*)(\d*)")
-_VERSION_ORDER = {chr(c): (c + 256 if not chr(c).isalpha() or c > 127 else c) for c in range(256)} | {"~": -1}
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+class _VersionOrder(dict[int, str]):
+    """Characters as they are ordered outside of numbers: `~`, then the end of the part, then letters, then others."""
+
+    def __missing__(self, code: int) -> str:
+        letter = 65 <= code <= 90 or 97 <= code <= 122
+        made = self[code] = chr(code) if letter else chr(min(code + 256, 0x10FFFF))
+        return made
+
+
+_VERSION_ORDER = _VersionOrder({ord("~"): "\0"})
+_END = "\1"
 
 
 def version_key(text: str) -> tuple[Any, ...]:
@@ -81,21 +93,23 @@ def version_key(text: str) -> tuple[Any, ...]:
     if text == "..":
         return (2,)
     hidden = text.startswith(".")
-    found = _SUFFIX.search(text, 1 if hidden else 0)
+    runs = _version_runs(text)
+    if "." not in text:
+        return (4, runs, runs)
+    found = _SUFFIX.search(text, 1 if hidden else text.index("."))
     assert found is not None
-    prefix = text[: found.start()] if found.start() > 0 else text
-    return (3 if hidden else 4, _version_runs(prefix), _version_runs(text))
+    prefix = text[: found.start()] if 0 < found.start() < len(text) else ""
+    return (3 if hidden else 4, _version_runs(prefix) if prefix else runs, runs)
 
 
 def _version_runs(text: str) -> tuple[Any, ...]:
-    out: list[Any] = []
-    for letters, digits in _RUNS.findall(text):
-        if not letters and not digits:
-            break
-        # The end of a non-digit part sorts as 0: after `~`, before letters, before everything else.
-        out.append((*(_VERSION_ORDER.get(c, ord(c) + 256) for c in letters), 0))
-        out.append(int(digits or 0))
-    return tuple(out)
+    """Texts and numbers in turn; a number is its digits behind their count, which orders numbers of any length."""
+    parts = _DIGITS.split(text)
+    if parts[-1]:
+        parts += ["", ""]  # where a number could follow, none is zero
+    parts[::2] = [part.translate(_VERSION_ORDER) + _END for part in parts[::2]]
+    parts[1::2] = [chr(len(part)) + part for part in [part.lstrip("0") for part in parts[1::2]]]
+    return tuple(parts)
 
 
 def _random_key(salt: bytes) -> Callable[[str], bytes]:
