@@ -24,11 +24,57 @@ CASES = [
     ("yq -oj -c .ports f.yaml", b"[80,443]\n", 0),
     ("yq -o=props .nested f.yaml", b"key = value\n", 0),
     ("yq -o xml . f.yaml", b"", 1),
-    ("echo '{\"a\":[1]}' | yq -p json .", b"a:\n- 1\n", 0),
+    ("echo '{\"a\":[1]}' | yq -p json .", b"a:\n  - 1\n", 0),
     ("printf 'n,v\\na,1\\n' | yq -p csv -o json -c .", b'[{"n":"a","v":1}]\n', 0),
     ("printf 'n,v\\na,1\\n' | yq -p=csv -o=tsv .", b"n\tv\na\t1\n", 0),
     ("printf 'a.b = 3\\n' | yq -p props .a", b"b: 3\n", 0),
 ]
+
+STYLED = b"""# top
+name: app # beside
+list: [1, "two"] # flow
+nested:
+  # about the key
+  key: "val"
+  items:
+    - a: 1.50
+      b: x
+    # before the second
+    - a: 2
+text: |
+  one
+
+  two
+folded: >-
+  some
+  words
+kept: |+
+  k
+
+yes: 0x1F
+"a b": ~
+# end
+"""
+EDITS = [
+    (".", {}),
+    ('.nested.key = "new"', {'"val"': '"new"'}),
+    (".nested.items[1].a = 3", {"- a: 2": "- a: 3"}),
+    ("del(.nested.items[0])", {"    - a: 1.50\n      b: x\n": ""}),
+    ("del(.list)", {'list: [1, "two"] # flow\n': ""}),
+    ('.list += ["x y"]', {'"two"]': '"two", x y]'}),
+    ('.more = {"t": "true", "m": null, "d": "a: b", "e": []}',
+     {"# end\n": 'more:\n  t: "true"\n  m: null\n  d: "a: b"\n  e: []\n# end\n'}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "changes"), EDITS)
+def test_what_is_not_changed_looks_as_it_did(program: str, changes: dict[str, str]) -> None:
+    expected = STYLED.decode()
+    for old, new in changes.items():
+        assert old in expected
+        expected = expected.replace(old, new)
+    found, err, status = asyncio.run(run_script(f"yq -i '{program}' f.yaml; cat f.yaml", {"f.yaml": STYLED}))
+    assert (found.decode(), status) == (expected, 0), err
 
 
 @pytest.mark.parametrize(("script", "out", "status"), CASES)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import json
 import re
 from typing import Any
 
+from ramet.commands import yaml_text
 from ramet.commands.declare import Command, UsageError
 from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
@@ -17,6 +17,7 @@ from ramet.commands.jq.command import Session
 from ramet.commands.jq.options import Options
 from ramet.commands.jq.scopes import Run
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
+from ramet.commands.yaml_text import Document, Writer
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -30,30 +31,25 @@ def _library() -> Any:
     return yaml
 
 
-def _plain(value: Any) -> Json:
-    """YAML values as JSON knows them."""
-    if isinstance(value, dict):
-        return {
-            str(key) if not isinstance(key, bool) else str(key).lower(): _plain(item) for key, item in value.items()
-        }
-    if isinstance(value, (list, tuple, set)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (datetime.datetime, datetime.date)):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value
-
-
 _FORMATS = {"j": "json", "y": "yaml", "yml": "yaml", "c": "csv", "t": "tsv", "p": "props", "a": "auto"}
 _READS = ("yaml", "json", "csv", "tsv", "props", "auto")
 _WRITES = ("yaml", "json", "csv", "tsv", "props", "auto")
 
 
-def _arguments(words: list[str]) -> tuple[Options, str, str, bool, bool]:
-    """The options of the session, the formats read and written, and whether to edit in place and to read nothing."""
-    o = Options()
-    form, read, in_place, null_input = "yaml", "yaml", False, False
+class _Arguments:
+    """What was asked for: the options of the session, formats, and what happens to files."""
+
+    def __init__(self) -> None:
+        self.o = Options()
+        self.form = self.read = "yaml"
+        self.in_place = self.pretty = False
+        self.indent = 2
+
+
+def _arguments(words: list[str]) -> _Arguments:
+    asked = _Arguments()
+    o = asked.o
+    form, read, null_input = "yaml", "yaml", False
     rest: list[str] = []
     at = 0
     while at < len(words):
@@ -62,7 +58,7 @@ def _arguments(words: list[str]) -> tuple[Options, str, str, bool, bool]:
         if word in ("-r", "--unwrapScalar", "--raw-output"):
             o.raw_output = True
         elif word in ("-i", "--inplace"):
-            in_place = True
+            asked.in_place = True
         elif word in ("-n", "--null-input"):
             null_input = True
         elif word in ("-c", "--compact-output"):
@@ -81,8 +77,20 @@ def _arguments(words: list[str]) -> tuple[Options, str, str, bool, bool]:
                 form = chosen
             else:
                 read = chosen
-        elif word in ("-P", "--prettyPrint", "-y", "--yaml-output", "-M", "--no-colors"):
+        elif word in ("-P", "--prettyPrint"):
+            asked.pretty = True
+        elif found := re.fullmatch(r"(?:-I|--indent)=?(\d*)", word):
+            given = found[1] or (words[at] if at < len(words) else "")
+            at += not found[1]
+            if not given.isdecimal():
+                raise UsageError(f"flag needs a number: {word}", 1, hint=False)
+            asked.indent = max(1, int(given))
+        elif word in ("-y", "--yaml-output", "-M", "--no-colors", "-N", "--no-doc"):
             continue
+        elif word in ("--arg", "--argjson") and at + 1 < len(words):
+            name, text = words[at], words[at + 1]
+            at += 2
+            o.named[name] = text if word == "--arg" else values_in(text)[0]
         elif word in ("-e", "--exit-status"):
             o.exit_status = True
         elif word in ("e", "eval") and not rest:
@@ -99,7 +107,8 @@ def _arguments(words: list[str]) -> tuple[Options, str, str, bool, bool]:
         raise UsageError("no expression given", 1, hint=False)
     o.null_input = null_input
     o.words = rest
-    return o, form, read, in_place, null_input
+    asked.form, asked.read = form, read
+    return asked
 
 
 def _by_name(word: str) -> str:
@@ -108,7 +117,7 @@ def _by_name(word: str) -> str:
     return {"json": "json", "csv": "csv", "tsv": "tsv", "properties": "props"}.get(ending, "yaml")
 
 
-def _documents(library: Any, text: bytes, form: str) -> list[Json]:
+def _documents(library: Any, text: bytes, form: str) -> list[Document | Json]:
     if form in ("csv", "tsv"):
         rows = list(csv.reader(text.decode("utf-8", "replace").splitlines(), delimiter="," if form == "csv" else "\t"))
         names = rows[0] if rows else []
@@ -123,7 +132,7 @@ def _documents(library: Any, text: bytes, form: str) -> list[Json]:
     # JSON is a kind of YAML, and several texts of it may follow each other.
     if form == "json":
         return list(values_in(text.decode("utf-8", "replace")))
-    return [_plain(item) for item in library.safe_load_all(text)]
+    return list(yaml_text.read(library, text.decode("utf-8", "replace")))
 
 
 def values_in(text: str) -> list[Json]:
@@ -153,7 +162,9 @@ def _put(root: dict[str, Json], path: list[str], value: Json) -> None:
 
 async def yq(proc: Proc, _: None, words: list[str]) -> int:
     library = _library()
-    o, form, read, in_place, null_input = _arguments(words)
+    asked = _arguments(words)
+    o, form, read, in_place, null_input = asked.o, asked.form, asked.read, asked.in_place, asked.o.null_input
+    indent, pretty = asked.indent, asked.pretty
     program = o.words.pop(0)
     session = Session(proc, o)
     try:
@@ -173,10 +184,19 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
         except library.YAMLError as error:
             proc.stderr.write(encode(f"Error: bad file '{word}': {' '.join(str(error).split())}\n"))
             return 1
-        results, failed = _results(proc, run, documents)
-        data = "".join(
-            _shown(library, item, "yaml" if form == "auto" else form, o, number) for number, item in enumerate(results)
-        ).encode()
+        results: list[Json] = []
+        texts: list[str] = []
+        failed = False
+        for document in documents:
+            held = document if isinstance(document, Document) else None
+            found, failed = _results(proc, run, held.value if held is not None else document)
+            writer = yaml_text.Writer(library, held, indent, pretty)
+            shown = "yaml" if form == "auto" else form
+            texts += [_shown(writer, item, shown, o, len(texts) + at) for at, item in enumerate(found)]
+            results += found
+            if failed:
+                break
+        data = "".join(texts).encode("utf-8", "surrogatepass")
         if in_place and word != "-" and not failed:
             await proc.fs.write(proc.path(word), data)
         else:
@@ -187,20 +207,19 @@ async def yq(proc: Proc, _: None, words: list[str]) -> int:
     return status
 
 
-def _results(proc: Proc, run: Run, documents: list[Json]) -> tuple[list[Json], bool]:
+def _results(proc: Proc, run: Run, value: Json) -> tuple[list[Json], bool]:
     results: list[Json] = []
-    for document in documents:
-        try:
-            results.extend(run(None, document))
-        except JqError as error:
-            proc.stderr.write(encode(f"Error: {values.to_text(error.value)}\n"))
-            return results, True
-        except (Break, Halt, RecursionError):
-            return results, True
+    try:
+        results.extend(run(None, value))
+    except JqError as error:
+        proc.stderr.write(encode(f"Error: {values.to_text(error.value)}\n"))
+        return results, True
+    except (Break, Halt, RecursionError):
+        return results, True
     return results, False
 
 
-def _shown(library: Any, value: Json, form: str, o: Options, number: int) -> str:
+def _shown(writer: Writer, value: Json, form: str, o: Options, number: int) -> str:
     if isinstance(value, str) and (o.raw_output or form == "yaml"):
         return value + "\n"
     if form == "props":
@@ -210,8 +229,7 @@ def _shown(library: Any, value: Json, form: str, o: Options, number: int) -> str
     if form == "json":
         return (values.dumps(value) if o.compact else values.pretty(value, "  ")) + "\n"
     if isinstance(value, (dict, list)) and value:
-        mark = "---\n" if number else ""
-        return mark + str(library.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False))
+        return ("---\n" if number else "") + writer.text(value)
     return values.dumps(value) + "\n"
 
 
