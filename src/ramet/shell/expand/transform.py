@@ -129,7 +129,8 @@ def attribute_letters(store: Any, name: str) -> str:
     """`${x@a}`."""
     value = store.values.get(name)
     flags = store.attrs.get(name, 0)
-    letters = "A" if type(value) is Assoc else "a" if store.array(name) is not None else ""
+    array = value if isinstance(value, Indexed | Assoc) else store.array(name)
+    letters = "A" if type(array) is Assoc else "a" if array is not None else ""
     return letters + "".join(letter for letter, bit in ATTRIBUTE_LETTERS if flags & bit)
 
 

@@ -426,7 +426,8 @@ class Session:
 
     def evaluate_key(self, text: str) -> int:
         """A subscript that is read at run time, as a number."""
-        return self.evaluate(self.expand_key(text) if "$" in text or "`" in text else text)
+        expanded = self.expand_key(text) if "$" in text or "`" in text else text
+        return self.evaluate(expanded.replace('"', "") if '"' in expanded else expanded)
 
     def home(self, user: str) -> str | None:
         if not user:

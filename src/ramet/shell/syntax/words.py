@@ -243,9 +243,10 @@ class WordReader(Scanner):
 
     def arithmetic(self, end: int) -> Word:
         """The text up to ``end`` as an arithmetic expression."""
-        outer, self.n = self.n, end
+        behind, self.n = self.n - end, end
         parts = self._parts(_ARITH)
-        self.n = outer
+        end = self.n
+        self.n += behind
         self.pos = end
         return Word(parts) if parts else EMPTY
 
@@ -313,6 +314,8 @@ class WordReader(Scanner):
                 nxt = text[pos + 1 : pos + 2] if pos + 1 < n else ""
                 if nxt == "\n":
                     pos += 2
+                elif not nxt and pos + 1 >= len(text) and not quoted:
+                    pos += 1  # the last character of all: as if a newline were about to follow
                 elif not nxt or (quoted and nxt not in mode.escapes):
                     plain += c
                     pos += 1
@@ -334,6 +337,8 @@ class WordReader(Scanner):
                     self.pos = pos
                     found = self._dollar(mode)
                     pos = self.pos
+                    if self.text is not text:  # an alias in a substitution was replaced by what it stands for
+                        text, n = self.text, self.n
                     if isinstance(found, str):
                         plain += found
                         continue
@@ -350,11 +355,11 @@ class WordReader(Scanner):
             elif c == '"' and '"' not in stops:
                 self.pos = pos
                 found = self._double(False)
-                pos = self.pos
+                text, n, pos = self.text, self.n, self.pos
             elif c in "<>" and current.procsub and text.startswith("(", pos + 1) and pos + 1 < n:
                 self.pos = pos
                 found = self._procsub()
-                pos = self.pos
+                text, n, pos = self.text, self.n, self.pos
             else:
                 # Brackets and stops.
                 if c == "}" and mode is _BRACED_SUBSCRIPT:
