@@ -64,3 +64,23 @@ def test_ten_thousand_commands_are_remembered_in_a_few_hundred_kilobytes() -> No
         18, "agent-1", "me", "echo 18 >> /log", 9.0, 9.25, 0, b"done\n", b"", 5, 0, bytes_written={"/": 18}
     )
     assert history.oldest == 1 and [one.path for one in history.since(4_999.5)] == ["/log10000", "/log9999"]
+
+
+def test_pieces_that_lie_elsewhere_are_read_when_they_are_asked_for() -> None:
+    asked: list[int] = []
+
+    def piece(first: int) -> list[tuple[int, str]]:
+        asked.append(first)
+        return [(number, "old") for number in range(first, first + 100)]
+
+    rows = ring(250)
+    for first in (100, 200, 300):
+        rows.lay(first, first + 99, 100, lambda first=first: piece(first))  # type: ignore[misc]
+    rows.append((400, "new"))
+    assert len(rows) == 250 and rows.first_key() == 151 and rows.since(400) == [(400, "new")] and asked == []
+    assert [row[0] for row in rows.since(390)] == list(range(400, 389, -1)) and asked == [300]
+    twin = ring(250)
+    twin.adopt(rows)
+    twin.append((401, "twin"))
+    assert [row[0] for row in twin] == list(range(152, 402))
+    assert [row[0] for row in rows] == list(range(151, 401))

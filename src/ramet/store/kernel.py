@@ -34,10 +34,30 @@ def kernel_of(packs: PackReader, revision: Revision) -> Plain:
     """The kernel state of a revision with its whole history; empty when it has none."""
     if revision.kernel is None:
         return {}
-    state: Plain = json.loads(packs.read(revision.kernel))
+    state = newest_of(packs, revision)
     older = [record for segment in revision.history for record in read_segment(packs, segment)]
     state["history"] = {"records": older + list(state.get("history", {}).get("records", []))}
     return state
+
+
+def newest_of(packs: PackReader, revision: Revision) -> Plain:
+    """The kernel state of a revision with the newest part of its history."""
+    assert revision.kernel is not None
+    found: Plain = json.loads(packs.read(revision.kernel))
+    return found
+
+
+def segments_of(revision: Revision, newest: Plain) -> range | None:
+    """The numbers of the segments that hold the older history, by what the newest part begins with.
+
+    None where that does not say it: then they have to be read.
+    """
+    records = newest.get("history", {}).get("records", [])
+    if not revision.history or not records:
+        return None
+    first = int(records[0]["number"])
+    numbers = range(first // SEGMENT - len(revision.history), first // SEGMENT)
+    return numbers if first % SEGMENT == 0 and numbers.start >= 0 else None
 
 
 def read_segment(packs: PackReader, segment: ChunkId) -> list[Plain]:
@@ -69,6 +89,10 @@ class Segments:
             return
         numbers = sorted({int(record["number"]) // SEGMENT for record in records})
         self._ids = dict(zip(numbers, revision.history, strict=False))
+
+    def know(self, numbers: Sequence[int], segments: Sequence[ChunkId]) -> None:
+        """Know the segments of the revision that was opened by their numbers."""
+        self._ids = dict(zip(numbers, segments, strict=True))
 
     def stored(self) -> dict[int, ChunkId]:
         return dict(self._ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -154,12 +154,15 @@ class History:
         for record in records:
             self.add(record)
 
+    def lay(self, first: int, last: int, load: Callable[[], list[ExecutionRecord]]) -> None:
+        """Older records that lie elsewhere until somebody asks for them; to be called before any other is added."""
+        self._records.lay(first, last, last - first + 1, load)
+        self.next_number = last + 1
+
     def adopt(self, other: History) -> None:
         """Begin with what another history holds."""
-        for record in other._records:
-            self._records.append(record)
-        for operation in other._operations:
-            self._operations.append(operation)
+        self._records.adopt(other._records)
+        self._operations.adopt(other._operations)
         self.next_number = other.next_number
 
 

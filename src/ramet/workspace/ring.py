@@ -1,7 +1,7 @@
 """`Ring`: the last so many rows in their order, the older ones packed, so that very many of them take little memory.
 
 Whoever adds rows or looks at the newest pays nothing for those that are packed; whoever reads them all unpacks them
-piece by piece. What is packed never leaves the process.
+piece by piece. What is packed never leaves the process. Pieces may also lie elsewhere until somebody reads them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Piece(NamedTuple):
     first: float
     last: float
     rows: int
-    data: bytes
+    data: bytes | Callable[[], list[Any]]
+    """The rows, packed; or where they are to be had."""
 
 
 class Ring(Generic[T]):
@@ -73,7 +74,23 @@ class Ring(Generic[T]):
             self._pieces.popleft()
             self._skip = 0
 
+    def lay(self, first: float, last: float, rows: int, load: Callable[[], list[T]]) -> None:
+        """Add a piece that lies elsewhere. It comes before all rows that are added one by one."""
+        assert not self._live
+        self._pieces.append(Piece(first, last, rows, load))
+        self._length += rows
+        while self._length > self.most:
+            self._drop()
+
+    def adopt(self, other: Ring[T]) -> None:
+        """Begin with what another ring holds, without looking at it."""
+        assert not self._length
+        self._pieces, self._live = other._pieces.copy(), other._live.copy()
+        self._length, self._skip = other._length, other._skip
+
     def _rows(self, piece: Piece) -> list[T]:
+        if not isinstance(piece.data, bytes):
+            return piece.data()
         return list(map(self._made, marshal.loads(zlib.decompress(piece.data))))
 
     def __iter__(self) -> Iterator[T]:

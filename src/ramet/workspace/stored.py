@@ -6,6 +6,7 @@ import asyncio
 import io
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.backends.disk import DiskResource
@@ -18,7 +19,7 @@ from ramet.store.commit import Committed, commit_ram
 from ramet.store.diff import Summary
 from ramet.store.hygiene import NOTHING, Withheld
 from ramet.store.ids import ChunkId
-from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, write_chunk
+from ramet.store.kernel import SEGMENT, Segments, encoded, kernel_of, newest_of, read_segment, segments_of, write_chunk
 from ramet.store.packing import PackWriter
 from ramet.store.refs import TTL, Entry
 from ramet.store.repository import Repository
@@ -141,11 +142,25 @@ class StoredWorkspace(Workspace):
     def _kernel_of(self, base: Revision | None) -> None:
         if base is None or base.kernel is None:
             return
-        manifest = kernel_of(self.repository.packs, base)
-        self._segments.adopt(base, manifest["history"]["records"])
+        packs = self.repository.packs
+        manifest = newest_of(packs, base)
+        numbers = None if packs.remote else segments_of(base, manifest)
+        if numbers is None:
+            manifest = kernel_of(packs, base)
+            self._segments.adopt(base, manifest["history"]["records"])
+        else:
+            # What is near is read when somebody asks for old commands; most who open a workspace never do.
+            self._segments.know(numbers, base.history)
+            for number, segment in zip(numbers, base.history, strict=True):
+                first = max(1, number * SEGMENT)
+                self.history.lay(first, (number + 1) * SEGMENT - 1, partial(self._older, segment))
         report = RestoreReport()
         apply_state_dict(self, Opened(manifest, TarIndex(io.BytesIO()), {}), report)
         self.restored = report
+
+    def _older(self, segment: ChunkId) -> list[ExecutionRecord]:
+        """A segment of the history that a process before has committed."""
+        return [ExecutionRecord.from_dict(plain) for plain in read_segment(self.repository.packs, segment)]
 
     # ---------------------------------------------------------------------------------------------- commit
 
