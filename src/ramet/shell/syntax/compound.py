@@ -80,7 +80,7 @@ class CompoundReader(SimpleReader):
             if end >= 0 and self.text.startswith(")", end + 1) and end + 1 < self.n:
                 self.pos = self.stop + 1
                 body = self.arithmetic(end)
-                self.pos = end + 2
+                self.pos += 2
                 self.peek()
                 return ArithCommand(body, self._redirects(), line)
             if end < 0 and self.arith_end(self.stop) < 0:

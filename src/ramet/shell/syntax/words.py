@@ -314,8 +314,6 @@ class WordReader(Scanner):
                 nxt = text[pos + 1 : pos + 2] if pos + 1 < n else ""
                 if nxt == "\n":
                     pos += 2
-                elif not nxt and pos + 1 >= len(text) and not quoted:
-                    pos += 1  # the last character of all: as if a newline were about to follow
                 elif not nxt or (quoted and nxt not in mode.escapes):
                     plain += c
                     pos += 1
@@ -527,7 +525,7 @@ class WordReader(Scanner):
         self.deeper()
         body = self.arithmetic(end)
         self.depth -= 1
-        self.pos = end + 2
+        self.pos += 2
         return ArithSub(body)
 
     def _bracket_arith(self, pos: int, opened: int) -> ArithSub:
@@ -546,7 +544,7 @@ class WordReader(Scanner):
             raise self.missing("]", opened)
         self.pos = pos + 1
         body = self.arithmetic(end)
-        self.pos = end + 1
+        self.pos += 1
         return ArithSub(body, True)
 
     # ---------------------------------------------------------------- ${...}
