@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import calendar
+import dataclasses
 import io
 import re
 import time
@@ -14,9 +16,9 @@ from typing import Any
 
 from ramet.commands.clock import NANO, at, zone_of
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, several, value
+from ramet.commands.declare import Command, UsageError, choose, count, flag, several, value
 from ramet.commands.globs import fnmatch
-from ramet.commands.modes import mode_of
+from ramet.commands.modes import mode_of, mode_string
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -42,6 +44,7 @@ class ZipOptions:
     verbose: bool = flag("-v", "--verbose", help="verbose operation")
     test: bool = flag("-T", "--test", help="test zipfile integrity")
     grow: bool = flag("-g", "--grow", help="grow existing zip file")
+    show: bool = flag("--show-files", help="list what is, or would be, in the archive (-sf)")
     output: str | None = value("-O", "--output-file", metavar="FILE", help="write to a new zip file")
 
 
@@ -58,7 +61,7 @@ def _lists(words: list[str]) -> list[str]:
                 i += 1
             i += i < len(words) and words[i] == "@"
         else:
-            out.append(word)
+            out.append("--show-files" if word == "-sf" else word)
     return out
 
 
@@ -80,19 +83,45 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         except zipfile.BadZipFile:
             proc.stderr.write(encode(f"zip error: Zip file structure invalid ({name})\n"))
             return 3
+    if not old and (o.delete or o.freshen):
+        await proc.emit(encode(f"\tzip warning: {name} not found or empty\n"))
+        if o.delete:
+            await proc.emit(encode(f"\nzip error: Nothing to do! ({name})\n"))
+        return 12
     if o.delete:
         return await _delete(proc, o, name, words, old)
-    found = [entry async for entry in _collect(proc, o, words)]
-    if not found:
+    piped = await proc.stdin.read_all() if "-" in words else None
+    found = [entry async for entry in _collect(proc, o, [word for word in words if word != "-"])]
+    if o.show:
+        rows = [(stored, stat.size or 0) for stored, _, stat in found] or [
+            (stored, info.file_size) for stored, (info, _) in old.items()
+        ]
+        total = sum(size for stored, size in rows if not stored.endswith("/"))
+        shown = "".join(f"  {stored}\n" for stored, _ in rows)
+        head = "Would Add/Update:" if found else "Archive contains:"
+        await proc.emit(encode(f"{head}\n{shown}Total {len(rows)} entries ({total} bytes)\n"))
+        return 0
+    if (
+        o.update
+        and found
+        and all(stored in old and _stamp(proc, stat) <= old[stored][0].date_time for stored, _, stat in found)
+    ):
+        return 12
+    if not found and piped is None:
         await proc.emit(encode(f"\nzip error: Nothing to do! ({name})\n"))
         return 12
     job = _Zip(proc, o, sum(stat.size or 0 for _, _, stat in found) > _STREAMED, to_stdout=name == "-")
+    job.piped = piped
     made = job.make(found, old)
     if name == "-":
         async for block in made:
             await proc.emit(block)
     else:
         await proc.fs.write(proc.path(name), made)
+    if o.verbose:
+        await proc.emit(job.summary())
+    if o.test and name != "-":
+        await proc.emit(encode(f"test of {name} OK\n"))
     if o.move:
         for _, path, _ in reversed(found):
             await proc.fs.remove(path)
@@ -139,6 +168,13 @@ class _Zip:
         self.proc, self.o, self.to_stdout = proc, o, to_stdout
         self.sink = _Sink() if streamed else None
         self.buffer = io.BytesIO()
+        self.total = self.packed = 0
+        self.piped: bytes | None = None
+        """What becomes the member `-`."""
+
+    def summary(self) -> bytes:
+        saved = round((1 - self.packed / self.total) * 100) if self.total else 0
+        return f"total bytes={self.total}, compressed={self.packed} -> {saved}% savings\n".encode()
 
     async def make(
         self, found: list[tuple[str, Path, Stat]], old: dict[str, tuple[zipfile.ZipInfo, bytes]]
@@ -160,6 +196,13 @@ class _Zip:
                 async for block in self._member(archive, stored, path, stat, stored in old):
                     yield block
                 await proc.budget.breathe()
+            if self.piped is not None:
+                when, _ = at(int(proc.now() * NANO), zone_of(proc))
+                info = zipfile.ZipInfo("-", (when.year, when.month, when.day, when.hour, when.minute, when.second))
+                info.compress_type, info.external_attr = kind, 0o10600 << 16
+                archive.writestr(info, self.piped, compresslevel=o.level or None)
+                if not o.quiet:
+                    await self._told("-", info, "-" in old)
         for block in self._taken():
             yield block
         if self.sink is None:
@@ -200,14 +243,18 @@ class _Zip:
                 size = info.file_size
         for block in self._taken():
             yield block
+        self.total, self.packed = self.total + size, self.packed + (info.compress_size if size else 0)
         if not o.quiet:
-            packed = info.compress_type != zipfile.ZIP_STORED and size
-            note = f"(deflated {round((1 - info.compress_size / size) * 100)}%)" if packed else "(stored 0%)"
-            text = encode(f"{'updating' if replaced else '  adding'}: {stored} {note}\n")
-            if self.to_stdout:
-                proc.stderr.write(text)
-            else:
-                await proc.emit(text)
+            await self._told(stored, info, replaced)
+
+    async def _told(self, stored: str, info: zipfile.ZipInfo, replaced: bool) -> None:
+        packed = info.compress_type != zipfile.ZIP_STORED and info.file_size
+        note = f"(deflated {round((1 - info.compress_size / info.file_size) * 100)}%)" if packed else "(stored 0%)"
+        text = encode(f"{'updating' if replaced else '  adding'}: {stored} {note}\n")
+        if self.to_stdout:
+            self.proc.stderr.write(text)
+        else:
+            await self.proc.emit(text)
 
     async def _long(
         self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path, stat: Stat
@@ -259,7 +306,7 @@ async def _walk(proc: Proc, o: ZipOptions, word: str, path: Path, stat: Stat) ->
 def _wanted(o: ZipOptions, name: str) -> bool:
     if any(fnmatch(name, p) or fnmatch(name.rstrip("/"), p) for p in o.exclude):
         return False
-    return not o.include or name.endswith("/") or any(fnmatch(name, p) for p in o.include)
+    return not o.include or any(fnmatch(name, p) for p in o.include)
 
 
 async def _delete(
@@ -298,12 +345,14 @@ class UnzipOptions:
     overwrite: bool = flag("-o", help="overwrite files without prompting")
     never: bool = flag("-n", help="never overwrite existing files")
     junk: bool = flag("-j", help="junk paths (do not make directories)")
-    quiet: bool = flag("-q", "-qq", help="quiet mode")
+    quiet: int = count("-q", help="quiet mode; twice for quieter")
+    comment: bool = flag("-z", help="display only the archive comment")
     exclude: tuple[str, ...] = several("-x", metavar="PATTERN", help="exclude files that follow")
     names_only: bool = flag("-Z", help="list names like zipinfo")
     one_per_line: bool = flag("-1", help="with -Z, names only")
     update: bool = flag("-u", help="update files, create if necessary")
     freshen: bool = flag("-f", help="freshen existing files, create none")
+    lower: bool = flag("-L", help="make names lowercase")
     case: bool = flag("-C", help="match filenames case-insensitively")
 
 
@@ -320,11 +369,14 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
     try:
         archive = zipfile.ZipFile(io.BytesIO(await ops.read_bytes(proc.fs, path)))
     except zipfile.BadZipFile:
+        if not o.names_only:
+            await proc.emit(encode(f"Archive:  {name}\n"))
         proc.stderr.write(
             encode(
                 "  End-of-central-directory signature not found.  Either this file is not\n  a zipfile, or it "
-                "constitutes one disk of a multi-part archive.\nunzip:  cannot find zipfile directory in one of "
-                f"{name} or\n        {name}.zip, and cannot find {name}.ZIP, period.\n"
+                "constitutes one disk of a multi-part archive.  In the\n  latter case the central directory and "
+                "zipfile comment will be found on\n  the last disk(s) of this archive.\nunzip:  cannot find zipfile "
+                f"directory in one of {name} or\n        {name}.zip, and cannot find {name}.ZIP, period.\n"
             )
         )
         return 9
@@ -336,8 +388,15 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
             if (not wanted or any(fnmatch(i.filename, w, icase=o.case) for w in wanted))
             and not any(fnmatch(i.filename, x) for x in o.exclude)
         ]
-        if o.names_only:
+        if o.comment:
+            await proc.emit(encode(f"Archive:  {name}\n") + archive.comment + (b"\n" if archive.comment else b""))
+            return 0
+        if o.names_only and o.one_per_line:
             await proc.emit(encode("".join(f"{i.filename}\n" for i in members)))
+            return 0
+        if o.names_only:
+            size = (await proc.fs.stat(path, follow=True)).size or 0
+            await proc.emit(encode(_info(name, size, members, len(archive.infolist()))))
             return 0
         if o.list or o.verbose:
             await _list(proc, o, name, members)
@@ -356,7 +415,7 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
                 proc.stderr.write(encode(f"{info.filename}:  {error}\n"))
                 status = 3
             await proc.budget.breathe()
-        if o.test and not status:
+        if o.test and not status and o.quiet < 2:
             await proc.emit(encode(f"No errors detected in compressed data of {name}.\n"))
         return status
 
@@ -371,27 +430,57 @@ async def _list(proc: Proc, o: UnzipOptions, name: str, members: list[zipfile.Zi
     count = f"{len(members)} file{'' if len(members) == 1 else 's'}"
     out = [] if o.quiet else [f"Archive:  {name}\n"]
     if o.verbose:
-        out.append(
+        head = (
             " Length   Method    Size  Cmpr    Date    Time   CRC-32   Name\n--------  ------  ------- ---- "
             "---------- ----- --------  ----\n"
         )
+        out += [head] if o.quiet < 2 else []
         for i in members:
             method = "Stored" if i.compress_type == 0 else "Defl:N"
             out.append(
                 f"{i.file_size:8d}  {method} {i.compress_size:8d} {_ratio(i.compress_size, i.file_size):3d}% "
                 f"{_when(i)} {i.CRC:08x}  {i.filename}\n"
             )
-        out.append(
-            f"--------          -------  ---                            -------\n{total:8d}         {packed:8d} "
-            f"{_ratio(packed, total):3d}%                            {count}\n"
-        )
+        if o.quiet < 2:
+            out.append(
+                f"--------          -------  ---                            -------\n{total:8d}         {packed:8d} "
+                f"{_ratio(packed, total):3d}%                            {count}\n"
+            )
     else:
-        if not o.quiet:
+        if o.quiet < 2:
             out.append("  Length      Date    Time    Name\n---------  ---------- -----   ----\n")
         out += [f"{i.file_size:9d}  {_when(i)}   {i.filename}\n" for i in members]
-        if not o.quiet:
+        if o.quiet < 2:
             out.append(f"---------                     -------\n{total:9d}                     {count}\n")
     await proc.emit(encode("".join(out)))
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def _info(name: str, size: int, members: list[zipfile.ZipInfo], entries: int) -> str:
+    """What zipinfo tells of an archive."""
+    out = [f"Archive:  {name}\nZip file size: {size} bytes, number of entries: {entries}\n"]
+    for i in members:
+        mode = mode_string(Kind.DIR if i.is_dir() else Kind.FILE, i.external_attr >> 16 & 0o7777)
+        version, system = divmod(i.create_version, 10), {0: "fat", 3: "unx"}.get(i.create_system, "???")
+        method = "stor" if i.compress_type == zipfile.ZIP_STORED else "defN"
+        kind = "b" if i.is_dir() else "t"
+        year, month, day, hour, minute, _ = i.date_time
+        when = f"{year % 100:02d}-{_MONTHS[month - 1]}-{day:02d} {hour:02d}:{minute:02d}"
+        extra = "x" if i.extra else "-"
+        out.append(
+            f"{mode}  {version[0]}.{version[1]} {system} {i.file_size:8d} {kind}{extra} {method} {when} {i.filename}\n"
+        )
+    total, packed = sum(i.file_size for i in members), sum(i.compress_size for i in members)
+    saved = f"{(1 - packed / total) * 100:.1f}" if total else "0.0"
+    plural = "" if len(members) == 1 else "s"
+    out.append(f"{len(members)} file{plural}, {total} bytes uncompressed, {packed} bytes compressed:  {saved}%\n")
+    return "".join(out)
+
+
+async def zipinfo(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
+    return await unzip(proc, dataclasses.replace(o, names_only=True), operands)
 
 
 def _ratio(packed: int, size: int) -> int:
@@ -402,17 +491,22 @@ async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: 
     name = info.filename
     if o.test:
         archive.read(info)
-        await proc.emit(encode(f"    testing: {name:<22}   OK\n"))
+        if not o.quiet:
+            await proc.emit(encode(f"    testing: {name:<22}   OK\n"))
         return 0
     if o.pipe or o.to_stdout:
         if info.is_dir():
             return 0
         if o.to_stdout and not o.quiet:
-            await proc.emit(encode(f"  inflating: {name}  \n"))
+            how = " extracting" if info.compress_type == zipfile.ZIP_STORED else "  inflating"
+            await proc.emit(encode(f"{how}: {name:<22}  \n"))
         with archive.open(info) as source:
             while block := source.read(1 << 18):
                 await proc.emit(block)
+        if o.to_stdout and not o.quiet:
+            await proc.emit(b"\n")
         return 0
+    name = name.lower() if o.lower else name
     parts = [p for p in name.replace("\\", "/").split("/") if p not in ("", ".", "..")]
     if len(parts) != len([p for p in name.split("/") if p not in ("", ".")]) or name.startswith("/"):
         proc.stderr.write(
@@ -439,7 +533,8 @@ async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: 
         return 2
     existing = await lookup(proc, path)
     if existing is not None:
-        if o.never:
+        stamped = calendar.timegm(time.struct_time((*info.date_time, 0, 0, 0))) * NANO
+        if o.never or ((o.update or o.freshen) and (existing.mtime_ns or 0) >= stamped):
             return 0
         if not o.overwrite:
             proc.stderr.write(encode(f"replace {word}? [y]es, [n]o, [A]ll, [N]one, [r]ename: "))
@@ -461,8 +556,6 @@ async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: 
 
     await proc.fs.write(path, blocks())
     stamp = time.struct_time((*info.date_time, 0, 0, 0))
-    import calendar
-
     await ops.keep_attrs(
         proc.fs, path, Stat(Kind.FILE, mode=(mode & 0o777) or 0o644, mtime_ns=calendar.timegm(stamp) * NANO)
     )
@@ -507,6 +600,15 @@ COMMANDS = [
         rewrite=_lists,
         bad_usage=10,
         refused={"-P=": "encrypted archives are not supported"},
-        ignored=("-a", "-b", "-L", "-X", "-K", "-B", "-s", "-W", "-DD -D"),
+        ignored=("-a", "-b", "-X", "-K", "-B", "-s", "-W", "-DD -D"),
+    ),
+    Command(
+        "zipinfo",
+        zipinfo,
+        UnzipOptions,
+        summary="List what is known about a ZIP archive.",
+        usage="[-1] file[.zip] [list] [-x xlist]",
+        rewrite=_lists,
+        bad_usage=10,
     ),
 ]

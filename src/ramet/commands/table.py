@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MODULES: dict[str, str] = {
     name: module
     for module, names in {
-        "archive_zip": "zip unzip",
+        "archive_zip": "zip unzip zipinfo",
         "awk": "awk gawk mawk nawk",
         "bc": "bc",
         "cat": "cat rev tee nl",
