@@ -256,3 +256,21 @@ def test_shells_within_shells_end_at_the_limit_of_processes(script: str) -> None
         assert result.stdout.endswith(b"after\n")
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'x=\'eval "$x"; eval "$x"\'; eval "$x"',
+        "f() { eval 'f; f'; }; f",
+        "echo '. /tmp/s; . /tmp/s' > /tmp/s; . /tmp/s",
+    ],
+)
+def test_what_nests_without_end_ends_as_a_whole(script: str) -> None:
+    async def main() -> None:
+        ws = Workspace(limits=Limits(recursion=300))
+        result = await ws.execute(f"{script}\necho after")
+        assert result.stderr.count(b"nesting level exceeded (300)") == 1
+        assert result.stdout == b"after\n"
+
+    asyncio.run(main())

@@ -24,6 +24,10 @@ class Slip(Discard):
     """One that even `set -e` lets pass."""
 
 
+class Overflow(Slip):
+    """Commands nest too deeply: ends everything that nests, also what would go on behind a lesser error."""
+
+
 class TooLong(Slip):
     """An expression that takes too long to be evaluated where nothing may wait."""
 

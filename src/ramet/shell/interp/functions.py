@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from ramet.shell.expand.errors import ShellError, Slip
+from ramet.shell.expand.errors import Overflow, ShellError, Slip
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.session import Frame, FunctionDef, Session
 from ramet.shell.interp.traps import Leave, deliver, run_trap
@@ -60,7 +60,8 @@ async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: boo
     if sh.depth > limit:
         sh.depth -= 1
         sh.stack -= 1
-        raise Slip(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
+        kind = Overflow if limit == sh.budget.limits.recursion else Slip
+        raise kind(f"{argv[0]}: maximum function nesting level exceeded ({limit})")
 
     async def below() -> int:
         sh.stack += 1

@@ -27,7 +27,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
-from ramet.shell.expand.errors import Discard, Readonly, Slip
+from ramet.shell.expand.errors import Discard, Overflow, Readonly, Slip
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
@@ -311,7 +311,7 @@ class Shell:
                 if type(result) is not int:
                     result = await result
             except (Discard, ArithFailure) as error:
-                if not top and sh.sub_level:
+                if not top and (sh.sub_level or isinstance(error, Overflow)):
                     raise
                 sh.status = result = subshell.report(sh, error)
                 self._unwind(sh, *base)

@@ -10,7 +10,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.bytewise import bytewise
-from ramet.shell.expand.errors import Discard, Readonly, ShellError
+from ramet.shell.expand.errors import Overflow, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.declare import write_large
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
@@ -90,7 +90,7 @@ async def _evaluate(sh: Session, text: str) -> int:
     sh.depth += 1
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= 1
-        raise Discard(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
+        raise Overflow(f"eval: maximum eval nesting level exceeded ({sh.budget.limits.recursion})")
     sh.trace_level += 1
     ran, trapped = sh.ran, "ERR" in sh.traps
     try:
@@ -135,7 +135,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     sh.depth += 1
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= 1
-        raise Discard(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
+        raise Overflow(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
     frame = Frame("source", file, sh.line, sh.params, sh.loops, function=False)
     sh.frames.append(frame)
     before = sh.params
