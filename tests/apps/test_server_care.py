@@ -19,6 +19,7 @@ from ramet.apps.server.describing import text_or_base64
 from ramet.apps.server.working import Watched, long_work
 from ramet.core.progress import Progress
 from ramet.store.keys import new_key_file
+from ramet.store.objects import DirectoryObjects
 
 W = "/v1/workspaces"
 
@@ -346,3 +347,53 @@ def test_many_nuls_travel_as_base64() -> None:
         (text,), found = text_or_base64(data)
         assert found == encoding
         assert (base64.b64decode(text) if found == "base64" else text.encode()) == data
+
+
+def test_a_key_of_a_verb_of_care_answers_once_also_after_a_restart(tmp_path: Path) -> None:
+    body, key = {"name": "q"}, {"idempotency-key": "care"}
+
+    async def test() -> None:
+        async with serving(Store(str(tmp_path))) as (http, _):
+            await http.post("/v1/workspaces", json={"name": "p"})
+            await http.put("/v1/workspaces/p/file?path=/f", content=b"x")
+            first = await http.post("/v1/workspaces/p/fork", json={"name": "q"}, headers=key)
+            gone = await http.post("/v1/workspaces/none/fork", json={"name": "z"}, headers={"idempotency-key": "no"})
+            assert (first.status_code, gone.status_code) == (201, 404)
+            collected = await http.post("/v1/store/gc", json={"dry": True}, headers={"idempotency-key": "gc"})
+        async with serving(Store(str(tmp_path))) as (http, _):
+            again = await http.post("/v1/workspaces/p/fork", json=body, headers=key)
+            assert (again.status_code, again.content) == (201, first.content)
+            assert again.headers["idempotency-replayed"] == "true"
+            other = await http.post("/v1/workspaces/p/fork", json=body)
+            assert other.status_code == 409, "without the key it is another request"
+            assert (await http.delete("/v1/workspaces/q", headers=key)).status_code == 409
+            gone = await http.post("/v1/workspaces/none/fork", json={"name": "z"}, headers={"idempotency-key": "no"})
+            assert gone.status_code == 404 and "idempotency-replayed" not in gone.headers
+            same = await http.post("/v1/store/gc", json={"dry": True}, headers={"idempotency-key": "gc"})
+            assert same.content == collected.content and same.headers["idempotency-replayed"] == "true"
+
+    run(test)
+
+
+def test_a_verb_of_care_that_a_crash_left_without_an_answer_is_not_repeated(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(str(tmp_path))
+        key, seen = {"idempotency-key": "h"}, list[dict[str, Any]]()
+
+        class Looking(DirectoryObjects):
+            def put(self, name: str, data: bytes) -> None:
+                if name.startswith("server/answers/"):
+                    seen.append({"name": name, **json.loads(data)})
+                super().put(name, data)
+
+        async with serving(Store(Looking(str(tmp_path)))) as (http, _):
+            await http.post("/v1/workspaces", json={"name": "p"})
+            await http.put("/v1/workspaces/p/hold", json={"why": "law"}, headers=key)
+        begun, answered = seen
+        assert "status" not in begun and answered["status"] == 200, "that it begins is written down first"
+        store.repository.objects.put(begun["name"], json.dumps({"asked": begun["asked"]}).encode())  # as a crash leaves
+        async with serving(store) as (http, _):
+            again = await http.put("/v1/workspaces/p/hold", json={"why": "law"}, headers=key)
+            assert again.status_code == 409 and again.json()["code"] == "outcome_unknown"
+
+    run(test)

@@ -4,6 +4,8 @@ Answers are remembered in memory, bounded in number and time, and beside the sto
 answer of a request that changed a stored workspace is written there before it is sent, under a mark that the revision
 with the effect carries. After a crash the mark tells what happened: both there, the answer is given again; neither, the
 request runs; the effect without an answer is refused as `outcome_unknown`: only the caller knows what it wants.
+Requests that change which workspaces and revisions there are, or what is kept, leave no such mark: that they begin is
+written down first, and what has begun and was not answered before the server ended is refused in the same way.
 """
 
 from __future__ import annotations
@@ -97,6 +99,8 @@ class Keys:
         if hosted is None or hosted.committer is None:
             if hosted is not None:
                 hosted.leave()
+            elif self._hosting.store is not None and not _inside(call):
+                return await self._noted(api, call, name, asked, handler)
             return await handler(api, call)
         mark = f"idempotency:{name[:32]}"
         hosted.committer.keys[mark] = None
@@ -109,6 +113,28 @@ class Keys:
             hosted.committer.keys.pop(mark, None)
             hosted.leave()
 
+    async def _noted(
+        self, api: Api, call: Call, name: str, asked: str, handler: Callable[[Any, Call], Awaitable[Reply]]
+    ) -> Reply:
+        """A request that is not of the inside of a workspace: its beginning is written down, then its answer."""
+        blocking = self._hosting.blocking
+        place = await blocking(self._begin, name, asked)
+        kept = False
+        try:
+            reply = await handler(api, call)
+            if reply.blocks is None and len(reply.body) <= LARGEST and reply.status < 400:
+                await blocking(self._write, "", name, asked, reply)
+                kept = True
+            return reply
+        finally:
+            if not kept:  # it was refused, or its answer is a stream: a repeat runs
+                await asyncio.shield(blocking(self._hosting.need_store().repository.objects.delete, place))
+
+    def _begin(self, name: str, asked: str) -> str:
+        place = _place(name, self._clock())
+        self._hosting.need_store().repository.objects.put(place, json.dumps({"asked": asked}).encode())
+        return place
+
     def _write(self, workspace: str, name: str, asked: str, reply: Reply) -> None:
         plain = {
             "asked": asked, "status": reply.status, "body": reply.body.decode("utf-8", "surrogateescape"),
@@ -116,7 +142,8 @@ class Keys:
         }  # fmt: skip
         # An answer may hold content: in an encrypted store it goes with the keys of its workspace.
         now, repository = self._clock(), self._hosting.need_store().repository
-        repository.objects_of(workspace).put(_place(name, now), json.dumps(plain).encode())
+        objects = repository.objects_of(workspace) if workspace else repository.objects
+        objects.put(_place(name, now), json.dumps(plain).encode())
         if self._swept != (today := int(now // DAY)):
             self._swept = today
             for key in list(repository.objects.list(ANSWERS)):
@@ -125,18 +152,18 @@ class Keys:
                     repository.objects.delete(key)
 
     async def _recall(self, call: Call, name: str, asked: str) -> Reply | None:
-        if self._hosting.store is None or not call.parts or not _inside(call):
+        if self._hosting.store is None:
             return None
         found = await self._hosting.blocking(self._read, name)
         if found is not None:
             _same(found["asked"], asked)
+            if "status" not in found:
+                raise _unknown("this request began, and the server ended before it could answer")
             headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in found["headers"]]
             return _again(Reply(found["body"].encode("utf-8", "surrogateescape"), found["status"], headers))
-        if await self._hosting.blocking(self._happened, call.parts[0], f"idempotency:{name[:32]}"):
-            raise Refused(
-                "outcome_unknown", "this request took effect, and the server ended before it could answer",
-                "look at the log of the workspace, then repeat with a new key if that is wanted",
-            )  # fmt: skip
+        mark = f"idempotency:{name[:32]}"
+        if call.parts and _inside(call) and await self._hosting.blocking(self._happened, call.parts[0], mark):
+            raise _unknown("this request took effect, and the server ended before it could answer")
         return None
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -166,6 +193,10 @@ def _inside(call: Call) -> bool:
 
 def _place(name: str, moment: float) -> str:
     return f"{ANSWERS}{int(moment // DAY)}/{name}"
+
+
+def _unknown(cause: str) -> Refused:
+    return Refused("outcome_unknown", cause, "look at what there is, then repeat with a new key if that is wanted")
 
 
 def _same(before: str, now: str) -> None:
