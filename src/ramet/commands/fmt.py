@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, quote, several, value
 from ramet.commands.inputs import PART, Inputs, filter_lines, parse_count
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.streams import line_blocks
 
 # --------------------------------------------------------------------------------------------------------- fold
 
@@ -308,14 +310,19 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     prefix = encode(o.prefix).strip(b" ")
     lead = encode(o.prefix)[: len(encode(o.prefix)) - len(encode(o.prefix).lstrip(b" "))]
     async for _, reader in inputs.each():
-        lines = (await reader.read_all()).split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        made = _Paragraphs(o, width, goal, prefix, lead).format(lines)
-        if any(b"\t" in line for line in lines):
-            made = b"\n".join(_with_tabs(line) for line in made.split(b"\n"))
-        await proc.emit(made)
+        made = _Paragraphs(o, width, goal, prefix, lead)
+        async for block in line_blocks(reader, size=PART):
+            lines = block.split(b"\n")
+            if not lines[-1]:
+                lines.pop()
+            for line in lines:
+                await proc.emit(made.feed(line))
+                await proc.budget.breathe()
+        await proc.emit(made.end())
     return inputs.status
+
+
+_WORDS = re.compile(rb"([^ \t]+)([ \t]*)")
 
 
 def _with_tabs(line: bytes) -> bytes:
@@ -333,50 +340,112 @@ def _with_tabs(line: bytes) -> bytes:
     return out
 
 
+Word = tuple[bytes, int, bool, bool, bool]
+"""A word, the space behind it, and what it is: paren, punct, final."""
+_MOST_WORDS, _MOST_CHARS = 998, 5000
+"""What GNU's fmt keeps of a paragraph: of a longer one it puts out the lines up to a good break."""
+_LINE_CREDIT = 9
+_PUNCTUATION = string.punctuation.encode()
+
+
 class _Paragraphs:
-    """GNU's fmt: gathers a paragraph, then chooses breaks by least cost."""
+    """GNU's fmt: gathers a paragraph, then chooses breaks by least cost. Gives out what is finished as bytes."""
 
     def __init__(self, o: FmtOptions, width: int, goal: int, prefix: bytes, lead: bytes) -> None:
         self.o, self.width, self.goal, self.prefix, self.lead = o, width, goal, prefix, lead
         self.hanging = 0
         """How far the lines behind a tag were indented last."""
+        self.words: list[Word] = []
+        self.chars = self.lines = self.first = self.other = 0
+        self.before = 0
+        """How long the line was that was put out last of this paragraph."""
+        self.tabs = False
+        """Whether a tab was seen: from then on blanks become tabs again."""
 
-    def format(self, lines: list[bytes]) -> bytes:
+    def feed(self, line: bytes) -> bytes:
+        """One more line of input; what it finishes."""
+        self.tabs = self.tabs or b"\t" in line[: len(line) - len(line.lstrip(b" \t"))]
+        indent, body, ok = self._parse(line)
+        out = b""
+        if self.lines:
+            if ok and body and self._goes_on(indent):
+                self.tabs = self.tabs or b"\t" in line
+                self.lines += 1
+                return self._add(body)
+            out = self.end()
+        self.tabs = self.tabs or b"\t" in line
+        if not ok or not body:
+            return out + self._shown([line.rstrip() if ok else line])
+        self.first = self.other = indent
+        self.lines = 1
+        out += self._add(body)
+        return out + self.end() if self.o.split else out
+
+    def end(self) -> bytes:
+        """The paragraph is complete."""
+        if not self.lines:
+            return b""
+        if self.o.tagged and not self.o.split:
+            if self.lines == 1:
+                # A single line goes on as the paragraph before did, yet never as it begins.
+                self.other = self.hanging if self.hanging != self.first else 0 if self.first else 3
+            self.hanging = self.other
+        # The end of a paragraph is the end of a sentence, whatever stands there.
+        self.words[-1] = (*self.words[-1][:4], True)
+        out = self._put(len(self.words), self._breaks()[1])
+        self.chars = self.lines = self.before = 0
+        return out
+
+    def _goes_on(self, indent: int) -> bool:
+        """Whether a line belongs to the paragraph at hand."""
+        if self.o.crown or self.o.tagged:
+            if self.lines > 1:
+                return indent == self.other
+            if self.o.tagged and indent == self.first:
+                return False
+            self.other = indent
+            return True
+        return indent == self.first
+
+    def _add(self, body: bytes) -> bytes:
         out: list[bytes] = []
-        i = 0
-        while i < len(lines):
-            indent, body, ok = self._parse(lines[i])
-            if not ok or not body:
-                out.append(lines[i].rstrip() if ok else lines[i])
-                i += 1
-                continue
-            group = [(indent, body)]
-            i += 1
-            other = indent
-            if not self.o.split:
-                while i < len(lines):
-                    following, text, good = self._parse(lines[i])
-                    if not good or not text:
-                        break
-                    if self.o.crown or self.o.tagged:
-                        if len(group) == 1:
-                            if self.o.tagged and following == indent:
-                                break
-                            other = following
-                        elif following != other:
-                            break
-                    elif following != indent:
-                        break
-                    group.append((following, text))
-                    i += 1
-            if self.o.tagged and not self.o.split:
-                if len(group) == 1:
-                    # A single line goes on as the paragraph before did, yet never as it begins.
-                    other = self.hanging if self.hanging != indent else 0 if indent else 3
-                self.hanging = other
-            words = self._words([text for _, text in group])
-            out += self._fill(words, indent, other)
-        return b"".join(line + b"\n" for line in out)
+        for word in self._words(body):
+            while self.words and (len(self.words) >= _MOST_WORDS or self.chars + len(word[0]) > _MOST_CHARS):
+                out.append(self._relieve())
+            self.words.append(word)
+            self.chars += len(word[0])
+        return b"".join(out)
+
+    def _relieve(self) -> bytes:
+        """Put out the lines up to a break that costs little, near the end."""
+        best, jump = self._breaks()
+        count = len(self.words)
+        split, least, at = count, float("inf"), jump[0]
+        while at != count:
+            cost = best[at] - best[jump[at]]
+            if cost < least:
+                split, least = at, cost
+            least += _LINE_CREDIT
+            at = jump[at]
+        return self._put(split, jump)
+
+    def _put(self, end: int, jump: list[int]) -> bytes:
+        out: list[bytes] = []
+        words, at, indent = self.words, 0, self.first
+        while at < end:
+            stop = jump[at]
+            text = b"".join([word + b" " * space for word, space, *_ in words[at : stop - 1]]) + words[stop - 1][0]
+            out.append(self._indent_text(indent) + text)
+            at, indent = stop, self.other
+        self.before = len(out[-1]) if out else self.before
+        self.words = words[end:]
+        self.chars = sum(len(word[0]) for word in self.words)
+        return self._shown(out)
+
+    def _shown(self, lines: list[bytes]) -> bytes:
+        if self.tabs:
+            lines = [_with_tabs(line) for line in lines]
+        return b"".join([line + b"\n" for line in lines])
 
     def _parse(self, line: bytes) -> tuple[int, bytes, bool]:
         line = line.expandtabs(8)
@@ -390,60 +459,55 @@ class _Paragraphs:
             return indent * 1000 + inner, rest.strip(b" "), True
         return indent, body, True
 
-    def _words(self, lines: list[bytes]) -> list[tuple[bytes, int, bool, bool, bool]]:
-        """Words with the space behind them and what they are: paren, punct, final."""
-        out: list[tuple[bytes, int, bool, bool, bool]] = []
-        for n, line in enumerate(lines):
-            found = list(re.finditer(rb"([^ \t]+)([ \t]*)", line))
-            for m, item in enumerate(found):
-                word = item[1]
-                paren = word[:1] in (b"(", b"[", b"'", b"`", b'"')
-                stripped = word.rstrip(b"])'\"")
-                period = stripped[-1:] in (b".", b"?", b"!")
-                punct = word[-1:] in b".,;:?!)'\"" and word[-1:] != b""
-                last = m == len(found) - 1
-                space = len(item[2])
-                final = period and (last or space > 1)
-                if last or self.o.uniform:
-                    space = 2 if final else 1
-                # The end of a paragraph is the end of a sentence, whatever stands there.
-                final = final or (last and n == len(lines) - 1)
-                out.append((word, space, paren, punct, final))
+    def _words(self, line: bytes) -> list[Word]:
+        out: list[Word] = []
+        found = _WORDS.findall(line)
+        for m, (word, blanks) in enumerate(found):
+            paren = word[:1] in (b"(", b"[", b"'", b"`", b'"')
+            period = word.rstrip(b"])'\"")[-1:] in (b".", b"?", b"!")
+            punct = word[-1:] in _PUNCTUATION
+            last = m == len(found) - 1
+            space = len(blanks)
+            final = period and (last or space > 1)
+            if last or self.o.uniform:
+                space = 2 if final else 1
+            out.append((word, space, paren, punct, final))
         return out
 
-    def _fill(self, words: list[tuple[bytes, int, bool, bool, bool]], first: int, other: int) -> list[bytes]:
+    def _breaks(self) -> tuple[list[float], list[int]]:
+        """For every word the least cost from there on if it begins a line, and which word then begins the next."""
+        words, width, goal = self.words, self.width, self.goal
         count = len(words)
         best = [0.0] * (count + 1)
         jump = [count] * (count + 1)
         lengths = [0] * (count + 1)
-        first_in, other_in = self._indent_width(first), self._indent_width(other)
+        sizes = [len(word[0]) for word in words]
+        first_in, other_in = self._indent_width(self.first), self._indent_width(self.other)
         for start in range(count - 1, -1, -1):
-            indent = first_in if start == 0 else other_in
-            size = indent
+            size = first_in if start == 0 else other_in
             best_cost = float("inf")
             at_ = start
             while True:
-                size += len(words[at_][0])
-                if size >= self.width and at_ > start:
+                size += sizes[at_]
+                if size >= width and at_ > start:
                     break
                 at_ += 1
-                cost = self._line_cost(at_, size, count, jump, lengths) + best[at_]
+                cost = best[at_]
+                if at_ < count:
+                    cost += (goal - size) ** 2 * 100
+                    if jump[at_] != count:
+                        cost += (size - lengths[at_]) ** 2 * 50
+                if start == 0 and self.before:
+                    cost += (size - self.before) ** 2 * 50
                 if cost < best_cost:
                     best_cost, jump[start], lengths[start] = cost, at_, size
                 if at_ >= count:
                     break
                 size += words[at_ - 1][1]
-                if size >= self.width:
+                if size >= width:
                     break
             best[start] = best_cost + self._base_cost(start, words)
-        out: list[bytes] = []
-        at_ = 0
-        while at_ < count:
-            end = jump[at_]
-            text = b"".join(w[0] + b" " * (w[1] if k < end - at_ - 1 else 0) for k, w in enumerate(words[at_:end]))
-            out.append(self._indent_text(first if at_ == 0 else other) + text)
-            at_ = end
-        return out
+        return best, jump
 
     def _indent_width(self, indent: int) -> int:
         return indent if not self.prefix else indent // 1000 + len(self.prefix) + indent % 1000
@@ -453,15 +517,7 @@ class _Paragraphs:
             return b" " * indent
         return b" " * (indent // 1000) + self.prefix + b" " * (indent % 1000)
 
-    def _line_cost(self, following: int, size: int, count: int, jump: list[int], lengths: list[int]) -> float:
-        if following == count:
-            return 0
-        cost = float((self.goal - size) ** 2 * 100)
-        if jump[following] != count:
-            cost += (size - lengths[following]) ** 2 * 50
-        return cost
-
-    def _base_cost(self, this: int, words: list[tuple[bytes, int, bool, bool, bool]]) -> float:
+    def _base_cost(self, this: int, words: list[Word]) -> float:
         cost = 70.0 * 70
         if this > 0:
             word, _, _, punct, final = words[this - 1]
@@ -471,11 +527,11 @@ class _Paragraphs:
             elif punct:
                 cost -= 40 * 40
             elif this > 1 and words[this - 2][4]:
-                cost += 200 * 200 / (len(word) + 2)
+                cost += 200 * 200 // (len(word) + 2)
         if words[this][2]:
             cost -= 40 * 40
         elif words[this][4]:
-            cost += 150 * 150 / (len(words[this][0]) + 2)
+            cost += 150 * 150 // (len(words[this][0]) + 2)
         return cost
 
 
