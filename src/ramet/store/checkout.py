@@ -2,7 +2,8 @@
 
 Rules that this file keeps:
 - Files are written in the order in which the packs hold them, a bounded number at a time, so that a block is fetched
-  and decompressed once; of large files and remote stores the next blocks are made ready beside the writing.
+  and decompressed once; of remote stores the next blocks are made ready beside the writing. Large files are put
+  together by several threads.
   Of a block that holds one file that is wanted nothing after that file is unpacked.
 - Every chunk is compared with its digest before it is called written. A file that is there is left alone when its size
   and time say that it is the one; with `verify=True` its content is read as well.
@@ -28,6 +29,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
 from ramet.store import trees
+from ramet.store.assembling import AHEAD, Assembler
 from ramet.store.chunking import chunks
 from ramet.store.filecache import FileCache, umask
 from ramet.store.ids import SIZE, TreeId, chunk_id
@@ -40,8 +42,6 @@ Got = TypeVar("Got")
 How = Literal["copy", "hardlink", "reflink"]
 BATCH: Final = 50_000
 """Files that are known before they are written, so that they can be written in the packs' order."""
-AHEAD: Final = 8
-"""Blocks that are made ready while others are written."""
 ENOUGH: Final = 96 * 1024
 """Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
 _REGULAR: Final = modes.S_IFREG
@@ -76,10 +76,6 @@ class Receipt:
     linked: int = 0
     problems: list[str] = field(default_factory=list)
     """Paths whose content is not what the tree says, because the store is damaged."""
-
-
-PLACED: Final = 200_000
-"""Chunks whose place is remembered, so that repetitions are copied instead of unpacked again."""
 
 
 def checkout(
@@ -126,6 +122,7 @@ class _Checkout:
     verify: bool
     progress: Progress
     pool: ThreadPoolExecutor = field(init=False)
+    assembler: Assembler = field(init=False)
     jobs: list[tuple[bytes, Node]] = field(default_factory=list)
     """Files of one chunk that have to be written."""
     changed: bool = False
@@ -133,14 +130,13 @@ class _Checkout:
     first: dict[int, bytes] = field(default_factory=dict)
     again: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Further names of files: made when all files are."""
-    placed: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
-    """Where in which file chunks of large files were written, as long as there are not too many."""
     umask: int = field(default_factory=umask)
     told: int = 0
 
     def __post_init__(self) -> None:
-        workers = AHEAD if self.packs.remote else 1
+        workers = AHEAD if self.packs.remote else min(2, os.cpu_count() or 1)
         self.pool = ThreadPoolExecutor(workers, thread_name_prefix="ramet-checkout")
+        self.assembler = Assembler(self.packs, self.pool)
 
     def run(self, tree: TreeId, top: bytes) -> None:
         """Directories first get their entries, files their content in batches, and last the times of directories."""
@@ -333,36 +329,11 @@ class _Checkout:
                 at += 1
             yield waiting.popleft().result()
 
-    def chunk(self, wanted: tuple[Place, bytes]) -> tuple[bytes, bool]:
-        """A chunk, and whether it is what its id says."""
-        place, identity = wanted
-        frame = self.packs.fetch(place)
-        data = frame if place.size == len(frame) else frame[place.offset : place.offset + place.size]
-        return data, chunk_id(data) == identity
-
     def stream(self, node: Node, path: bytes) -> None:
         """Write a file of many chunks (or of none), never holding more than the next few."""
-        ids = node.chunks
-        known = self.packs.places(set(ids))
-        new = [identity for identity in dict.fromkeys(ids) if identity not in self.placed]
-        coming = self.ready(self.chunk, [(known[identity], identity) for identity in new])
-        unseen = set(new)
-        whole, at = True, 0
         fd = os.open(path, _CREATE, 0o600)
         try:
-            for identity in ids:
-                size = known[identity].size
-                if identity not in unseen and self.repeated(identity, fd, size):
-                    at += size
-                    continue
-                fetched = identity in unseen
-                data, good = next(coming) if fetched else self.chunk((known[identity], identity))
-                unseen.discard(identity)
-                whole = whole and good
-                _write(fd, data)
-                if good and len(self.placed) < PLACED:
-                    self.placed[identity] = (path, at)
-                at += size
+            whole = self.assembler.write(fd, path, list(node.chunks))
             _set_xattrs(fd, node.xattrs)
             os.fchmod(fd, node.mode)
             if whole:
@@ -370,32 +341,6 @@ class _Checkout:
         finally:
             os.close(fd)
         self.done(node, path, whole)
-
-    def repeated(self, identity: bytes, target: int, size: int) -> bool:
-        """Write a chunk that was written before by copying it from there, inside the kernel; False when that fails."""
-        place = self.placed.get(identity)
-        if place is None:
-            return False
-        try:
-            source = os.open(place[0], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            start, end = place[1], place[1] + size
-            here = os.lseek(target, 0, os.SEEK_CUR)
-            try:
-                while start < end:
-                    moved = os.copy_file_range(source, target, end - start, start)
-                    if not moved:
-                        break
-                    start += moved
-            except OSError:
-                pass  # another file system, or a kernel without it: what was copied is written over
-            if start < end:
-                os.lseek(target, here, os.SEEK_SET)
-            return start == end
-        finally:
-            os.close(source)
 
     def done(self, node: Node, path: bytes, whole: bool = True) -> None:
         """Count a file. One that is not what the tree says keeps a wrong time, so that nobody takes it for good."""
@@ -443,13 +388,6 @@ def _content_is(node: Node, path: bytes) -> bool:
         blocks = iter(lambda: file.read(4 << 20), b"")
         ids = [chunk_id(chunk) for chunk in chunks(blocks, node.size)] if node.size else []
     return b"".join(ids) == node.payload
-
-
-def _write(fd: int, data: bytes) -> None:
-    """Write all of it: the system may take a part only."""
-    done = os.write(fd, data)
-    while done < len(data):
-        done += os.write(fd, memoryview(data)[done:])
 
 
 def _xattrs(path: bytes) -> dict[str, bytes]:
