@@ -25,6 +25,7 @@ except ModuleNotFoundError as error:
 
 from ramet.apps.server.api import Api, log, problem_for
 from ramet.apps.server.asking import Receive, Scope, Send, encoded
+from ramet.apps.server.collecting import Collecting, collecting
 from ramet.apps.server.events import Events
 from ramet.apps.server.gate import Gate
 from ramet.apps.server.hosting import Hosting
@@ -108,6 +109,11 @@ class _Server(uvicorn.Server):
     """Ends streams as soon as the signal comes: waiting for them would last for ever."""
 
     app: App
+    collecting: Collecting
+
+    async def on_tick(self, counter: int) -> bool:
+        self.collecting.tick(busy=bool(self.server_state.tasks))
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.app.stop()
@@ -163,14 +169,15 @@ def serve(
     )  # fmt: skip
     server = _Server(config)
     server.app = app
-    if uds is None:
-        server.run(None if listening is None else [listening])
-        return
-    with _socket(uds) as listening:
-        try:
-            server.run(sockets=[listening])
-        finally:
-            Path(uds).unlink(missing_ok=True)
+    with collecting() as server.collecting:
+        if uds is None:
+            server.run(None if listening is None else [listening])
+            return
+        with _socket(uds) as listening:
+            try:
+                server.run(sockets=[listening])
+            finally:
+                Path(uds).unlink(missing_ok=True)
 
 
 def _give_memory_back() -> None:
