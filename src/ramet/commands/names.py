@@ -284,8 +284,10 @@ async def which(proc: Proc, o: WhichOptions, operands: list[str]) -> int:
     for word in operands:
         found: list[str] = []
         if "/" in word:
+            place, _, name = word.rpartition("/")
             stat = await lookup(proc, proc.path(word), follow=True)
-            if stat is not None and not stat.is_dir and (stat.mode or 0) & 0o111:
+            runs = stat is not None and not stat.is_dir and (stat.mode or 0) & 0o111
+            if runs or (name in known and place in ("/bin", "/usr/bin")):
                 found.append(word)
         else:
             for directory in proc.env.get("PATH", "").split(":"):

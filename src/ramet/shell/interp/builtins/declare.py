@@ -179,6 +179,9 @@ def export(sh: Session, argv: list[str]) -> Result:
         return 2
     if request.add & NAMEREF:
         request.add, request.remove = 0, EXPORT
+        request.words = [word for word in request.words if isinstance(word, AssignWord) or _known(sh, word)]
+        if not request.words:
+            return 0
     else:
         request.add |= EXPORT
     if request.functions:
@@ -189,11 +192,16 @@ def export(sh: Session, argv: list[str]) -> Result:
     return _apply(sh, request, local=False)
 
 
+def _known(sh: Session, word: str) -> bool:
+    """Whether there is something that could stop being exported; what is no name is still to be complained about."""
+    return word in sh.vars or word in sh.functions or not is_name(word)
+
+
 def readonly(sh: Session, argv: list[str]) -> Result:
-    request = _options(sh, argv, "faAp")
+    request = _options(sh, argv, "faAnp")
     if request is None:
         return 2
-    request.add |= READONLY
+    request.add = READONLY
     if request.functions:
         return _functions(sh, request)
     if not request.words:
@@ -333,7 +341,9 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
         return False
     if request.both:
         if value is None:
-            store.make_assoc(name).blank = True
+            store.make_assoc(name).blank = assignment is None
+            if assignment is not None and assignment.items is not None:
+                assign_items(sh, name, assignment.items, assignment.append)
         sh.complain(f"{request.command}: {name}: cannot convert associative to indexed array")
         return False
     if request.array == "A":

@@ -25,7 +25,7 @@ _ECHO: Final = re.compile(
 )
 _PERCENT_B: Final = re.compile(
     rb"\\(?:(0[0-7]{0,3}|[1-7][0-7]{0,2})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})"
-    rb"|([abeEfnrtv\\\"'?])|(c))"
+    rb"|([abeEfnrtv\\])|(c))"
 )
 _FORMAT: Final = re.compile(
     rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([abeEfnrtv\\\"'?])|(\0))"

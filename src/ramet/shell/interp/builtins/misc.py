@@ -323,28 +323,30 @@ def umask(sh: Session, argv: list[str]) -> Result:
     flags, words = options
     symbolic, reusable = "S" in flags, "p" in flags
     if not words:
-        mask = sh.umask
         if symbolic:
-            bits = (("r", 4), ("w", 2), ("x", 1))
-            shown = ",".join(
-                f"{who}={''.join(letter for letter, bit in bits if not (mask >> shift) & bit)}"
-                for who, shift in (("u", 6), ("g", 3), ("o", 0))
-            )
-            text = f"umask -S {shown}\n" if reusable else f"{shown}\n"
+            text = f"umask -S {_symbolic(sh.umask)}\n" if reusable else f"{_symbolic(sh.umask)}\n"
         else:
-            text = f"umask {mask:04o}\n" if reusable else f"{mask:04o}\n"
+            text = f"umask {sh.umask:04o}\n" if reusable else f"{sh.umask:04o}\n"
         return sh.out(encode(text), "umask")
     word = words[0]
     if word[:1].isdigit():
         if any(char not in "01234567" for char in word):
             return sh.error(f"umask: {word}: octal number out of range")
         sh.umask = int(word, 8) & 0o777
-        return 0
-    changed = _symbolic_mask(sh.umask, word)
-    if isinstance(changed, str):
-        return sh.error(f"umask: {changed}")
-    sh.umask = changed
-    return sh.out(b"", "umask")
+    else:
+        changed = _symbolic_mask(sh.umask, word)
+        if isinstance(changed, str):
+            return sh.error(f"umask: {changed}")
+        sh.umask = changed
+    return sh.out(encode(_symbolic(sh.umask) + "\n") if symbolic else b"", "umask")
+
+
+def _symbolic(mask: int) -> str:
+    bits = (("r", 4), ("w", 2), ("x", 1))
+    return ",".join(
+        f"{who}={''.join(letter for letter, bit in bits if not (mask >> shift) & bit)}"
+        for who, shift in (("u", 6), ("g", 3), ("o", 0))
+    )
 
 
 def _symbolic_mask(mask: int, text: str) -> int | str:

@@ -179,7 +179,7 @@ class _Printer:
             if precision < 0:
                 precision = None
         limit = self.sh.budget.limits.string_bytes
-        if width > limit or (precision or 0) > limit:
+        if width > limit or ((precision or 0) > limit and spec.kind not in "sbqQ"):
             raise self.sh.budget.exceeded("string_bytes", "printf")
         return flags, width, precision
 

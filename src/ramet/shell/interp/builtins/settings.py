@@ -128,6 +128,8 @@ def shopt(sh: Session, argv: list[str]) -> Result:
     for name in wrong:
         status = sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
     names = [name for name in names if name in known]
+    if options and on is not None:
+        status = 0  # said, and no failure
     if on is not None and names:
         for name in names:
             if options:
@@ -139,6 +141,8 @@ def shopt(sh: Session, argv: list[str]) -> Result:
                     sh.set_option("functrace", on)
                     sh.set_option("errtrace", on)
         return status
+    if options and on is not None and wrong:
+        return 0
     listed = names or ([] if wrong else [name for name in known if on is None or (name in enabled) is on])
     if names and any(name not in enabled for name in names):
         status = 1
