@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from ramet.commands.compression import (
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, shown, value
 from ramet.commands.gzip_list import list_gzip
+from ramet.commands.packed_list import list_xz, list_zstd
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -67,6 +69,17 @@ class PackOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class XzOptions(PackOptions):
+    check: str = value(
+        "-C", "--check", metavar="CHECK", default="crc64", choices=("none", "crc32", "crc64", "sha256"), help="checksum"
+    )
+    kind: str = value(
+        "-F", "--format", metavar="FORMAT", default="auto", choices=("auto", "xz", "lzma", "alone"), help="file format"
+    )
+    robot: bool = flag("--robot", help="with -l, messages for programs")
+
+
+@dataclass(frozen=True, slots=True)
 class ZstdOptions:
     stdout: bool = flag("-c", "--stdout", help="write on standard output, even if it is the console")
     mode: str = choose(
@@ -97,6 +110,7 @@ class ZstdOptions:
         default=None,
     )
     output: str | None = value("-o", metavar="FILE", help="result stored into FILE")
+    check: bool = choose({"--check": True, "--no-check": False}, default=True, help="a checksum in each frame")
     no_name: bool | None = None
     suffix: str | None = None
 
@@ -155,9 +169,23 @@ _BY_NAME = {
 }
 
 
+_CHECKS = {"none": 0, "crc32": 1, "crc64": 4, "sha256": 10}
+
+
+def _chosen(format_: Format, o: PackOptions | ZstdOptions) -> Format:
+    """The format with what the options change of it."""
+    if isinstance(o, ZstdOptions):
+        return format_ if o.check else dataclasses.replace(format_, check=0)
+    if isinstance(o, XzOptions):
+        if o.kind in ("lzma", "alone"):
+            return LZMA
+        return dataclasses.replace(format_, check=_CHECKS[o.check]) if o.check != "crc64" else format_
+    return format_
+
+
 async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) -> int:
     name = proc.argv[0].rpartition("/")[2]
-    format_ = _BY_NAME[name]
+    format_ = _chosen(_BY_NAME[name], o)
     mode = o.mode or ("d" if name in _CATS or name in _UNPACKERS else "z")
     level = o.level if o.level is not None else format_.default
     low, high = format_.levels
@@ -168,11 +196,15 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
         mode,
         o.stdout or name in _CATS,
         o.suffix or format_.suffix,
-        max(low, min(level, high if format_ is not ZSTD else 22)),
+        max(low, min(level, high if format_.name != "zstd" else 22)),
     )
     if mode == "l":
+        if format_.name == "zstd":
+            return await list_zstd(proc, operands)
+        if isinstance(o, XzOptions) and format_.name == "xz" and not o.verbose:
+            return await list_xz(proc, operands, quiet=o.quiet, robot=o.robot)
         if format_ is not GZIP:
-            raise UsageError(f"listing is not supported for {format_.name}", hint=False)
+            raise UsageError(f"such a listing is not supported for {format_.name}", hint=False)
         return await list_gzip(proc, operands, lambda word: _bare(job, word) or word, quiet=o.quiet, verbose=o.verbose)
     for word in operands or ["-"]:
         if word == "-":
@@ -250,7 +282,7 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str) -> None:
                 proc.stderr.write(encode(f"\n{job.name}: {shown_name}: unexpected end of file\n"))
                 job.status = 1
                 return
-            if job.format in (XZ, LZMA, BZIP2, ZSTD) and shown_name == "stdin" and job.format is not XZ:
+            if job.format.name != "xz" and shown_name == "stdin":
                 return
         actual = _actual(job, first)
         if actual is None and (job.stdout or shown_name == "stdin") and job.o.force:
@@ -313,7 +345,7 @@ async def _file(job: _Pack, word: str) -> None:
 def _missing(job: _Pack, word: str, error: OSError) -> str:
     if job.format is BZIP2:
         return f"Can't open input file {word}: {reason(error)}."
-    if job.format is ZSTD:
+    if job.format.name == "zstd":
         return f"can't stat {word} : {reason(error)} -- ignored "
     return f"{shown(word)}: {reason(error)}"
 
@@ -354,7 +386,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         elif job.format is BZIP2:
             job.warn(f"Output file {target} already exists.")
             return
-        elif job.format is ZSTD:
+        elif job.format.name == "zstd":
             proc.stderr.write(encode(f"zstd: {target} already exists; overwrite (y/n) ? "))
             if (await proc.stdin.readline())[:1] not in (b"y", b"Y"):
                 proc.stderr.write(b"Not overwritten  \n")
@@ -437,7 +469,7 @@ def _target(job: _Pack, word: str) -> str | None:
     elif job.format is BZIP2:
         job.proc.complain(f"Can't guess original name for {word} -- using {word}.out")
         return word + ".out"
-    elif job.format is ZSTD:
+    elif job.format.name == "zstd":
         job.warn(
             f"{word}: unknown suffix (.zst/.tzst expected). Can't derive the output file name. Specify it with "
             "-o dstFileName. Ignoring."
@@ -457,11 +489,11 @@ COMMANDS = [
         Command(
             name,
             pack,
-            PackOptions,
+            XzOptions if _BY_NAME[name] in (XZ, LZMA) else PackOptions,
             summary=summary,
             ignored=("--rsyncable", "--synchronous", "-a --ascii")
-            if "z" in name and name[0] in "gz"
-            else ("-T= --threads=", "-Q --no-warn", "-F= --format=", "-C= --check=", "-M= --memory="),
+            if _BY_NAME[name] is GZIP
+            else ("-T= --threads=", "-Q --no-warn", "-M= --memory= --memlimit="),
         )
         for name, summary in {
             "gzip": "Compress FILEs (by default, in place).",
@@ -491,8 +523,6 @@ COMMANDS = [
                 "--ultra",
                 "--no-progress",
                 "--progress",
-                "--no-check",
-                "--check",
                 "--adapt",
             ),
         )

@@ -39,6 +39,8 @@ class Format:
     magic: bytes
     default: int
     levels: tuple[int, int]
+    check: int = lzma.CHECK_CRC64
+    """Which checksum an xz stream has; whether (not 0) a zstd frame has one."""
 
 
 GZIP = Format("gzip", ".gz", b"\x1f\x8b", 6, (1, 9))
@@ -111,11 +113,14 @@ def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0) -
         return _Gzip(level, name, mtime)
     if format_ is BZIP2:
         return bz2.BZ2Compressor(level)
-    if format_ is XZ:
-        return lzma.LZMACompressor(lzma.FORMAT_XZ, check=lzma.CHECK_CRC64, preset=level)
+    if format_.name == "xz":
+        return lzma.LZMACompressor(lzma.FORMAT_XZ, check=format_.check, preset=level)
     if format_ is LZMA:
         return lzma.LZMACompressor(lzma.FORMAT_ALONE, preset=level)
-    made: Compressor = _zstd().ZstdCompressor(level=level)
+    library = _zstd()
+    parameters = library.CompressionParameter
+    options = {parameters.compression_level: level, parameters.checksum_flag: int(format_.check != 0)}
+    made: Compressor = library.ZstdCompressor(options=options)
     return made
 
 
@@ -124,7 +129,7 @@ def _decompressor(format_: Format) -> Any:
         return _Zlib()
     if format_ is BZIP2:
         return bz2.BZ2Decompressor()
-    if format_ in (XZ, LZMA):
+    if format_.name in ("xz", "lzma"):
         return lzma.LZMADecompressor()
     return _zstd().ZstdDecompressor()
 
@@ -157,7 +162,7 @@ async def compressed(
 async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> AsyncIterator[bytes]:
     """Blocks out of a packed stream of one or more members. Corrupt says what is wrong."""
     errors: tuple[type[BaseException], ...] = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
-    if format_ is ZSTD:
+    if format_.name == "zstd":
         errors = (*errors, _zstd().ZstdError)
     unpacker = _decompressor(format_)
     data = first or await reader.read(CHUNK)
