@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.apps.server_harness import Process
+from tests.apps.server_harness import Process, run, serving
 
 import ramet
-from ramet import RametError
+from ramet import RametError, Store
 from ramet.apps.client import RemoteStore
+from ramet.apps.client_workspace import RemoteWorkspace
+from ramet.apps.server.settings import Bounds
 
 
 def test_the_local_api_over_http(tmp_path: Path) -> None:
@@ -117,3 +121,37 @@ def test_jobs_snapshots_events_keys_and_revisions(tmp_path: Path) -> None:
     finally:
         server.process.kill()
         server.process.wait()
+
+
+def test_input_of_any_length_goes_to_a_command(tmp_path: Path) -> None:
+    """More than a JSON body may hold: it waits in a file of the server, and is never whole in memory here."""
+    piece, count = bytes(range(256)) * 4096, 24
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(count):
+            yield piece
+
+    async def test() -> None:
+        async with serving(Store(str(tmp_path)), bounds=Bounds(json_bytes=1 << 20)) as (http, _):
+            await http.post("/v1/workspaces", json={"name": "w"})
+            await http.put("/v1/workspaces/w/file?path=/f", content=b"x")
+            ws = RemoteWorkspace(http, "w")
+            wanted = hashlib.sha256(piece * count).hexdigest()
+            for stdin in (pieces(), piece * count):
+                assert (await ws.execute("sha256sum", stdin=stdin)).text == f"{wanted}  -\n"
+            done = await ws.execute("cat | wc -c", stdin=pieces(), idempotency_key="k")
+            assert done.text.strip() == str(len(piece) * count)
+            head = await ws.execute("head -c 4 | od -An -tx1", stdin=pieces())
+            assert head.text == " 00 01 02 03\n"
+            past = RemoteWorkspace(http, "w", "head")
+            assert (await past.execute("wc -c", stdin=pieces())).text.strip() == str(len(piece) * count)
+            follows = {"stdin": "follows"}
+            url = "/v1/workspaces/w/exec"
+            both = await http.post(url, params=follows, content=b'{"command": "cat", "stdin": "x"}\ny')
+            none = await http.post(url, params=follows, content=b'{"command": "cat"}')
+            long = await http.post(url, params=follows, content=b" " * (2 << 20))
+            kept = await http.post(url, params=follows, content=b'{"command": "cat", "detach": true}\ny')
+            assert (both.status_code, none.json()["stdout"], long.status_code) == (400, "", 413)
+            assert kept.status_code == 501 or kept.json()["code"] == "unsupported"
+
+    run(test)

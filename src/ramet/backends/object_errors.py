@@ -43,7 +43,7 @@ def translated(error: Exception, path: Path, where: str) -> OSError:
         return fail(errno.ESTALE, path)
     if "AuthorizationHeaderMalformed" in text or "301 Moved" in text or "PermanentRedirect" in text:
         return fail(errno.EINVAL, path, f"{where} is in another region than the configured one")
-    if "token request" in text:
+    if "token request" in text or "api/token" in text:
         return fail(errno.EACCES, path, f"Permission denied: {where} needs credentials, and this machine has none")
     status = _STATUS.search(text)
     refused = isinstance(error, raised.PermissionDeniedError | raised.UnauthenticatedError)

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from ramet.apps.cli.shared import HOME, Where, anywhere, opened, reported
+from ramet.backends.addresses import without_password
+from ramet.core.errors import RametError
 
 
 def events_of(
@@ -31,7 +33,15 @@ def events_of(
         if webhook is not None:
             from ramet.workspace.delivery import Webhook
 
-            done = await opened(store).deliver(Webhook(webhook, secret=secret), name)
+            try:
+                done = await opened(store).deliver(Webhook(webhook, secret=secret), name)
+            except ConnectionError as error:
+                told = str(error).replace("ConnectError", "it cannot be reached")
+                raise RametError(
+                    "unavailable",
+                    f"{without_password(webhook)}: {told}",
+                    "what it has not had is kept: try again later",
+                ) from None
             for refusal in done.refused:
                 typer.echo(f"ramet: not taken: {refusal}", err=True)
             print(f"{done.sent} delivered, {len(done.refused)} not taken")

@@ -13,7 +13,7 @@ def history(
     name: Name,
     store: Where = HOME,
     session: Annotated[str | None, typer.Option(help="Only of this session.")] = None,
-    last: Annotated[int, typer.Option("--last", "-n", help="Only so many, the newest ones; 0 is all.")] = 50,
+    last: Annotated[int, typer.Option("--last", "-n", min=0, help="Only so many, the newest ones; 0 is all.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Show the commands that ran in a workspace, the newest last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -44,6 +45,9 @@ def reported() -> Iterator[None]:
     except Exception as error:  # the edge: what nobody foresaw is told in a line, too, and whole to who asks for it
         if "RAMET_DEBUG" in os.environ or type(error).__name__ in ("Exit", "Abort", "UsageError", "BadParameter"):
             raise
+        if type(error).__module__.startswith("obstore"):
+            _tell(_from_afar(error))
+            sys.exit(1)
         told = str(error).strip().partition("\n")[0] or type(error).__name__
         print(f"ramet: {told}", file=sys.stderr)
         print("       this was not foreseen; RAMET_DEBUG=1 shows where it comes from", file=sys.stderr)
@@ -51,6 +55,17 @@ def reported() -> Iterator[None]:
     finally:
         while _ends:
             _ends.pop()()
+
+
+def _from_afar(error: Exception) -> OSError:
+    """What the object store that the store is in says."""
+    from ramet.backends.object_errors import translated
+    from ramet.core.paths import ROOT
+
+    if "recognise URL" in str(error):
+        return OSError(errno.EINVAL, "that is not the address of a store: write a directory, or s3://BUCKET/PREFIX")
+    found = translated(error, ROOT, "the store's bucket")
+    return OSError(found.errno, found.strerror)
 
 
 def _tell(error: OSError | ValueError) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket as sockets
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ramet.apps.cli.listening import listening
 from ramet.apps.cli.shared import HOME, ConfigFile, Where, chosen, configured, opened, reported
 from ramet.core.errors import RametError
 
@@ -84,21 +84,20 @@ def serve(
         if token is None and (socket is None or value("rendezvous", rendezvous) is not None):
             token = str(Path(store).expanduser() / "server-token") if "://" not in store else "~/.ramet/server-token"
         address, number = value("host", host), value("port", port)
-        listening = None
-        if number == 0 and socket is None:
-            family = sockets.AF_INET6 if ":" in address else sockets.AF_INET
-            listening = sockets.create_server((address, 0), family=family, backlog=2048)
-            number = listening.getsockname()[1]
+        served = opened(store)
+        at = None
+        if socket is None:
+            at = listening(address, number)
+            number = at.getsockname()[1]
         where = socket or f"{'https' if tls else 'http'}://{address}:{number}"
         typer.echo(f"ramet serves {store} on {where}" + (f", token in {token}" if token else ""), err=True)
-        served = opened(store)
         for found in configs:
             if found.name is not None and found.name not in served:
                 served.create(found.name)
         run(
             served, host=address, port=number, uds=socket, token_file=token, certificate=tls,
             key=value("key", key), settings=settings, rendezvous=value("rendezvous", rendezvous), ui=ui,
-            listening=listening,
+            listening=at,
         )  # fmt: skip
 
 
@@ -137,8 +136,10 @@ def rendezvous(
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         where = token_file or str(place / ".token")
         served = app(str(place), read_token(where))
-        typer.echo(f"ramet receives branches on http://{host}:{port}/NAME.git, token in {where}", err=True)
-        uvicorn.run(served, host=host, port=port, log_level="warning", access_log=False)
+        at = listening(host, port)
+        number = at.getsockname()[1]
+        typer.echo(f"ramet receives branches on http://{host}:{number}/NAME.git, token in {where}", err=True)
+        uvicorn.Server(uvicorn.Config(served, log_level="warning", access_log=False)).run([at])
 
 
 def mcp(
@@ -162,4 +163,7 @@ def mcp(
             asyncio.run(run_stdio(opened(store), name, some, config=described))
         else:
             token = read_token(Path(store).expanduser() / "server-token")
-            asyncio.run(run_http(opened(store), name, some, port=http, token=token, config=described))
+            at = listening("127.0.0.1", http)
+            number = at.getsockname()[1]
+            typer.echo(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {store}/server-token", err=True)
+            asyncio.run(run_http(opened(store), name, some, token=token, config=described, listening=at))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from urllib.parse import quote, quote_from_bytes
 
 import typer
 
+from ramet.apps.cli.listening import listening
 from ramet.apps.cli.shared import HOME, ConfigFile, Where, address, chosen, configured, known_names, opened, reported
 from ramet.core.errors import RametError
 from ramet.core.paths import encode
@@ -84,8 +84,8 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
         raise RametError("workspace_not_found", f"no workspace {wanted!r}", "see `ramet ls`, or create it")
     token = secrets.token_urlsafe(32)  # of this run alone: when it ends, whatever has it can do nothing
     pages = Pages(token)
-    listening = socket.create_server(("127.0.0.1", port), backlog=2048)
-    origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    at = listening("127.0.0.1", port)
+    origin = f"http://127.0.0.1:{at.getsockname()[1]}"
 
     def link() -> str:
         return pages.link(origin, place)
@@ -98,7 +98,7 @@ def _serve(store: str, place: str, name: str | None, port: int, browser: bool, c
     typer.echo(f"It opens once. {told}", err=True)
     configs = {} if described is None else {described.name or "*": described}
     settings = ServerSettings(token=token, configs=configs, idle=IDLE)
-    serve(served, settings=settings, mounts={UI: pages}, listening=listening)
+    serve(served, settings=settings, mounts={UI: pages}, listening=at)
 
 
 def _more_links(link: Callable[[], str]) -> None:
