@@ -91,7 +91,6 @@ def checkout(
 
     `how="hardlink"` and `"reflink"` take whole files from the store's local cache, which they fill on the way.
     """
-    cache = None
     if how != "copy":
         if packs.local is None:
             raise RametError("invalid_argument", "this store has no local cache to link from", 'use how="copy"')
@@ -100,15 +99,17 @@ def checkout(
                 "invalid_argument", "an encrypted store keeps no plain files to link from",
                 'use how="copy", or open the store with plain_cache=True',
             )  # fmt: skip
-        cache = FileCache(packs.local, how == "reflink")
     receipt = Receipt(tree)
     top = os.fsencode(target)
     os.makedirs(top, exist_ok=True)
+    cache = FileCache(packs.local, how == "reflink") if packs.local is not None and how != "copy" else None
     work = _Checkout(packs, receipt, cache, verify, progress)
     try:
         work.run(tree, top)
     finally:
         work.pool.shutdown(cancel_futures=True)
+        if cache is not None:
+            cache.close()
     files = receipt.written + receipt.kept
     progress("checkout", files, files)
     return receipt
@@ -168,8 +169,17 @@ class _Checkout:
         Gives its subdirectories: path, what they are to be, and what they are now. Files that are as they must be cost
         one comparison each.
         """
-        nodes, cache = trees.decode(self.packs.read(tree)), self.cache
-        present = _listed(folder)
+        nodes = trees.decode(self.packs.read(tree))
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return self.entries(nodes, folder, fd)
+        finally:
+            os.close(fd)
+
+    def entries(self, nodes: list[Node], folder: bytes, fd: int) -> list[tuple[bytes, Node | None, Found | None]]:
+        """As `directory`, for one that is open."""
+        cache = self.cache
+        present = _listed(fd)
         names = _names(nodes) if present else []
         todo = nodes
         if present:
@@ -188,18 +198,12 @@ class _Checkout:
             found = None if there is None else Found(*there)
             path = folder + b"/" + node.name
             if node.kind == FILE:
-                if (
-                    found is None
-                    and cache is not None
-                    and not node.group
-                    and not node.xattrs
-                    and cache.give(node, path)
-                ):
+                if found is None and cache is not None and not node.group and not node.xattrs and cache.give(node, fd):
                     self.changed = True
                     self.receipt.written += 1
                     self.receipt.linked += 1
                     continue
-                self.file(node, path, found)
+                self.file(node, path, found, fd)
             elif node.kind == DIR:
                 if found is not None and not found.is_dir:
                     self.remove(path, False)
@@ -228,7 +232,7 @@ class _Checkout:
         os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
         self.receipt.written += 1
 
-    def file(self, node: Node, path: bytes, found: Found | None) -> None:
+    def file(self, node: Node, path: bytes, found: Found | None, folder: int) -> None:
         group = trees.split_group(node.group)[0]
         if group:
             other = self.first.setdefault(group, path)
@@ -249,7 +253,7 @@ class _Checkout:
                 return
             self.remove(path, found.is_dir)
         self.changed = True
-        if self.cache is not None and not group and not node.xattrs and self.cache.give(node, path):
+        if self.cache is not None and not group and not node.xattrs and self.cache.give(node, folder):
             self.receipt.written += 1
             self.receipt.linked += 1
             return
@@ -363,14 +367,10 @@ class _Checkout:
         self.receipt.removed += 1
 
 
-def _listed(folder: bytes) -> dict[str, tuple[int, int, int, int]]:
-    """What is in a directory, asked for through its descriptor: the system then looks up one name, not a path."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with os.scandir(fd) as entries:
-            return {entry.name: _facts(entry.stat(follow_symlinks=False)) for entry in entries}
-    finally:
-        os.close(fd)
+def _listed(folder: int) -> dict[str, tuple[int, int, int, int]]:
+    """What is in an open directory: asked for through its descriptor, the system looks up one name and not a path."""
+    with os.scandir(folder) as entries:
+        return {entry.name: _facts(entry.stat(follow_symlinks=False)) for entry in entries}
 
 
 def _names(nodes: list[Node]) -> list[str]:
