@@ -14,7 +14,7 @@ from operator import itemgetter
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
-from ramet.commands.inputs import LARGE, is_utf8, slurp
+from ramet.commands.inputs import LARGE, PART, is_utf8, slurp
 from ramet.commands.sieving import sieve
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -531,8 +531,9 @@ class _Run:
             return
         search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
         out, budget = self.proc.stdout, self.proc.budget
+        size = PART if self.plan.only_matching else LARGE
         while not search.done:
-            block = await reader.read(LARGE)
+            block = await reader.read(size)
             if block:
                 search.feed_more(block)
             else:

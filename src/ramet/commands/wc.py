@@ -138,11 +138,17 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
         if decoder is not None:
             chars += len(decoder.decode(block))
         if width is not None:
-            width.feed(block)
+            for at in range(0, len(block), _LOOKED_AT):
+                width.feed(block[at : at + _LOOKED_AT])
+                await proc.budget.breathe()
         await proc.budget.breathe()
     counts.lines, counts.words, counts.bytes = lines, words, size
     counts.chars = chars if decoder is not None else size
     counts.longest = width.finish() if width is not None else 0
+
+
+_LOOKED_AT = 16 * 1024
+"""Bytes of which each character is looked at before others get a turn."""
 
 
 class _Width:

@@ -235,7 +235,12 @@ class Session:
                 continue
             head = b"".join((*rest, block[:end]))
             rest = [block[end + 1 :]]
-            made = quick(head) if reader.idle else None
+            if reader.idle and not gathered and len(head) > 2 * LARGE and (texts := cut(head)) is not None:
+                reader.line += head.count(b"\n") + 1
+                async for batch in self.parts(texts):
+                    yield batch
+                continue
+            made = quick(head) if reader.idle and not gathered else None
             if made is not None:
                 reader.line += head.count(b"\n") + 1
                 yield made
@@ -257,7 +262,8 @@ class Session:
             reader.feed(head + b"\n")
             for batch in self.taken(reader, False):
                 yield batch
-        if gathered or (reader.stuck >= LARGE and not self.parse_error):
+        long = reader.stuck + sum(map(len, rest)) >= LARGE and (reader.stuck or reader.idle)
+        if gathered or (long and not self.parse_error):
             data = b"".join((*gathered, *rest)) if gathered else reader.left() + b"".join(rest)
             texts = cut(data)
             rest = [data]

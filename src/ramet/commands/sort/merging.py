@@ -54,7 +54,7 @@ def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
 
     Some lists are empty: they are there for the caller to let others have a turn.
     """
-    size = _SLICE if order.key is None else _SLICE // 4
+    size = _SLICE if order.key is None else _SLICE // 4 if order.number is not None else _SLICE // 8
     heads: list[_Head] = []
     for run in runs:
         head = _Head(run)

@@ -20,6 +20,8 @@ PIECE = 1 << 19
 """Bytes of input that are sorted at once."""
 _LINES = 8192
 """Lines that are sorted at once."""
+_KEYED_LINES = 2048
+"""The same where each has a key that takes a while to make and to compare."""
 _CHUNK = 64 * 1024
 """Bytes of a run that are loaded at once to merge it."""
 _FAN_IN = 256
@@ -44,9 +46,10 @@ class Runs:
     async def add(self, data: bytes, budget: Budget) -> None:
         """Some input that ends at a line end."""
         lines, simple = chunk(data, self._end, self._order)
-        for at in range(0, len(lines), _LINES):
+        most = _LINES if self._order.key is None or (simple and self._order.number is not None) else _KEYED_LINES
+        for at in range(0, len(lines), most):
             await budget.breathe()
-            self._add(lines[at : at + _LINES], simple)
+            self._add(lines[at : at + most], simple)
         if len(self._small) >= _FAN_IN:
             await self._gather(budget)
 
