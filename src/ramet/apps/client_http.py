@@ -114,10 +114,13 @@ class Http:
         return self.ask("GET", url, query=query)
 
     def blocks(
-        self, method: str, url: str, body: Any = None, query: Mapping[str, Any] | None = None
-    ) -> Iterator[bytes]:
+        self, method: str, url: str, body: Any = None, query: Mapping[str, Any] | None = None,
+        content: Iterator[bytes] | None = None,
+    ) -> Iterator[bytes]:  # fmt: skip
         """The bytes of an answer as they come."""
         options: dict[str, Any] = {} if body is None else {"json": body}
+        if content is not None:
+            options.update(content=content, headers={"content-type": "application/json"})
         try:
             with self.raw.stream(method, url, params=given(query) if query else None, **options) as response:
                 if response.status_code >= 400:
@@ -126,10 +129,15 @@ class Http:
         except httpx2.TransportError as error:
             raise self.unreachable(error) from None
 
-    def lines(self, method: str, url: str, body: Any = None) -> Iterator[Any]:
-        """The lines of a streamed answer, each as what it says."""
+    def lines(self, method: str, url: str, body: Any = None, following: bytes | None = None) -> Iterator[Any]:
+        """The lines of a streamed answer, each as what it says; `following` goes behind the request."""
         rest = b""
-        for block in self.blocks(method, url, body):
+        if following is None:
+            blocks = self.blocks(method, url, body)
+        else:
+            content = iter((json.dumps(body).encode() + b"\n", following))
+            blocks = self.blocks(method, url, query={"stdin": "follows"}, content=content)
+        for block in blocks:
             *whole, rest = (rest + block).split(b"\n")
             for line in whole:
                 yield json.loads(line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ramet.apps.client_http import Http, checked, given, quoted, report_of, result_of, where
 from ramet.apps.client_ref import RemoteRef, as_kind, as_revision
-from ramet.apps.client_workspace import asked, piece_of
+from ramet.apps.client_workspace import SHORT, asked, piece_of
 from ramet.core.errors import RametError
 from ramet.core.paths import encode, parse
 from ramet.store.revisions import Revision
@@ -134,13 +134,14 @@ class RemoteSandbox:
         if options:
             raise TypeError(f"exec() got an unexpected keyword argument {next(iter(options))!r}")
         body = asked(text, session, agent, cwd, env, timeout)
-        if stdin is not None:
+        following = encode(stdin) if isinstance(stdin, str) else stdin
+        if following is not None and len(following) <= SHORT:
             import base64
 
-            body["stdin_base64"] = base64.b64encode(encode(stdin) if isinstance(stdin, str) else stdin).decode()
+            body["stdin_base64"], following = base64.b64encode(following).decode(), None
         pieces: dict[int, list[bytes]] = {1: [], 2: []}
         last: Mapping[str, Any] | None = None
-        for row in self._http.lines("POST", f"{self._url}/exec", {**body, "stream": True}):
+        for row in self._http.lines("POST", f"{self._url}/exec", {**body, "stream": True}, following):
             if "fd" in row:
                 pieces[row["fd"]].append(piece_of(row))
             else:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ramet.workspace.snapshot import Target
 
 Stdin = bytes | str | AsyncIterator[bytes] | None
+SHORT: Final = 1 << 20
+"""Bytes of input up to which they are in the request itself."""
 OPERATIONS: Final = ("stat", "scan", "read", "write", "mkdir", "remove", "rename", "copy", "setattr")
 
 
@@ -114,7 +116,8 @@ class RemoteWorkspace:
 
         `message` and `author` are those of the revision that it makes. With a key the output comes when the command has
         ended, because only a whole answer can be remembered. On a revision each command has a past of its own: what it
-        changes is gone when it has ended. What comes in by `stdin` is sent when all of it is there.
+        changes is gone when it has ended. What comes in by `stdin` is sent as it comes; the command begins when all is
+        there.
         """
         body = asked(command, session_id, agent_id, cwd, env, timeout)
         body.update(given({"message": message or None, "author": author or None, "provision": provision or None}))
@@ -127,8 +130,10 @@ class RemoteWorkspace:
         return Execution(lambda channels: self._run({**body, "stream": True}, stdin, channels), Limits().output_bytes)
 
     async def _once(self, body: dict[str, Any], stdin: Stdin, key: str, channels: Channels) -> IOResult:
-        body = {**body, **await sent(stdin), "encoding": "base64"}
-        done = await self._ask("POST", "exec", body, key=key)
+        self._live()
+        request = await sending({**body, "encoding": "base64"}, stdin)
+        headers = {**request.pop("headers", {}), "idempotency-key": key}
+        done = checked(await self._http.post(f"{self._url}/exec", headers=headers, **request))
         for writer, name in ((channels.stdout, "stdout"), (channels.stderr, "stderr")):
             writer.write(base64.b64decode(done[name]))
             if writer.full:
@@ -137,16 +142,16 @@ class RemoteWorkspace:
 
     async def _run(self, body: dict[str, Any], stdin: Stdin, channels: Channels) -> IOResult:
         try:
-            done = await self._streamed({**body, **await sent(stdin)}, channels)
+            done = await self._streamed(await sending(body, stdin), channels)
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
             remedy = "look at its log, and at what the command did"
             raise RametError("unavailable", f"the server went away: {why}", remedy) from None
         return result_of(done, channels.captured_out.getvalue(), channels.captured_err.getvalue())
 
-    async def _streamed(self, body: dict[str, Any], channels: Channels) -> Any:
+    async def _streamed(self, request: dict[str, Any], channels: Channels) -> Any:
         last: dict[str, Any] | None = None
-        async with self._http.stream("POST", f"{self._url}/exec", json=body) as response:
+        async with self._http.stream("POST", f"{self._url}/exec", **request) as response:
             if response.status_code >= 400:
                 raise refusal(response.status_code, await response.aread(), response.url.path)
             async for line in async_lines(response):
@@ -379,6 +384,34 @@ async def sent(stdin: Stdin) -> dict[str, str]:
     if not isinstance(stdin, bytes | str):
         stdin = b"".join([block async for block in stdin])
     return {"stdin_base64": base64.b64encode(encode(stdin) if isinstance(stdin, str) else stdin).decode()}
+
+
+async def sending(body: dict[str, Any], stdin: Stdin) -> dict[str, Any]:
+    """A request with the input of a command: in it where that is short, else behind it as it comes."""
+    if stdin is None or isinstance(stdin, bytes | str):
+        blocks: list[bytes] = [] if stdin is None else [encode(stdin) if isinstance(stdin, str) else stdin]
+        rest = None
+    else:
+        blocks, size, rest = [], 0, aiter(stdin)
+        async for block in rest:
+            blocks.append(block)
+            size += len(block)
+            if size > SHORT:
+                break
+        else:
+            rest = None
+    if rest is None and sum(map(len, blocks)) <= SHORT:
+        return {"json": body if stdin is None else {**body, **await sent(b"".join(blocks))}}
+
+    async def content() -> AsyncIterator[bytes]:
+        yield json.dumps(body).encode() + b"\n"
+        for block in blocks:
+            yield block
+        if rest is not None:
+            async for block in rest:
+                yield block
+
+    return {"params": {"stdin": "follows"}, "content": content(), "headers": {"content-type": "application/json"}}
 
 
 def piece_of(row: Mapping[str, Any]) -> bytes:

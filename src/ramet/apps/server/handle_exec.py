@@ -10,15 +10,17 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ramet.apps.server import models
-from ramet.apps.server.asking import NDJSON, NO_STORE, Call, Reply, answer, decoded, encoded
+from ramet.apps.server.asking import NDJSON, NO_STORE, Call, Reply, answer, decoded, encoded, too_large
 from ramet.apps.server.describing import exec_result, text_or_base64
 from ramet.apps.server.problems import Refused, internal, problem_of
+from ramet.apps.server.spooling import PIECE, spool
 from ramet.core.errors import RametError
 from ramet.core.limits import Limits
 from ramet.shell.interp.session_data import dump
+from ramet.store.frames import sealed_of
 from ramet.workspace.execution import Execution
 from ramet.workspace.result import IOResult
 from ramet.workspace.session import Session
@@ -79,14 +81,72 @@ class Watch:
         return any(op.verb in CHANGING and not op.error for op in operations) or self._state != self._remembered()
 
 
+Stdin = bytes | AsyncIterator[bytes] | None
+
+
 async def run(api: Api, call: Call) -> Reply:
+    if call.scope["query_string"] and call.query(models.ExecQuery).stdin is not None:
+        return await _followed(api, call)
     asked = decoded(await call.body(api.settings.bounds.json_bytes), models.Exec)
+    return await _asked(api, call, asked, _stdin(asked))
+
+
+async def _followed(api: Api, call: Call) -> Reply:
+    """What the command reads comes after the request, however long it is: it waits in a file until all is there.
+
+    Most clients read nothing before they have sent everything, so a command that began at once could wait for ever for
+    somebody to take its output.
+    """
+    store = api.hosting.store
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(spool(sealed=store is not None and sealed_of(store.repository.objects) is not None))
+        asked = decoded(await _spooled(api, call, file), models.Exec)
+        if asked.stdin is not None or asked.stdin_base64 is not None:
+            raise _twice()
+        if asked.detach:
+            raise Refused(
+                "unsupported", "a detached command cannot read what follows", "write it to a file, and read that"
+            )
+        reply = await _asked(api, call, asked, _read(file))
+        if reply.blocks is not None:
+            reply.blocks = _with(reply.blocks, stack.pop_all())
+        return reply
+
+
+async def _spooled(api: Api, call: Call, file: IO[bytes]) -> bytes:
+    """The first line of a body; what follows it is in the file."""
+    bounds = api.settings.bounds
+    head, whole = b"", False
+    async for block in call.blocks(bounds.upload_bytes):
+        if not whole:
+            line, end, block = (head + block).partition(b"\n")
+            head, whole = line, bool(end)
+            if len(head) > bounds.json_bytes:
+                raise too_large(bounds.json_bytes)
+        await asyncio.to_thread(file.write, block) if len(block) > PIECE else file.write(block)
+    file.seek(0)
+    return head
+
+
+async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while block := await asyncio.to_thread(file.read, PIECE):
+        yield block
+
+
+async def _with(blocks: AsyncIterator[bytes], stack: contextlib.ExitStack) -> AsyncIterator[bytes]:
+    """Blocks of something that reads a file which is closed behind them."""
+    with stack:
+        async with contextlib.aclosing(blocks):  # type: ignore[type-var]
+            async for block in blocks:
+                yield block
+
+
+async def _asked(api: Api, call: Call, asked: models.Exec, stdin: Stdin) -> Reply:
     if asked.revision is not None:
-        return await _past(api, call, asked, asked.revision)
+        return await _past(api, call, asked, asked.revision, stdin)
     hosted = await api.hosting.enter(call.parts[0])
     handed_over = False
     try:
-        stdin = _stdin(asked)
         if asked.detach:
             return _detached(api, hosted, asked, stdin)
         if asked.stream:
@@ -103,9 +163,8 @@ async def run(api: Api, call: Call) -> Reply:
             hosted.leave()
 
 
-async def _past(api: Api, call: Call, asked: models.Exec, revision: str) -> Reply:
+async def _past(api: Api, call: Call, asked: models.Exec, revision: str, stdin: Stdin) -> Reply:
     """A command on a revision: it has a workspace of its own while it runs."""
-    stdin = _stdin(asked)
     if asked.detach:
         raise Refused(
             "unsupported", "a command on a revision cannot be detached", "fork the revision, and run it there"
@@ -130,14 +189,18 @@ def _stdin(asked: models.Exec) -> bytes | None:
     if asked.stdin_base64 is None:
         return None if asked.stdin is None else asked.stdin.encode()
     if asked.stdin is not None:
-        raise Refused("invalid_argument", "stdin is given twice", "give stdin or stdin_base64")
+        raise _twice()
     try:
         return base64.b64decode(asked.stdin_base64, validate=True)
     except binascii.Error:
         raise Refused("invalid_argument", "stdin_base64 is not base64", "encode the bytes with base64") from None
 
 
-def _execution(hosted: Hosted, asked: models.Exec, stdin: bytes | None, *, buffered: bool = True) -> Execution:
+def _twice() -> Refused:
+    return Refused("invalid_argument", "stdin is given twice", "give stdin, stdin_base64, or let it follow")
+
+
+def _execution(hosted: Hosted, asked: models.Exec, stdin: Stdin, *, buffered: bool = True) -> Execution:
     limits = hosted.ws.settings.limits
     if not buffered:
         limits = limits.with_(output_bytes=Limits().output_bytes)
@@ -198,7 +261,7 @@ async def _streamed(api: Api, hosted: Hosted, asked: models.Exec, execution: Exe
 # --------------------------------------------------------------------------------------------------------- jobs
 
 
-def _detached(api: Api, hosted: Hosted, asked: models.Exec, stdin: bytes | None) -> Reply:
+def _detached(api: Api, hosted: Hosted, asked: models.Exec, stdin: Stdin) -> Reply:
     bound = api.settings.bounds.jobs
     if len(hosted.jobs) >= bound:
         for old in [job for job in hosted.jobs.values() if job.ended_at is not None][: bound // 4 + 1]:

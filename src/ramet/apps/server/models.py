@@ -232,6 +232,11 @@ class SessionsQuery(Body):
 # -------------------------------------------------------------------------------------------------------- exec
 
 
+class ExecQuery(Body):
+    stdin: Literal["follows"] | None = None
+    """The first line of the body is the request, the rest is what the command reads."""
+
+
 class Exec(Body):
     command: Annotated[str, Meta(max_length=1 << 20)]
     session: Id = "default"

@@ -74,7 +74,7 @@ ROUTES: Final = (
     Route("POST", "/v1/sandboxes/{name}/terminate", SANDBOX.terminate, "End a sandbox; doing it again changes nothing.",
           models.SandboxInfo, body=models.Terminate),
     Route("POST", f"{W}/exec", EXEC.run, "Run a command: buffered, streamed as NDJSON, or detached as a job.",
-          models.ExecResult, body=models.Exec),
+          models.ExecResult, body=models.Exec, query=models.ExecQuery),
     Route("GET", f"{W}/jobs", EXEC.jobs, "List detached commands.", models.Jobs),
     Route("GET", W + "/jobs/{id}", EXEC.job, "Show a detached command.", models.Job),
     Route("POST", W + "/jobs/{id}/wait", EXEC.wait_job, "Wait until a detached command has ended.", models.Job),
