@@ -75,6 +75,8 @@ def _direct(node: Param) -> Base:
     name = node.name
     if node.form == "length" and node.subscript in ("@", "*"):
         return _counted(name)
+    if node.op == ":" and node.subscript in ("@", "*"):
+        return _sliced(name, Star if node.subscript == "*" else list)
     if node.subscript == "@":
         return lambda host, key: host.store.elements(name)
     if node.subscript == "*":
@@ -116,6 +118,17 @@ def _counted(name: str) -> Base:
         target, deeper = host.store.follow(name)
         array = host.store.array(target) if deeper is None else None
         return host.store.elements(name) if array is None else [""] * len(array)
+
+    return get
+
+
+def _sliced(name: str, kind: type[list[str]]) -> Base:
+    """Whether an array has values, for `${a[@]:n:m}`, which takes from it only what it wants."""
+
+    def get(host: Any, key: str | None) -> Found:
+        target, deeper = host.store.follow(name)
+        array = host.store.array(target) if deeper is None else None
+        return kind(host.store.elements(name) if array is None else [""] if len(array) else [])
 
     return get
 

@@ -94,6 +94,8 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
         if len(array) < array.top:
             found = [value for index, value in array.pairs() if index >= offset]
             offset = 0
+        elif length is not None and length * 4 < len(array):
+            return list(map(array.items.__getitem__, range(offset, min(offset + length, array.top))))
         else:
             found = array.values()
     if offset < 0:
