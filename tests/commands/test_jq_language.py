@@ -53,6 +53,17 @@ CASES = [
     ('[paths(type == "number")]', {"a": [1]}, [[["a", 0]]]),
     ("limit(3; repeat(1))", None, [1, 1, 1]),
     ('dateadd("seconds"; 10)', 5, [15]),
+    ('try (.a.b |= error("x")) catch .', None, ["x"]),
+    ('(.a |= error("x"))?, ((.a = error("x")) // 5)', None, [5]),
+    ('has("a"), has(0)', None, [False, False]),
+    ("try transpose catch .", [1, 2], ["Cannot index number with number"]),
+    ("transpose", [None, [1], [2, 3]], [[[None, 1, 2], [None, None, 3]]]),
+    ("try sort_by(.b) catch .", "a", ['Cannot iterate over string ("a")']),
+    ("try min_by(.) catch .", {"a": 1}, ['object ({"a":1}) and array ([[1]]) cannot be iterated over']),
+    ('try delpaths([[0, "a"]]) catch .', [1], ["Cannot delete fields from number"]),
+    ('try delpaths([["a"]]) catch .', [1], ["Cannot delete string element of array"]),
+    ("try (. % 1) catch .", [], ["array ([]) and number (1) cannot be divided (remainder)"]),
+    ("try test(1) catch .", "a", ["number not a string or array"]),
     ('"2015-03-05T23:51:47Z" | strptime("%Y-%m-%dT%H:%M:%SZ") | mktime', None, [1425599507]),
 ]
 
@@ -68,7 +79,7 @@ def test_program(program: str, value: object, results: list[object]) -> None:
 
 FAILURES = [
     (".a", "[1]", 5, b'Cannot index array with string "a"'),
-    (".[]", "null", 5, b"Cannot iterate over null"),
+    (".[]", "null", 5, b"Cannot iterate over null (null)"),
     ('1 + "a"', "null", 5, b'number (1) and string ("a") cannot be added'),
     ("path(1)", "5", 5, b"Invalid path expression with result 1"),
     ("nosuch", "null", 3, b"nosuch/0 is not defined"),

@@ -313,10 +313,14 @@ def _by(name: str) -> Native:
 
         def run(env: Env, item: Any) -> Iterator[Any]:
             if not isinstance(item, list):
-                if name in ("min", "max"):
-                    raise fail(f"{described(item)} and {described([])} cannot be iterated over")
-                keys = described([])
-                raise fail(f"{described(item)} and {keys} cannot be sorted, as they are not both arrays")
+                if not isinstance(item, dict):
+                    raise fail(f"Cannot iterate over {described(item)}")
+                both = f"{described(item)} and {described([list(key_run(env, each)) for each in item.values()])}"
+                raise fail(
+                    f"{both} cannot be iterated over"
+                    if name in ("min", "max")
+                    else f"{both} cannot be sorted, as they are not both arrays"
+                )
             pairs = [(list(key_run(env, element)), element) for element in item]
             if name in ("min", "max"):
                 yield _extreme_pair(pairs, name == "max")

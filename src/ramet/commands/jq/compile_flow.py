@@ -47,9 +47,11 @@ class Flow(Scoped):
         handler = None if node[2] is None else self.compile(node[2], scope, path)
 
         def run(env: Env, item: Any) -> Iterator[Any]:
-            results = body(env, item)
+            results: Iterator[Any] | None = None
             while True:
                 try:
+                    if results is None:
+                        results = body(env, item)  # what has one result may be computed right here
                     result = next(results)
                 except StopIteration:
                     return

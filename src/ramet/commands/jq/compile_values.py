@@ -163,7 +163,7 @@ class Values(Scoped):
                 elif type(value) is dict:
                     yield from value.values()
                 else:
-                    raise fail(f"Cannot iterate over {described(value) if value is not None else 'null'}")
+                    raise fail(f"Cannot iterate over {described(value)}")
 
         def run_path(env: Env, item: Any) -> Iterator[Any]:
             for at, value in source(env, item):
@@ -175,10 +175,8 @@ class Values(Scoped):
                 elif type(value) is dict:
                     for key, element in value.items():
                         yield ((*at, key), element)
-                elif value is not None:
-                    raise fail(f"Cannot iterate over {described(value)}")
                 else:
-                    raise fail("Cannot iterate over null")
+                    raise fail(f"Cannot iterate over {described(value)}")
 
         return run_path if path else run
 

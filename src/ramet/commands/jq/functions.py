@@ -49,6 +49,8 @@ def has(value: Json, key: Json) -> Json:
         return key in value
     if isinstance(value, list) and is_number(key):
         return 0 <= key < len(value)
+    if value is None:
+        return False
     raise fail(f"Cannot check whether {kind(value)} has a {kind(key)} key")
 
 
@@ -170,7 +172,7 @@ def split(value: Json, separator: Json) -> Json:
 
 def join(value: Json, separator: Json) -> Json:
     if not isinstance(value, list):
-        raise fail(f"Cannot iterate over {described(value) if value is not None else 'null'}")
+        raise fail(f"Cannot iterate over {described(value)}")
     if not value:
         return ""
     result: Json = None
@@ -188,7 +190,7 @@ def flatten(value: Json, depth: Json = 1e9) -> Json:
     if depth < 0:
         raise fail("flatten depth must not be negative")
     if not isinstance(value, (list, dict)):
-        raise fail(f"Cannot iterate over {described(value) if value is not None else 'null'}")
+        raise fail(f"Cannot iterate over {described(value)}")
     out: list[Json] = []
     for item in value.values() if isinstance(value, dict) else value:
         if isinstance(item, list) and depth >= 1:
@@ -228,7 +230,7 @@ def add(value: Json) -> Json:
     if isinstance(value, dict):
         value = list(value.values())
     if not isinstance(value, list):
-        raise fail(f"Cannot iterate over {described(value) if value is not None else 'null'}")
+        raise fail(f"Cannot iterate over {described(value)}")
     if value and all(type(item) is str for item in value):
         return "".join(value)
     if value and all(type(item) is list for item in value):
@@ -247,7 +249,7 @@ def from_entries(value: Json) -> Json:
     result: dict[str, Json] = {}
     items = value.values() if isinstance(value, dict) else value
     if not isinstance(value, (list, dict)):
-        raise fail(f"Cannot iterate over {described(value) if value is not None else 'null'}")
+        raise fail(f"Cannot iterate over {described(value)}")
     for entry in items:
         key: Json = None
         found: Json = None
@@ -267,10 +269,19 @@ def to_entries(value: Json) -> Json:
 
 
 def transpose(value: Json) -> Json:
+    if not isinstance(value, (list, dict)):
+        raise fail(f"Cannot iterate over {described(value)}")
     if not value:
         return []
-    width = max(len(row) for row in value)
-    return [[row[at] if at < len(row) else None for row in value] for at in range(width)]
+    if isinstance(value, dict):
+        raise fail("Cannot index object with number")
+    if any(isinstance(row, bool) for row in value):
+        raise fail(f"{described(next(row for row in value if isinstance(row, bool)))} has no length")
+    width = max(0 if row is None else length(row) for row in value)
+    for row in value:
+        if width and not isinstance(row, (list, type(None))):
+            raise fail(f"Cannot index {kind(row)} with number")
+    return [[row[at] if row and at < len(row) else None for row in value] for at in range(math.ceil(width))]
 
 
 def tostream(value: Json) -> Iterator[Json]:

@@ -48,10 +48,12 @@ def _matches(text: Json, source: Json, flags: Json, everywhere: bool, seconds: f
         if len(source) > 1:
             flags = source[1]
         source = source[0] if source else None
+    elif not isinstance(source, str) and flags is None:
+        raise fail(f"{kind(source)} not a string or array")
     if not isinstance(text, str):
         raise fail(f"{described(text)} cannot be matched, as it is not a string")
     if not isinstance(source, str):
-        raise fail(f"{kind(source)} not a string or array")
+        raise fail(f"{described(source)} is not a string")
     if flags is not None and not isinstance(flags, str):
         raise fail(f"{described(flags)} is not a string")
     modes = flags or ""

@@ -166,7 +166,7 @@ def delete_paths(value: Json, paths: list[Json]) -> Json:
     if isinstance(value, dict):
         for key in here:
             if not isinstance(key, str):
-                raise fail(f"Cannot delete field at {kind(key)} index of object")
+                raise fail(f"Cannot delete {kind(key)} field of object")
         return {name: item for name, item in value.items() if name not in here}
     if isinstance(value, list):
         gone: set[int] = set()
@@ -176,9 +176,9 @@ def delete_paths(value: Json, paths: list[Json]) -> Json:
             elif isinstance(key, dict):
                 gone.update(range(*slice_bounds(value, key.get("start"), key.get("end"))))
             else:
-                raise fail(f"Cannot delete field at {'object' if isinstance(key, str) else kind(key)} index of array")
+                raise fail(f"Cannot delete {kind(key)} element of array")
         return [item for at, item in enumerate(value) if at not in gone]
-    raise fail(f"Cannot delete field at {'object' if isinstance(here[0], str) else 'array'} index of {kind(value)}")
+    raise fail(f"Cannot delete fields from {kind(value)}")
 
 
 def _position(value: list[Json], key: Json) -> int:

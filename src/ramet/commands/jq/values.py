@@ -254,7 +254,7 @@ def split_text(text: str, separator: str) -> list[Json]:
 
 def modulo(left: Json, right: Json) -> Json:
     if not (is_number(left) and is_number(right)):
-        raise fail(f"{described(left)} and {described(right)} cannot be divided")
+        raise fail(f"{described(left)} and {described(right)} cannot be divided (remainder)")
     if left != left or right != right:
         return math.nan
     a, b = _to_int64(left), abs(_to_int64(right))
