@@ -12,8 +12,10 @@ from ramet.commands.tar.names import named_files, stored_name, wanted_match
 from ramet.commands.tar.reading import bad_archive, opened_archive
 from ramet.commands.tar.writing import fill, packing_of
 from ramet.core import paths
+from ramet.core.errors import reason
 from ramet.core.resource import How
 from ramet.core.stat import Attrs
+from ramet.core.streams import Capture
 
 
 async def append_members(job: Job, operands: list[str]) -> None:
@@ -42,8 +44,6 @@ async def append_members(job: Job, operands: list[str]) -> None:
         except BadArchive as bad:
             raise Failed(str(bad)) from None
         await proc.close(reader)
-    from ramet.core.streams import Capture
-
     kept = names
     if o.mode == "u":
         kept = []
@@ -68,12 +68,39 @@ async def append_members(job: Job, operands: list[str]) -> None:
     await proc.fs.write(path, captured.getvalue(), How.APPEND)
 
 
+async def append_archives(job: Job, operands: list[str]) -> None:
+    """The members of other archives, behind those of the first."""
+    proc, o = job.proc, job.o
+    if o.file in (None, "-"):
+        raise Failed("Refusing to append to standard output")
+    captured = Capture()
+
+    async def emit(data: bytes) -> None:
+        captured.write(data)
+
+    out = Output(emit, pax=o.format in ("pax", "posix"))
+    for name in (o.file or "", *operands):
+        try:
+            reader = await proc.open(name)
+        except OSError as error:
+            raise Failed(f"{shown(name)}: Cannot open: {reason(error)}") from None
+        members = Members(reader)
+        try:
+            while (member := await members.next()) is not None:
+                await out.member(member, members.content())
+                await proc.budget.breathe()
+        except BadArchive as bad:
+            bad_archive(job, str(bad))
+            return
+        await proc.close(reader)
+    await out.finish()
+    await proc.fs.write(proc.path(o.file or ""), captured.getvalue())
+
+
 async def delete_members(job: Job, operands: list[str]) -> None:
     proc, o = job.proc, job.o
     wanted = [name.rstrip("/") for _, name in await named_files(job, operands)]
     raw, members = await opened_archive(job)
-    from ramet.core.streams import Capture
-
     captured = Capture()
 
     async def emit(data: bytes) -> None:

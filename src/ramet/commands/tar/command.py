@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from ramet.commands.declare import Command, quote
+import dataclasses
+
+from ramet.commands.compression import FORMATS
+from ramet.commands.declare import Command, UsageError, quote
 from ramet.commands.inputs import slurp
-from ramet.commands.tar.changing import append_members, delete_members
+from ramet.commands.tar.changing import append_archives, append_members, delete_members
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import transformer
 from ramet.commands.tar.options import TarOptions, old_tar
-from ramet.commands.tar.reading import read_archive
+from ramet.commands.tar.reading import read_archive, tell_label
 from ramet.commands.tar.writing import create_archive
 from ramet.core.paths import decode
 from ramet.core.proc import Proc
@@ -30,6 +33,8 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
         proc.complain("You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
         proc.stderr.write(b"Try 'tar --help' or 'tar --usage' for more information.\n")
         return 2
+    if o.program is not None:
+        o = dataclasses.replace(o, packing=_packing(o.program))
     verbose = sum(1 for name, _ in o.order if name == "verbose")
     job = Job(proc, o, proc.cwd, verbose)
     late = _late(o) if o.mode in ("c", "r", "u") else []
@@ -59,15 +64,23 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
             "SCCS",
             "_darcs",
         ]
+    if o.exclude_backups:
+        job.excluded += [".#*", "*~", "#*#"]
     if o.transform:
         job.rename = transformer(o.transform)
+    if o.index_file is not None:
+        job.listing_to = job.index = await proc.create(o.index_file)
     try:
         if o.mode == "c":
             await create_archive(job, operands)
         elif o.mode in ("r", "u"):
             await append_members(job, operands)
+        elif o.mode == "A":
+            await append_archives(job, operands)
         elif o.mode == "delete":
             await delete_members(job, operands)
+        elif o.mode == "label":
+            return await tell_label(job, operands)
         else:
             await read_archive(job, operands)
     except Failed as failed:
@@ -75,9 +88,24 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
             proc.complain(str(failed))
             proc.complain("Error is not recoverable: exiting now")
         return 2
+    finally:
+        if job.index is not None:
+            await proc.close(job.index)
     if job.status == 2:
         proc.complain("Exiting with failure status due to previous errors")
     return job.status
+
+
+_PROGRAMS = {"pigz": "gzip", "gunzip": "gzip", "pbzip2": "bzip2", "pxz": "xz", "zstdmt": "zstd", "unzstd": "zstd"}
+
+
+def _packing(program: str) -> str:
+    """The compression that a program stands for; no other is run."""
+    name = program.split()[0].rpartition("/")[2] if program.split() else ""
+    name = _PROGRAMS.get(name, name)
+    if name not in FORMATS:
+        raise UsageError(f"only gzip, bzip2, xz, lzma and zstd are understood: {quote(program)}", 2, hint=False)
+    return name
 
 
 COMMANDS = [
@@ -91,7 +119,6 @@ COMMANDS = [
         rewrite=old_tar,
         ignored=(
             "-b= --blocking-factor=",
-            "-i --ignore-zeros",
             "-B --read-full-records",
             "-S --sparse",
             "--no-same-owner -o",
@@ -119,11 +146,8 @@ COMMANDS = [
             "--no-delay-directory-restore",
             "--old-archive",
             "--posix",
-            "--label= -V=",
             "--no-wildcards-match-slash",
             "--wildcards-match-slash",
-            "--exclude-caches",
-            "--exclude-backups",
             "--verbatim-files-from",
             "--no-verbatim-files-from",
             "--check-device",
@@ -131,19 +155,13 @@ COMMANDS = [
             "--recursive-unlink",
             "--no-quote-chars=",
             "--keep-directory-symlink",
-            "--index-file=",
             "-R --block-number",
-            "--skip-old",
             "-l --check-links",
-            "--clamp-mtime",
         ),
         refused={
-            "-A --catenate --concatenate": "extract and create instead",
             "-M --multi-volume": "there are no tapes to change",
-            "-I= --use-compress-program=": "use -z, -j, -J, --zstd or a pipe",
             "-g= --listed-incremental=": "incremental dumps are not supported",
             "-G --incremental": "incremental dumps are not supported",
-            "--to-command=": "use -O and a pipe",
             "-w --interactive --confirmation": "there is no terminal to ask",
             "-Z --compress --uncompress": "the compress format is obsolete",
             "--lzip": "the lzip format is not supported",

@@ -15,6 +15,7 @@ from ramet.core.errors import Unsupported, reason
 from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind
+from ramet.core.streams import BytesReader
 
 
 async def _within(job: Job, path: Path) -> bool:
@@ -53,6 +54,13 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
         if member.is_file:
             async for block in members.content():
                 await proc.emit(block)
+        return
+    if o.to_command is not None:
+        if member.is_file:
+            content = BytesReader(b"".join([block async for block in members.content()]))
+            status = await proc.run(["sh", "-c", o.to_command], stdin=content)
+            if status:
+                job.complain(f"{shown(name)}: Child returned status {status}")
         return
     path = job.path(name)
     if not await _within(job, path):

@@ -12,7 +12,7 @@ from ramet.core.streams import Reader
 BLOCK = 512
 RECORD = 10240
 REGULAR = (b"0", b"\0", b"7")
-DIRECTORY, SYMLINK, HARDLINK, FIFO = b"5", b"2", b"1", b"6"
+DIRECTORY, SYMLINK, HARDLINK, FIFO, LABEL = b"5", b"2", b"1", b"6", b"V"
 
 
 class BadArchive(Exception):
@@ -63,8 +63,8 @@ def padding(size: int) -> bytes:
 class Members:
     """Reads an archive member by member; whoever takes a member reads its content before asking for the next."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
+    def __init__(self, reader: Reader, *, past_zeros: bool = False) -> None:
+        self.reader, self.past_zeros = reader, past_zeros
         self.left = 0
         self.pad = 0
         self.at = 0
@@ -93,6 +93,8 @@ class Members:
             if len(block) < BLOCK:
                 raise BadArchive("short" if self.first else "Unexpected EOF in archive")
             if not any(block):
+                if self.past_zeros:
+                    continue
                 return None
             try:
                 info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")

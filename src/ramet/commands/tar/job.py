@@ -27,6 +27,10 @@ class Job:
     rename: Callable[[str, str], str] | None = None
     stripped_warned: set[str] = field(default_factory=set)
     listing_to: Writer | None = None
+    index: Writer | None = None
+    """The file of --index-file, which the listing goes to whatever else happens."""
+    ignoring: list[tuple[Path, str, bool]] = field(default_factory=list)
+    """Patterns of ignore files: the directory of the file, the pattern, and whether it holds further down."""
 
     def complain(self, message: str, status: int = 2) -> None:
         self.proc.complain(message)

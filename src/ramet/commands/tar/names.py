@@ -11,7 +11,7 @@ from ramet.commands.declare import UsageError, quote, shown
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import slurp
 from ramet.commands.modes import mode_string
-from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, SYMLINK, Member
+from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, LABEL, SYMLINK, Member
 from ramet.commands.tar.job import Failed, Job
 from ramet.core import paths
 from ramet.core.errors import reason
@@ -120,7 +120,7 @@ async def named_files(job: Job, operands: list[str]) -> list[tuple[Path, str]]:
             except OSError as error:
                 raise Failed(f"{shown(str(given))}: Cannot open: {reason(error)}") from None
             out += [(cwd, decode(line)) for line in data.split(separator) if line]
-        elif kind == "":
+        elif kind in ("", "add_file"):
             out.append((cwd, str(given)))
     return out
 
@@ -144,6 +144,11 @@ def wanted_match(job: Job, name: str, wanted: list[str]) -> str | None:
 
 
 def member_line(job: Job, member: Member) -> str:
+    if member.kind == LABEL:
+        mode = "V---------"
+        when, _ = at(int(member.mtime * NANO), zone_of(job.proc))
+        stamp = strftime("%Y-%m-%d %H:%M", when, 0)
+        return f"{mode} 0/0 {'0'.rjust(15)} {stamp} {shown_name(job, member.name)}--Volume Header--"
     kinds = {DIRECTORY: Kind.DIR, SYMLINK: Kind.LINK, FIFO: Kind.FIFO}
     mode = mode_string(kinds.get(member.kind, Kind.FILE), member.mode)
     if member.kind == HARDLINK:
@@ -183,4 +188,16 @@ def safe_name(job: Job, name: str, kind: str) -> str | None:
             job.stripped_warned.add("/")
             job.proc.complain(f"Removing leading `/' from {'hard link targets' if kind == 'h' else 'member names'}")
         name = name.lstrip("/")
-    return name or "."
+    return _below_top(job, name or ".")
+
+
+_ENDINGS = re.compile(r"\.(?:tar(?:\.\w+)?|t(?:gz|az|bz2?|z2|xz|lz|zst))$")
+
+
+def _below_top(job: Job, name: str) -> str:
+    """What --one-top-level makes of a name."""
+    if job.o.one_top is None or job.o.mode != "x":
+        return name
+    top = job.o.one_top or _ENDINGS.sub("", (job.o.file or "").rpartition("/")[2])
+    plain = name.removeprefix("./")
+    return name if not top or plain == top or plain.startswith(top + "/") else f"{top}/{plain}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ramet.commands.declare import UsageError, choose, flag, mixed, ordered, several, value
+from ramet.commands.declare import UsageError, choose, flag, mixed, optional, ordered, several, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class TarOptions:
             "-u --update": "u",
             "-d --diff --compare": "d",
             "--delete": "delete",
+            "-A --catenate --concatenate": "A",
+            "--test-label": "label",
         },
         default="",
         help={
@@ -29,6 +31,8 @@ class TarOptions:
             "-u --update": "only append files newer than copy in archive",
             "-d --diff --compare": "find differences between archive and file system",
             "--delete": "delete from the archive",
+            "-A --catenate --concatenate": "append archives to an archive",
+            "--test-label": "tell the label of the archive, or whether it is one of these",
         },
     )
     file: str | None = value(
@@ -58,6 +62,34 @@ class TarOptions:
         "-X", "--exclude-from", metavar="FILE", help="exclude patterns listed in FILE"
     )
     exclude_vcs: bool = flag("--exclude-vcs", help="exclude version control system directories")
+    exclude_backups: bool = flag("--exclude-backups", help="exclude backup and lock files")
+    caches: str = choose(
+        {"--exclude-caches": "inside", "--exclude-caches-under": "under", "--exclude-caches-all": "all"},
+        default="",
+        help="exclude contents of directories with CACHEDIR.TAG, but for the tag; all of them; the directory as well",
+    )
+    tags: tuple[str, ...] = several(
+        "--exclude-tag", metavar="FILE", help="exclude contents of directories with FILE, but for FILE itself"
+    )
+    tags_under: tuple[str, ...] = several(
+        "--exclude-tag-under", metavar="FILE", help="exclude contents of directories with FILE"
+    )
+    tags_all: tuple[str, ...] = several("--exclude-tag-all", metavar="FILE", help="exclude directories with FILE")
+    ignore_files: tuple[str, ...] = several(
+        "--exclude-ignore", metavar="FILE", help="read patterns for a directory from FILE in it, if there is one"
+    )
+    ignore_files_below: tuple[str, ...] = several(
+        "--exclude-ignore-recursive", metavar="FILE", help="the same for what is below that directory as well"
+    )
+    vcs_ignores: bool = flag("--exclude-vcs-ignores", help="read patterns from the ignore files of version control")
+    add_file: tuple[str, ...] = several("--add-file", metavar="FILE", help="add FILE, whatever its name begins with")
+    label: str | None = value("-V", "--label", metavar="TEXT", help="create an archive with the label TEXT")
+    past_zeros: bool = flag("-i", "--ignore-zeros", help="ignore zeroed blocks in the archive")
+    clamp: bool = flag("--clamp-mtime", help="with --mtime, change only the times of newer files")
+    index_file: str | None = value("--index-file", metavar="FILE", help="send verbose output to FILE")
+    program: str | None = value(
+        "-I", "--use-compress-program", metavar="PROG", help="gzip, bzip2, xz, lzma or zstd, with or without options"
+    )
     strip: str = value(
         "--strip-components",
         "--strip",
@@ -140,10 +172,16 @@ class TarOptions:
         "-K", "--starting-file", metavar="MEMBER", help="begin at member MEMBER in the archive"
     )
     ignore_failed: bool = flag("--ignore-failed-read", help="do not exit with nonzero on unreadable files")
-    one_top: bool = flag("--one-top-level", help="create a subdirectory to avoid having loose files extracted")
+    one_top: str | None = optional(
+        "--one-top-level",
+        metavar="DIR",
+        const="",
+        help="extract into DIR, or into a directory named as the archive, what is not there already",
+    )
+    to_command: str | None = value("--to-command", metavar="COMMAND", help="pipe extracted files to another program")
 
 
-_WITH_ARGUMENT = "fCTXHKNbgVLF"
+_WITH_ARGUMENT = "fCTXHKNbgVLFI"
 
 
 def old_tar(words: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from ramet.commands.copy import lookup
 from ramet.commands.declare import quote, shown
 from ramet.commands.modes import mode_of
 from ramet.commands.tar.extracting import extract_member, restore_attributes
-from ramet.commands.tar.format import SYMLINK, BadArchive, Member, Members
+from ramet.commands.tar.format import LABEL, SYMLINK, BadArchive, Member, Members
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import is_excluded, member_line, named_files, safe_name, shown_name, wanted_match
 from ramet.core import ops, paths
@@ -32,8 +32,25 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
         raise _unrecoverable(job)
     if found is None:
         raw.unread(first)
-        return raw, Members(raw)
-    return raw, Members(IteratorReader(compression.decompressed(raw, found, first)))
+        return raw, Members(raw, past_zeros=o.past_zeros)
+    unpacked = IteratorReader(compression.decompressed(raw, found, first))
+    return raw, Members(unpacked, past_zeros=o.past_zeros)
+
+
+async def tell_label(job: Job, wanted: list[str]) -> int:
+    """The label of an archive; with operands, whether it is one of them."""
+    raw, members = await opened_archive(job)
+    try:
+        member = await members.next()
+    except BadArchive as bad:
+        bad_archive(job, str(bad))
+        return 2
+    await job.proc.close(raw)
+    if member is None or member.kind != LABEL:
+        return 1 if wanted else 0
+    if not wanted or job.verbose:
+        job.say(member.name)
+    return 0 if not wanted or member.name in wanted else 1
 
 
 def _unrecoverable(job: Job) -> Failed:
@@ -50,7 +67,7 @@ async def read_archive(job: Job, operands: list[str]) -> None:
         raise Failed(f"{shown(o.directory[-1])}: Cannot open: No such file or directory")
     if not o.strip.isdigit():
         raise Failed(f"Invalid number of elements: {quote(o.strip)}")
-    if o.to_stdout:
+    if o.to_stdout and job.index is None:
         job.listing_to = proc.stderr
     raw, members = await opened_archive(job)
     seen: set[str] = set()
@@ -75,6 +92,8 @@ async def read_archive(job: Job, operands: list[str]) -> None:
                 )
                 if proc.stdout.full:
                     await proc.stdout.drain()
+            elif member.kind == LABEL:
+                continue
             elif o.mode == "d":
                 await compare_member(job, member, members)
             else:

@@ -13,11 +13,12 @@ from ramet.commands.clock import NANO, zone_of
 from ramet.commands.copy import lookup
 from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import quote, shown
+from ramet.commands.globs import fnmatch
 from ramet.commands.modes import BadMode, change_mode, mode_of
-from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, SYMLINK, Member, Output
+from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, LABEL, SYMLINK, Member, Output
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import is_excluded, member_line, named_files, shown_name, stored_name
-from ramet.core import paths
+from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat
@@ -47,7 +48,7 @@ async def create_archive(job: Job, operands: list[str]) -> None:
     if not names and not o.files_from:
         raise _empty(job)
     to_stdout = o.file in (None, "-")
-    if to_stdout:
+    if to_stdout and job.index is None:
         job.listing_to = proc.stderr
     packing = packing_of(job)
     reader, writer = pipe(1 << 20)
@@ -96,6 +97,8 @@ async def fill(job: Job, names: list[tuple[Path, str]], out: Output) -> None:
     seen: dict[tuple[Path, int], str] = {}
     archive = job.proc.path(job.o.file) if job.o.file not in (None, "-") else None
     limit = _moment(job, job.o.newer) if job.o.newer else None
+    if job.o.label is not None and not out.size:
+        await out.member(Member(job.o.label, LABEL, 0, 0, job.proc.now(), "", 0, 0, "", ""))
     for cwd, name in names:
         path = paths.parse(name, cwd)
         try:
@@ -129,8 +132,16 @@ async def _add(
     top: bool = False,
 ) -> None:
     proc, o = job.proc, job.o
-    if is_excluded(job, name):
+    if is_excluded(job, name) or _is_ignored(job, path):
         return
+    entries: list[tuple[str, Stat]] = []
+    kept: set[str] | None = None
+    if stat.is_dir and not o.no_recursion:
+        entries = [entry async for entry in proc.fs.scan(path)]
+        kept, whole = await _tagged(job, path, {child for child, _ in entries})
+        if not whole:
+            return
+        await _read_ignores(job, path, {child for child, _ in entries})
     if archive is not None and path == archive:
         job.proc.complain(f"{shown(name)}: file is the archive; not dumped")
         return
@@ -160,11 +171,12 @@ async def _add(
         job.complain(f"{shown(name)}: Cannot open: {reason(error)}")
         return
     if stat.is_dir and not o.no_recursion:
-        entries = [entry async for entry in proc.fs.scan(path)]
         if o.sort != "none":
             entries.sort()
         here = proc.fs.mount_of(path)
         for child, below in entries:
+            if kept is not None and child not in kept:
+                continue
             if o.dereference and below.kind is Kind.LINK:
                 try:
                     below = await proc.fs.stat(path / child, follow=True)
@@ -188,6 +200,46 @@ async def _add(
             await proc.fs.remove(path)
         except OSError as error:
             job.complain(f"{shown(name)}: Cannot unlink: {reason(error)}")
+
+
+_CACHE = ("CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55")
+_IGNORE_FILES = (".gitignore", ".cvsignore", ".bzrignore", ".hgignore")
+
+
+async def _tagged(job: Job, path: Path, names: set[str]) -> tuple[set[str] | None, bool]:
+    """What is kept of a directory that a file in it marks (None for all of it), and whether the directory itself is."""
+    o = job.o
+    found = [(tag, "inside") for tag in o.tags if tag in names]
+    found += [(tag, "under") for tag in o.tags_under if tag in names]
+    found += [(tag, "all") for tag in o.tags_all if tag in names]
+    if o.caches and _CACHE[0] in names:
+        head = b"".join([block async for block in job.proc.fs.read(path / _CACHE[0], 0, len(_CACHE[1]))])
+        if head == _CACHE[1]:
+            found.append((_CACHE[0], o.caches))
+    if not found:
+        return None, True
+    hows = {how for _, how in found}
+    return {tag for tag, how in found if how == "inside"} if "under" not in hows else set(), "all" not in hows
+
+
+async def _read_ignores(job: Job, path: Path, names: set[str]) -> None:
+    o = job.o
+    files = [(name, False) for name in o.ignore_files]
+    files += [(name, True) for name in (*o.ignore_files_below, *(_IGNORE_FILES if o.vcs_ignores else ()))]
+    for name, below in files:
+        if name in names:
+            text = paths.decode(await ops.read_bytes(job.proc.fs, path / name))
+            patterns = (line.strip() for line in text.split("\n"))
+            job.ignoring += [(path, pattern, below) for pattern in patterns if pattern and pattern[0] not in "#!"]
+
+
+def _is_ignored(job: Job, path: Path) -> bool:
+    return any(
+        path != base
+        and (path.parent == base or (below and path.under(base)))
+        and fnmatch(path.name, pattern.strip("/"))
+        for base, pattern, below in job.ignoring
+    )
 
 
 async def _add_rendered(job: Job, out: Output, member: Member, path: Path) -> None:
@@ -219,7 +271,8 @@ async def _describe(job: Job, name: str, stat: Stat) -> Member:
     mtime = (stat.mtime_ns or 0) / NANO
     if o.mtime is not None:
         reference = await lookup(job.proc, job.path(o.mtime), follow=True) if re.match(r"[./]", o.mtime) else None
-        mtime = ((reference.mtime_ns or 0) if reference is not None else _moment(job, o.mtime)) / NANO
+        given = ((reference.mtime_ns or 0) if reference is not None else _moment(job, o.mtime)) / NANO
+        mtime = min(mtime, given) if o.clamp else given
     owner, uid = _who(o.owner, user.name, user.uid)
     group, gid = _who(o.group, user.group, user.gid)
     if stat.is_dir and not stored.endswith("/"):
