@@ -214,7 +214,11 @@ def test_load_with_a_kill_in_the_middle_loses_nothing_acknowledged(tmp_path: Pat
 
     async def client(http: httpx2.AsyncClient, number: int, until: float, last: bool) -> None:
         turn = 0
-        await http.post(f"{W}/sessions", json={"id": f"s{number}"})
+        try:
+            await http.post(f"{W}/sessions", json={"id": f"s{number}"})
+        except httpx2.TransportError:  # a busy machine is slower than the kill
+            assert not last
+            return
         while time.monotonic() < until:
             turn += 1
             began = time.perf_counter()
