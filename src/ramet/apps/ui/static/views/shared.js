@@ -33,7 +33,7 @@ export function heading(info, current, rev = "", actions = []) {
       writing(info),
       h("span", { class: "actions" }, actions)),
     h("nav", { class: "tabs", "aria-label": "Views of the workspace" },
-      tabs.map(([key, label, where]) => h("a", { href: where(info.name, rev), "aria-current": key === current && "page" }, label))));
+      tabs.map(([key, label, where]) => h("a", { href: where(info.name, rev), "aria-current": key === current && "page", "data-label": label }, label))));
 }
 
 /** Who writes to a workspace, if anybody does. */
