@@ -484,8 +484,9 @@ class _Apart:
                 value = next(self.inputs, _NOTHING)
                 if value is _NOTHING:
                     return outcomes, True
-                self.results = self.run(None, value)
             try:
+                if self.results is None:
+                    self.results = self.run(None, value)
                 for result in self.results:
                     outcomes.append((None, result))
                     if len(outcomes) >= 1024 or time.monotonic() > until:

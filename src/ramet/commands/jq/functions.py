@@ -171,6 +171,8 @@ def split(value: Json, separator: Json) -> Json:
 
 
 def join(value: Json, separator: Json) -> Json:
+    if isinstance(value, dict):
+        value = list(value.values())
     if not isinstance(value, list):
         raise fail(f"Cannot iterate over {described(value)}")
     if not value:
