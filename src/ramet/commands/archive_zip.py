@@ -117,7 +117,7 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         async for block in made:
             await proc.emit(block)
     else:
-        await proc.fs.write(proc.path(name), made)
+        await proc.fs.write(proc.path(o.output or name), made)
     if o.verbose:
         await proc.emit(job.summary())
     if o.test and name != "-":

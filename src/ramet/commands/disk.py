@@ -298,6 +298,11 @@ async def df(proc: Proc, o: DfOptions, operands: list[str]) -> int:
         mounted = getattr(proc.fs, "mounts", None)
         if mounted is not None:
             points = sorted(mounted)
+    if (o.type and "ramet" not in o.type) or "ramet" in o.exclude:
+        points = []
+        if not status:
+            proc.complain("no file systems processed")
+            return 1
     if not points:
         return status
     unit = BlockSize.parse(o.unit) if o.unit is not None else BlockSize(1024)

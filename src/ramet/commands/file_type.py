@@ -33,7 +33,6 @@ class FileOptions:
     print0: bool = flag("-0", "--print0", help="terminate filenames with ASCII NUL")
     keep_going: bool = flag("-k", "--keep-going", help="don't stop at the first match")
     raw: bool = flag("-r", "--raw", help="don't translate unprintable chars to \\ooo")
-    extension: bool = flag("--extension", help="output a slash-separated list of extensions")
 
 
 async def file(proc: Proc, o: FileOptions, operands: list[str]) -> int:
@@ -369,6 +368,7 @@ COMMANDS = [
             "-E",
         ),
         refused={
+            "--extension": "the extensions of types are not known here",
             "-z --uncompress": "unpack first",
             "-Z --uncompress-noreport": "unpack first",
             "-m= --magic-file=": "the table of types is built in",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, several, value
+from ramet.commands.inputs import slurp
 from ramet.commands.sqlite_errors import context
 from ramet.commands.sqlite_show import COLUMN_SEPARATORS, ROW_SEPARATORS, Look
 from ramet.core import ops
@@ -224,6 +225,8 @@ async def sqlite3_(proc: Proc, o: SqliteOptions, operands: list[str]) -> int:
         shell.fail(str(error))
         return error.status
     try:
+        if o.init is not None:
+            await run(shell, decode(await slurp(proc, o.init)), script=True)
         for command in o.commands:
             await run(shell, command)
         if len(operands) > 1:

@@ -61,6 +61,7 @@ COMMANDS = [
         summary="Apply a diff file to an original.",
         usage="[OPTION]... [ORIGFILE [PATCHFILE]]",
         bad_usage=2,
+        refused={"-D= --ifdef=": "make both files and use diff -D"},
         ignored=(
             "--binary",
             "-g= --get=",

@@ -25,7 +25,6 @@ class PatchOptions:
     input: str | None = value("-i", "--input", metavar="PATCHFILE", help="read patch from PATCHFILE instead of stdin")
     output: str | None = value("-o", "--output", metavar="FILE", help="output patched files to FILE")
     reject: str | None = value("-r", "--reject-file", metavar="FILE", help="output rejects to FILE")
-    ifdef: str | None = value("-D", "--ifdef", metavar="NAME", help="make merged if-then-else output using NAME")
     remove_empty: bool = flag("-E", "--remove-empty-files", help="remove output files that are empty after patching")
     backup: bool = flag("-b", "--backup", help="back up the original contents of each file")
     backup_mismatch: bool = flag("--backup-if-mismatch", help="back up if the patch does not match exactly")

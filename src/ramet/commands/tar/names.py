@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.copy import lookup
@@ -146,7 +147,7 @@ def wanted_match(job: Job, name: str, wanted: list[str]) -> str | None:
 def member_line(job: Job, member: Member) -> str:
     if member.kind == LABEL:
         mode = "V---------"
-        when, _ = at(int(member.mtime * NANO), zone_of(job.proc))
+        when, _ = at(int(member.mtime * NANO), UTC if job.o.utc else zone_of(job.proc))
         stamp = strftime("%Y-%m-%d %H:%M", when, 0)
         return f"{mode} 0/0 {'0'.rjust(15)} {stamp} {shown_name(job, member.name)}--Volume Header--"
     kinds = {DIRECTORY: Kind.DIR, SYMLINK: Kind.LINK, FIFO: Kind.FIFO}
@@ -155,7 +156,7 @@ def member_line(job: Job, member: Member) -> str:
         mode = "h" + mode[1:]
     owner = str(member.uid) if job.o.numeric else member.owner or str(member.uid)
     group = str(member.gid) if job.o.numeric else member.group or str(member.gid)
-    when, nanos = at(int(member.mtime * NANO), zone_of(job.proc))
+    when, nanos = at(int(member.mtime * NANO), UTC if job.o.utc else zone_of(job.proc))
     form = "%Y-%m-%d %H:%M"
     if job.o.full_time:
         form += ":%S.%N" if nanos else ":%S"

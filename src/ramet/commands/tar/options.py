@@ -165,8 +165,8 @@ class TarOptions:
     utc: bool = flag("--utc", help="print file modification times in UTC")
     full_time: bool = flag("--full-time", help="print file time to its full resolution")
     totals: bool = flag("--totals", help="print total bytes after processing the archive")
-    occurrence: str | None = value(
-        "--occurrence", metavar="NUMBER", help="process only the NUMBERth occurrence of each file"
+    occurrence: str | None = optional(
+        "--occurrence", metavar="NUMBER", const="1", help="process only the NUMBERth occurrence of each file"
     )
     starting: str | None = value(
         "-K", "--starting-file", metavar="MEMBER", help="begin at member MEMBER in the archive"

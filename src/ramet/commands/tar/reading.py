@@ -71,6 +71,9 @@ async def read_archive(job: Job, operands: list[str]) -> None:
         job.listing_to = proc.stderr
     raw, members = await opened_archive(job)
     seen: set[str] = set()
+    starting = o.starting.rstrip("/") if o.starting is not None else None
+    wanted_turn = int(o.occurrence) if o.occurrence is not None and o.occurrence.isdecimal() else None
+    turns: dict[str, int] = {}
     later: list[tuple[Path, Member]] = []
     try:
         while (member := await members.next()) is not None:
@@ -82,6 +85,14 @@ async def read_archive(job: Job, operands: list[str]) -> None:
                 seen.add(match)
             if is_excluded(job, member.name):
                 continue
+            if starting is not None:
+                if member.name.rstrip("/") != starting:
+                    continue
+                starting = None
+            if wanted_turn is not None:
+                turns[member.name] = turns.get(member.name, 0) + 1
+                if turns[member.name] != wanted_turn:
+                    continue
             if o.mode == "t":
                 job.say(
                     member_line(job, member)
