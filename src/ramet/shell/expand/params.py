@@ -171,7 +171,8 @@ def _indirect(node: Param) -> Base:
             return parameter(host, one_text(host, found))
         if not isinstance(found, str):
             declared = host.vars.get(node.name)
-            if isinstance(declared, Indexed | Assoc) or (not plain and declared is not None):
+            known = isinstance(declared, Indexed | Assoc) or (declared is None and node.name in host.vars)
+            if known or (not plain and declared is not None):
                 return None
             raise Discard(f"{shown(node)}: invalid indirect expansion")
         return parameter(host, found)

@@ -70,14 +70,18 @@ def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:
             return []
     if length is None:
         return values[offset:]
-    if length < 0:
+    if length < 0 and offset <= len(values):
         raise Slip(f"{length}: substring expression < 0")
-    return values[offset : offset + length]
+    return values[offset : offset + length] if length > 0 else []
 
 
 def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list[str]:
     """Elements from an index on; the length counts elements that exist."""
     if length is not None and length < 0:
+        # What begins outside of the array is empty, however long.
+        top = len(array) + 1 if isinstance(array, Assoc) else array.top
+        if offset >= top or offset < -top:
+            return []
         raise Slip(f"{length}: substring expression < 0")
     if isinstance(array, Assoc):
         found = array.values()

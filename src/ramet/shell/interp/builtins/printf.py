@@ -248,6 +248,7 @@ class _Printer:
         text = long_double.written(value, kind, flags, precision)
         if "0" in flags and "-" not in flags and text.lstrip("+- ")[:1].isdigit():
             sign = text[0] if text[0] in "+- " else ""
+            sign += text[len(sign) : len(sign) + 2] if kind in "aA" else ""  # the zeros follow `0x`
             text = sign + text[len(sign) :].rjust(width - len(sign), "0")
         self._text(encode(text), flags, width, None)
 
@@ -264,7 +265,11 @@ class _Printer:
                 zone = ZoneInfo(name.lstrip(":"))
             except (ZoneInfoNotFoundError, ValueError, OSError):
                 zone = UTC
-        moment = datetime.fromtimestamp(int(seconds), zone)
+        try:
+            moment = datetime.fromtimestamp(int(seconds), zone)
+        except (OverflowError, ValueError, OSError):
+            seconds = 0  # no calendar reaches that far
+            moment = datetime.fromtimestamp(0, zone)
         return moment.strftime((spec.time or "%X").replace("%s", str(int(seconds))))
 
 
