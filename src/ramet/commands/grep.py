@@ -21,7 +21,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import FileStream, Reader
+from ramet.core.streams import BLOCK, FileStream, Reader
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
 
 TOGETHER = 64
@@ -531,7 +531,7 @@ class _Run:
             return
         search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
         out, budget = self.proc.stdout, self.proc.budget
-        size = PART if self.plan.only_matching else LARGE
+        size = LARGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
         while not search.done:
             block = await reader.read(size)
             if block:

@@ -71,16 +71,23 @@ _SUFFIX = re.compile(r"(?:\.[A-Za-z~][A-Za-z0-9~]*)*\Z")
 _DIGITS = re.compile(r"([0-9]+)")
 
 
-class _VersionOrder(dict[int, str]):
-    """Characters as they are ordered outside of numbers: `~`, then the end of the part, then letters, then others."""
+def _version_order() -> bytes:
+    """Characters as they are ordered outside of numbers: `~`, then the end of a part (1), then letters, then others.
 
-    def __missing__(self, code: int) -> str:
-        letter = 65 <= code <= 90 or 97 <= code <= 122
-        made = self[code] = chr(code) if letter else chr(min(code + 256, 0x10FFFF))
-        return made
+    Digits stay what they are. There is one place too few, which a newline shares with a tab.
+    """
+    letters = [*range(65, 91), *range(97, 123)]
+    others = [c for c in range(256) if c not in letters and chr(c) not in "0123456789~\n"]
+    places = [place for place in range(2, 256) if not 48 <= place <= 57]
+    table = bytearray(range(256))
+    for place, char in zip(places, letters + others, strict=True):
+        table[char] = place
+    table[ord("~")], table[ord("\n")] = 0, table[ord("\t")]
+    return bytes(table)
 
 
-_VERSION_ORDER = _VersionOrder({ord("~"): "\0"})
+_VERSION_ORDER = _version_order()
+_WIDE_ORDER = dict(enumerate(_VERSION_ORDER))
 _END = "\1"
 
 
@@ -104,10 +111,14 @@ def version_key(text: str) -> tuple[Any, ...]:
 
 def _version_runs(text: str) -> tuple[Any, ...]:
     """Texts and numbers in turn; a number is its digits behind their count, which orders numbers of any length."""
-    parts = _DIGITS.split(text)
+    try:
+        ordered = text.encode("latin-1").translate(_VERSION_ORDER).decode("latin-1")
+    except UnicodeEncodeError:
+        ordered = text.translate(_WIDE_ORDER)
+    parts = _DIGITS.split(ordered)
     if parts[-1]:
         parts += ["", ""]  # where a number could follow, none is zero
-    parts[::2] = [part.translate(_VERSION_ORDER) + _END for part in parts[::2]]
+    parts[::2] = [part + _END for part in parts[::2]]
     parts[1::2] = [chr(len(part)) + part for part in [part.lstrip("0") for part in parts[1::2]]]
     return tuple(parts)
 

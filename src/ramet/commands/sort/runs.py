@@ -20,7 +20,7 @@ PIECE = 1 << 19
 """Bytes of input that are sorted at once."""
 _LINES = 8192
 """Lines that are sorted at once."""
-_KEYED_LINES = 2048
+_KEYED_LINES = 1024
 """The same where each has a key that takes a while to make and to compare."""
 _CHUNK = 64 * 1024
 """Bytes of a run that are loaded at once to merge it."""
