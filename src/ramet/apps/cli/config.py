@@ -179,8 +179,9 @@ async def reached(config: Config) -> list[dict[str, Any]]:
         except RametError as error:
             row.update(state="bad", detail=f"{error.cause}: {error.remediation}")
         except OSError as error:
-            hint = HINTS.get(error.errno or 0)
-            row.update(state="bad", detail=reason(error) + (f": {hint}" if hint else ""))
+            told = reason(error)
+            hint = "" if "; check" in told else HINTS.get(error.errno or 0)
+            row.update(state="bad", detail=f"{told}; {hint}" if hint else told)
         except ValueError as error:
             row.update(state="bad", detail=str(error))
         print(f"{row['mount']}: {row['state']}", file=sys.stderr) if sys.stderr.isatty() else None
