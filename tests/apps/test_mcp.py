@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp import StdioServerParameters
 from mcp.client import Client
+from tests.apps.server_harness import Process
 
 from ramet import Store
 from ramet.apps.mcp.serving import mcp_server, run_http
@@ -103,3 +104,46 @@ def test_a_long_command_tells_that_it_runs(tmp_path: Path) -> None:
         assert told == [(1.0, "running for 1 s"), (2.0, "running for 2 s")]
 
     asyncio.run(asyncio.wait_for(test(), 50))
+
+
+def test_tools_on_a_workspace_of_a_server(tmp_path: Path) -> None:
+    served = Process(tmp_path)
+
+    async def test() -> None:
+        words = ["-m", "ramet.apps.cli", "mcp", "p", "--store", f"unix:{served.socket}"]
+        async with Client(StdioServerParameters(command=sys.executable, args=words)) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == set(TOOLS)
+
+            async def call(tool: str, **given: Any) -> Any:
+                answer = await client.call_tool(tool, given)
+                assert not answer.is_error, answer
+                return answer.structured_content
+
+            await call("write", path="/d/e/a.txt", content="one\ntwo\n")
+            done = await call("bash", command="cd /d/e; cat a.txt; exit 3")
+            assert (done["exit_code"], done["stdout"]["text"]) == (3, "one\ntwo\n")
+            first = await call("ws_commit", message="first")
+            assert (await call("edit", path="a.txt", old="two", new="2"))["replaced"] == 1
+            assert {"path": "/d/e/a.txt", "what": "modified", "old": None} in (await call("ws_diff"))["changes"]
+            assert (await call("read", path="a.txt", offset=2))["text"] == "2"
+            assert (await call("glob", pattern="*.txt", path="/d"))["text"] == "/d/e/a.txt\n"
+            assert (await call("grep", pattern="o.e", path="/d"))["text"] == "/d/e/a.txt:1:one\n"
+            assert [row["name"] for row in (await call("ls"))["entries"]] == ["a.txt"]
+            assert (await call("ws_log"))["total"] >= 2
+            await call("ws_revert", revision=first["revision"], path="/d/e/a.txt")
+            assert (await call("read", path="/d/e/a.txt"))["text"] == "one\ntwo"
+            assert (await call("ws_fork", name="q"))["workspace"] == "q"
+            long = await call("bash", command="seq 100000")
+            rest = long["stdout"]["rest"]
+            assert "99999" in (await call("bash", command=f"tail -2 {rest}"))["stdout"]["text"]
+            assert (await client.call_tool("read", {"path": "/none"})).is_error
+            for where in (f"p@{first['revision']}", "p"):
+                found: Any = await client.read_resource(f"ramet://{where}/d/e/a.txt")
+                assert found.contents[0].text == "one\ntwo\n"
+
+    try:
+        asyncio.run(asyncio.wait_for(test(), 50))
+        served.stop()
+    finally:
+        served.process.kill()
+        served.process.wait()

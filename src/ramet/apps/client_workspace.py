@@ -80,15 +80,16 @@ class RemoteWorkspace:
             raise RametError("permission_denied", f"{place} cannot be changed", remedy)
 
     async def _ask(
-        self, method: str, verb: str, body: Any = None, *, key: str | None = None, content: Any = None
-    ) -> Any:
+        self, method: str, verb: str, body: Any = None, *, key: str | None = None, content: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:  # fmt: skip
         """A request that needs the workspace alive."""
         self._live()
         options: dict[str, Any] = {} if body is None else {"json": body}
         if content is not None:
             options["content"] = content
-        headers = {} if key is None else {"idempotency-key": key}
-        return checked(await self._http.request(method, f"{self._url}/{verb}", headers=headers, **options))
+        told = {**(headers or {}), **({} if key is None else {"idempotency-key": key})}
+        return checked(await self._http.request(method, f"{self._url}/{verb}", headers=told, **options))
 
     async def _see(self, verb: str, **query: Any) -> Any:
         """A request that a past state answers as well."""
@@ -317,13 +318,15 @@ class RemoteWorkspace:
         *,
         parents: bool = False,
         append: bool = False,
+        if_version: str | None = None,
         session_id: str = DEFAULT_SESSION_ID,
         idempotency_key: str | None = None,
     ) -> Stat:
-        """Store a file; a stream is sent as it comes."""
+        """Store a file; a stream is sent as it comes. With `if_version` only where that is still the version there."""
         query = self._at(path, session_id) + ("&parents=true" if parents else "") + ("&append=true" if append else "")
         content = encode(data) if isinstance(data, str) else data
-        return _stat(await self._ask("PUT", f"file?{query}", content=content, key=idempotency_key))
+        match = {} if if_version is None else {"if-match": if_version}
+        return _stat(await self._ask("PUT", f"file?{query}", content=content, key=idempotency_key, headers=match))
 
     async def stat(self, path: str, follow: bool = True, *, session_id: str = DEFAULT_SESSION_ID) -> Stat:
         """What is known about a path; `version` is its ETag."""

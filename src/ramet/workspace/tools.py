@@ -29,9 +29,14 @@ Tell = Callable[[float, str], Awaitable[None]]
 class Toolbox:
     """A workspace as tools use it: one session, and a place for output that is too long."""
 
-    def __init__(self, ws: Workspace, session_id: str = DEFAULT_SESSION_ID) -> None:
+    def __init__(self, ws: Any, session_id: str = DEFAULT_SESSION_ID) -> None:
         self.ws, self.session_id = ws, session_id
+        self.name = ws.name if isinstance(ws, StoredWorkspace) else None
+        """What the workspace is called in its store."""
         self._numbers = count(1)
+
+    async def ready(self) -> None:
+        """Know what a call needs to know; where everything is at hand, nothing is to be done."""
 
     @property
     def fs(self) -> Any:
@@ -40,7 +45,8 @@ class Toolbox:
     def path(self, text: str) -> Path:
         return parse(text, self.ws.get_session(self.session_id).cwd)
 
-    def stored(self) -> tuple[StoredWorkspace, StoredWorkspaceRef]:
+    def stored(self) -> tuple[Any, Any]:
+        """The open workspace and its place in the store, for tools that look at history."""
         if not isinstance(self.ws, StoredWorkspace):
             raise RametError("unsupported", "this workspace has no history", "open it from a store")
         return self.ws, StoredWorkspaceRef(self.ws.repository, self.ws.name)
@@ -50,9 +56,13 @@ class Toolbox:
         if len(data) <= SHOWN:
             return {"text": data.decode("utf-8", "replace"), "truncated": False}
         rest = parse(f"/tmp/output-{next(self._numbers)}.txt")
-        await self.ws.fs.write(rest, data)
+        await self.put_aside(rest, data)
         text = data[:SHOWN].decode("utf-8", "replace")
         return {"text": text, "truncated": True, "bytes": len(data), "rest": str(rest)}
+
+    async def put_aside(self, path: Path, data: bytes) -> None:
+        """Keep output that is too long for an answer."""
+        await self.ws.fs.write(path, data)
 
 
 Handler = Callable[[Toolbox, Mapping[str, Any], Tell], Awaitable[dict[str, Any]]]

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ramet.apps.cli.listening import listening
-from ramet.apps.cli.shared import HOME, ConfigFile, Where, chosen, configured, opened, reported
+from ramet.apps.cli.running import SERVERS
+from ramet.apps.cli.shared import HOME, ConfigFile, Where, anywhere, chosen, configured, opened, reported
 from ramet.core.errors import RametError
 
 
@@ -160,10 +161,11 @@ def mcp(
         store = store if described is None else chosen(store, described)
         some = None if tools is None else tools.split(",")
         if http is None:
-            asyncio.run(run_stdio(opened(store), name, some, config=described))
+            asyncio.run(run_stdio(anywhere(store), name, some, config=described))
         else:
-            token = read_token(Path(store).expanduser() / "server-token")
+            home = HOME if store.startswith(SERVERS) else store
+            token = read_token(Path(home).expanduser() / "server-token")
             at = listening("127.0.0.1", http)
             number = at.getsockname()[1]
-            typer.echo(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {store}/server-token", err=True)
-            asyncio.run(run_http(opened(store), name, some, token=token, config=described, listening=at))
+            typer.echo(f"ramet serves {name} on http://127.0.0.1:{number}/mcp, token in {home}/server-token", err=True)
+            asyncio.run(run_http(anywhere(store), name, some, token=token, config=described, listening=at))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
 
 from ramet import __version__
-from ramet.core.errors import missing_extra
+from ramet.core.errors import RametError, missing_extra
 from ramet.core.paths import parse
 from ramet.store.address import parse_address
 from ramet.workspace.config import Config
-from ramet.workspace.store import Opening, Store, StoredWorkspace
-from ramet.workspace.tools import Tool, Toolbox, call_tool, chosen_tools
+from ramet.workspace.store import Store
+from ramet.workspace.tools import TOOLS, Tool, Toolbox, call_tool, chosen_tools
 from ramet.workspace.workspace import Workspace
 
 try:
@@ -24,13 +25,19 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra("mcp", "the MCP server") from error
 
+if TYPE_CHECKING:
+    from ramet.apps.client import RemoteStore
+    from ramet.apps.client_workspace import RemoteWorkspace
+
 Context = ServerRequestContext[Any, Any]
 
 
-def mcp_server(ws: Workspace, tools: Iterable[str] | None = None) -> Server[Any]:
-    """The server for an open workspace, with all tools or only these."""
-    chosen = chosen_tools(tools, ws)
-    box = Toolbox(ws)
+def mcp_server(
+    ws: Workspace | RemoteWorkspace, tools: Iterable[str] | None = None, box: Toolbox | None = None
+) -> Server[Any]:
+    """The server for an open workspace, with all tools or only these; `box` says how they reach it."""
+    chosen = chosen_tools(TOOLS if tools is None and box is not None else tools, cast("Workspace", ws))
+    box = Toolbox(ws) if box is None else box
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in chosen.values()])
@@ -39,6 +46,7 @@ def mcp_server(ws: Workspace, tools: Iterable[str] | None = None) -> Server[Any]
         async def tell(done: float, message: str) -> None:
             await context.session.report_progress(done, None, message)
 
+        await box.ready()
         answer = await call_tool(chosen, box, params.name, params.arguments or {}, tell)
         content: list[Any] = [types.TextContent(type="text", text=answer.text)]
         structured = json.loads(answer.text)
@@ -82,8 +90,8 @@ async def _resource(box: Toolbox, uri: str) -> Any:
     address = parse_address(where)
     if not slash or not uri.startswith("ramet://"):
         raise ValueError("a resource is ramet://NAME@REVISION/path")
-    if isinstance(box.ws, StoredWorkspace) and address.name != box.ws.name:
-        raise ValueError(f"this server serves {box.ws.name}")
+    if box.name is not None and address.name != box.name:
+        raise ValueError(f"this server serves {box.name}")
     if address.revision is None:
         data = b"".join([block async for block in box.fs.read(parse("/" + path))])
     else:
@@ -96,24 +104,35 @@ async def _resource(box: Toolbox, uri: str) -> Any:
         return types.BlobResourceContents(uri=uri, blob=blob, mime_type="application/octet-stream")
 
 
-def _opened(store: Store, name: str, config: Config | None) -> Opening:
+@asynccontextmanager
+async def _served(
+    store: Store | RemoteStore, name: str, tools: Iterable[str] | None, config: Config | None
+) -> AsyncIterator[Server[Any]]:
+    """The server for a workspace of a store, or of one behind a server, while it is open."""
     if name not in store:
         store.create(name)
-    return store.open(name) if config is None else config.open(store, name)
+    if isinstance(store, Store):
+        async with store.open(name) if config is None else config.open(store, name) as ws:
+            yield mcp_server(ws, tools)
+        return
+    if config is not None:
+        raise RametError("unsupported", "a server describes its workspaces itself", "give the file to `ramet serve`")
+    from ramet.apps.mcp.remote import RemoteToolbox
+
+    async with store.open(name) as far:
+        yield mcp_server(far, tools, RemoteToolbox(far, store[name]))
 
 
 async def run_stdio(
-    store: Store, name: str, tools: Iterable[str] | None = None, *, config: Config | None = None
+    store: Store | RemoteStore, name: str, tools: Iterable[str] | None = None, *, config: Config | None = None
 ) -> None:
     """Serve a workspace on the standard streams; what changed is committed when the client goes."""
-    async with _opened(store, name, config) as ws:
-        server = mcp_server(ws, tools)
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+    async with _served(store, name, tools, config) as server, stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
 
 
 async def run_http(
-    store: Store,
+    store: Store | RemoteStore,
     name: str,
     tools: Iterable[str] | None = None,
     *,
@@ -132,8 +151,8 @@ async def run_http(
     from ramet.apps.server.gate import Gate
     from ramet.apps.server.settings import ServerSettings
 
-    async with _opened(store, name, config) as ws:
-        app: Any = mcp_server(ws, tools).streamable_http_app()
+    async with _served(store, name, tools, config) as served:
+        app: Any = served.streamable_http_app()
         http = uvicorn.Config(Gate(app, ServerSettings(token=token)), port=port, log_level="warning", ws="none")
         server = uvicorn.Server(http)
         serving = asyncio.ensure_future(server.serve(None if listening is None else [listening]))
