@@ -64,13 +64,14 @@ class Parser(CompoundReader):
         self._closing = ""
         begin, warned = self.pos, len(self.warnings)
         try:
-            while (blank := _BLANK(self.text, self.pos)) is not None:
-                self.pos = blank.end()
-                if self.pos > self.horizon:
-                    raise Unready
             self.peek()
             while self.kind == NEWLINE:
-                self.skip()
+                self.pos = self.stop
+                while (blank := _BLANK(self.text, self.pos)) is not None:
+                    self.pos = blank.end()
+                    if self.pos > self.horizon:
+                        raise Unready
+                self.peek()
             if self.kind == EOF:
                 return None
             statements = self._complete_line()
