@@ -3,12 +3,14 @@
 A tool goes through its whole life on a tree once per round (first commit, unchanged, 1 % changed, checkout, checkout
 when 99 % is there) and the least of the rounds counts. All trees and stores lie in memory, so nothing waits for a disk.
 `RAMET_BENCH_PEERS` names the tools to run beside (`git,restic`); with `RAMET_BENCH_CLOCK=cpu` the time of processors is
-measured instead of the clock's, for machines on which others work.
+measured instead of the clock's, for machines on which others work. `RAMET_BENCH_MANY=1000000` adds what so many files
+take, which is minutes and gigabytes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import resource
 import shutil
@@ -37,6 +39,7 @@ from ramet.store.statcache import StatCache
 ROUNDS = int(os.environ.get("RAMET_BENCH_ROUNDS", "2"))
 ASKED = os.environ.get("RAMET_BENCH_PEERS", "")
 BESIDE = [peer for peer in PEERS if peer.there and (not ASKED or peer.name in ASKED.split(","))]
+MANY = os.environ.get("RAMET_BENCH_MANY", "")
 Times = dict[str, float]
 
 MARKS: dict[str, dict[str, float]] = {
@@ -333,6 +336,17 @@ def held() -> float:
         shutil.rmtree(where)
 
 
+@cache
+def many() -> Times:
+    """Seconds and megabytes of each step on very many tiny files, in a process of its own."""
+    where = scratch("many")
+    try:
+        command = [sys.executable, "-m", "bench.store_many", str(where), MANY]
+        return dict(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    finally:
+        shutil.rmtree(where)
+
+
 class Counted:
     """Counts the requests that pass."""
 
@@ -404,9 +418,21 @@ def workspaces() -> Iterator[Case]:
     yield Case("S3: requests to open and read (as seconds)", lambda: on_s3()["requests"], absolute_mark=9, repeat=1)
 
 
+def _of_many(step: str) -> Callable[[], float]:
+    return lambda: many()[step]
+
+
+def very_many() -> Iterator[Case]:
+    for step in (*STEPS, "diff") if MANY else ():
+        yield Case(f"{MANY} files: {step}", _of_many(step), repeat=1)
+        yield Case(
+            f"{MANY} files: memory after {step}", _of_many(f"{step}: MB"), absolute_mark=300, repeat=1, unit="MB"
+        )
+
+
 def cases() -> Iterator[Case]:
     wanted = os.environ.get("RAMET_BENCH_ONLY", "")
-    for case in (*workspaces(), *directories()):
+    for case in (*workspaces(), *directories(), *very_many()):
         if wanted in case.name:
             yield case
 
