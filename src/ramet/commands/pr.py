@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
-from ramet.commands.inputs import Inputs, parse_count
+from ramet.commands.inputs import PART, Inputs, parse_count
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
+from ramet.core.streams import line_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +160,19 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
     texts: list[tuple[str, list[str], int]] = []
     ended = True
     async for word, reader in inputs.each():
-        lines = decode(await reader.read_all()).split("\n")
-        ended = not lines[-1]
-        if ended:
-            lines.pop()
+        lines: list[str] = []
+        ended = True
+        async for block in line_blocks(reader, size=PART):
+            pieces = decode(block).split("\n")
+            ended = not pieces[-1]
+            if ended:
+                pieces.pop()
+            lines += _shown(o, layout, pieces)
+            await proc.budget.breathe()
         moment = int(proc.now() * NANO)
         if word != "-":
             moment = (await proc.fs.stat(proc.path(word), follow=True)).mtime_ns or moment
-        texts.append(("" if word == "-" else word, _shown(o, layout, lines), moment))
-        await proc.budget.breathe()
+        texts.append(("" if word == "-" else word, lines, moment))
     skipped = (layout.pages[0] - 1) * layout.body * (1 if o.merge else layout.columns)
     start = parse_count(o.first, "starting line number") - skipped if o.first is not None else 1
     if o.merge and texts:
@@ -180,7 +186,12 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
     for name, lines, moment in texts:
         if o.number is not None:
             lines = [layout.numbered(start + i) + line for i, line in enumerate(lines)]
-        await _pages(proc, o, layout, [_row(layout, r) for r in _rows(o, layout, lines)], moment, name, ended)
+        found = _rows(o, layout, lines)
+        made: list[str] = []
+        while some := [_row(layout, row) for row in islice(found, 1024)]:
+            made += some
+            await proc.budget.breathe()
+        await _pages(proc, o, layout, made, moment, name, ended)
     return inputs.status
 
 
@@ -292,6 +303,7 @@ async def _pages(
         head = f"\n\n{layout.margin}{left}{middle}{right}\n\n\n"
         filler = "\f" if o.formfeed else "\n" * (body - len(chunk)) + "\n" * 5
         await proc.emit(encode(head + "".join(line + "\n" for line in chunk) + filler))
+        await proc.budget.breathe()
 
 
 COMMANDS = [
