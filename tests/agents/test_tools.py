@@ -32,19 +32,23 @@ def test_which_tools_a_workspace_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "cause"),
+    ("name", "given", "code", "cause"),
     [
-        ("rm", {}, "no tool 'rm'"),
-        ("read", {}, "read needs 'path'"),
-        ("read", {"path": 1}, "must be of type string"),
-        ("read", {"path": "/none"}, "/none: No such file or directory"),
-        ("ws_log", {}, "no history"),
+        ("rm", {}, "not_found", "no tool 'rm'"),
+        ("read", {}, "invalid_argument", "read needs 'path'"),
+        ("read", {"path": 1}, "invalid_argument", "must be of type string"),
+        ("read", {"path": "/none"}, "not_found", "/none: No such file or directory"),
+        ("read", {"path": "/tmp"}, "invalid_argument", "/tmp: Is a directory"),
+        ("write", {"path": "/fixed/f", "content": ""}, "permission_denied", "/fixed/f: Read-only file system"),
+        ("ws_log", {}, "unsupported", "no history"),
     ],
 )
-def test_what_goes_wrong_is_an_answer(name: str, given: dict[str, Any], cause: str) -> None:
+def test_what_goes_wrong_is_an_answer(name: str, given: dict[str, Any], code: str, cause: str) -> None:
     async def work() -> None:
-        answer = await call_tool(TOOLS, Toolbox(Workspace({})), name, given)
-        assert answer.failed and cause in json.loads(answer.text)["error"]["cause"]
+        ws = Workspace({"/": RAMResource(), "/fixed": (RAMResource(), "read")})
+        answer = await call_tool(TOOLS, Toolbox(ws), name, given)
+        told = json.loads(answer.text)["error"]
+        assert answer.failed and told["code"] == code and cause in told["cause"] and told["remediation"]
 
     act(work())
 

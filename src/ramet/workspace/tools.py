@@ -6,6 +6,7 @@ Output is bounded, and never silently: what does not fit is kept in a file of th
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -304,6 +305,26 @@ async def call_tool(
         return Answer(await tool.run(box, given, tell))
     except RametError as error:
         return Answer({"error": error.as_dict()}, failed=True)
-    except (OSError, LimitExceeded) as error:
-        cause = f"{error.filename}: {reason(error)}" if isinstance(error, OSError) else str(error)
-        return Answer({"error": {"code": "invalid_argument", "cause": cause, "remediation": ""}}, failed=True)
+    except LimitExceeded as error:
+        told = RametError("limit_exceeded", str(error), "ask for less at a time")
+        return Answer({"error": told.as_dict()}, failed=True)
+    except OSError as error:
+        code, remedy = _REFUSALS.get(error.errno or 0, ("invalid_argument", "see the message"))
+        told = RametError(code, f"{error.filename}: {reason(error)}", remedy)
+        return Answer({"error": told.as_dict()}, failed=True)
+
+
+_REFUSALS: Final = {
+    errno.ENOENT: ("not_found", "`ls` and `glob` tell what there is"),
+    errno.ENOTDIR: ("not_found", "`ls` and `glob` tell what there is"),
+    errno.EISDIR: ("invalid_argument", "it is a directory: list it with `ls`"),
+    errno.EEXIST: ("already_exists", "take another name"),
+    errno.EACCES: ("permission_denied", "it is not allowed here; do without it"),
+    errno.EPERM: ("permission_denied", "it is not allowed here; do without it"),
+    errno.EROFS: ("permission_denied", "it can only be read; write elsewhere"),
+    errno.ENOTSUP: ("unsupported", "what is mounted there cannot do it"),
+    errno.ENOSPC: ("limit_exceeded", "remove what is not needed"),
+    errno.EDQUOT: ("limit_exceeded", "remove what is not needed"),
+    errno.EIO: ("unavailable", "what is mounted there cannot be reached; try again later"),
+}
+"""What a model is told of a file operation that failed: for programs, and what to do."""
