@@ -125,26 +125,25 @@ async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
     return True
 
 
-async def encoded(sh: Session, text: str, end: str) -> bytes:
-    """A long text, and what ends it, as bytes; others run meanwhile."""
+async def _document(sh: Session, text: str, end: str = "") -> Description:
+    """A text, and what ends it, as input; others run while a long one becomes bytes."""
+    if len(text) < LARGE:
+        return Description(BytesReader(paths.encode(text + end)))
     parts: list[bytes] = []
     for part in windows(text):
         parts.append(paths.encode(part))
         await sh.budget.breathe()
-    parts.append(paths.encode(end))
-    return b"".join(parts)
+    return Description(BytesReader(*parts, paths.encode(end)))
 
 
 async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     op = plan.op
     found = await plan.target(sh) if plan.wait else plan.target(sh)
     if op in ("<<", "<<-"):
-        data = paths.encode(found) if len(found) < LARGE else await encoded(sh, found, "")
-        _install(sh, plan, Description(BytesReader(data)), undo)
+        _install(sh, plan, await _document(sh, found), undo)
         return
     if op == "<<<":
-        data = paths.encode(found) + b"\n" if len(found) < LARGE else await encoded(sh, found, "\n")
-        _install(sh, plan, Description(BytesReader(data)), undo)
+        _install(sh, plan, await _document(sh, found, "\n"), undo)
         return
     if sh.globbing:
         found = await sh.shell.globbed(sh, found)
