@@ -58,6 +58,8 @@ HOSTILE = {
     "a long chain": " && ".join([":"] * 60_000),
     "deep substitutions": "echo " + "$(" * 400 + ":" + ")" * 400,
     "substitutions without end": "echo " + "$(" * 100_000,
+    "a very large here-string": "x=$(head -c 30000000 /dev/zero | tr '\\0' a); cat <<< $x > /dev/null",
+    "slices of a large array": "a=({1..300000}); for i in {1..200}; do : \"${a[@]:i*1000:3}\"; done",
     "an eval bomb": "x=:; for i in {1..15}; do x=\"$x;$x\"; done; eval \"$x\"",
     "pairs of an associative array": "declare -A m=(" + " ".join(f"[k{i}]=v" for i in range(20_000)) + ")",
 }  # fmt: skip
