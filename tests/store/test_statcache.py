@@ -144,3 +144,58 @@ def test_what_a_remote_store_was_given_is_not_fetched_from_it(source: Path, tmp_
     (source / "c/new").write_text("new")
     assert commit(objects, source, cache) == commit(MemoryObjects(), source, StatCache())
     assert fetched == [], "the trees of the last commit are on this machine"
+
+
+def test_a_commit_that_fails_costs_the_next_one_work_and_nothing_else(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, objects = StatCache(), MemoryObjects()
+    commit(objects, source, cache)
+    (source / "c" / "f1").write_text("changed")
+    with monkeypatch.context() as patched:
+        patched.setattr(objects, "put", _full)
+        with pytest.raises(OSError, match="full"):
+            commit(objects, source, cache)
+    assert b"/c" not in cache.folders and b"/a/b" in cache.folders
+    seen = opened(monkeypatch)
+    tree = commit(objects, source, cache)
+    assert tree == commit(MemoryObjects(), source, StatCache()) and set(seen) >= {b"f0", b"f1", b"f2"}
+    seen.clear()
+    assert commit(objects, source, cache) == tree and seen == []
+
+
+def _full(key: str, data: bytes) -> None:
+    raise OSError("full")
+
+
+@pytest.mark.parametrize("what", ["gone", "attributes", "grown", "large"])
+def test_files_that_are_not_as_most_are_read_one_by_one(
+    what: str, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small files are read together, unless one vanishes, grows, is large or has attributes."""
+    real = os.open
+    if what == "large":
+        (source / "c" / "f1").write_bytes(bytes(100_000))
+    if what == "attributes":
+        try:
+            os.setxattr(source / "c" / "f1", "user.colour", b"red")
+        except OSError:
+            pytest.skip("no extended attributes here")
+
+    def strange(path: Any, *arguments: Any, **options: Any) -> int:
+        if path == b"f1" and what == "gone":
+            raise FileNotFoundError(path)
+        if path == b"f1" and what == "grown":
+            with open(source / "c" / "f1", "w") as file:
+                file.write("it is longer by now")
+        return real(path, *arguments, **options)
+
+    objects, cache = MemoryObjects(), StatCache()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", strange)
+        tree = commit(objects, source, cache)
+    again = commit(objects, source, cache)
+    assert (again == tree) is (what not in ("gone", "grown")), (
+        "what was gone is there again, what grew has another time"
+    )
+    assert again == commit(MemoryObjects(), source, StatCache())

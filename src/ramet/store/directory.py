@@ -312,6 +312,7 @@ class _Walk:
         identity = tree_id(encoded)
         self.writer.add_tree(identity, encoded)
         held = encoded if here.above else b""
+        self.cache.folders.pop(here.where, None)  # of a million files nobody can hold both; without it one reads again
         self.made[here.where] = Folder(here.stamps, identity, b"/".join(here.dirs), below, files, here.links, held)
         return identity
 
