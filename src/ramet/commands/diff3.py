@@ -1,10 +1,10 @@
-"""diff3: three files compared; the common format, -m merge output and ed-free status codes."""
+"""diff3: three files compared; the common format, ed scripts and merged output."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, quote, several, shown
+from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown
 from ramet.commands.diff_core import changes
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
@@ -15,8 +15,28 @@ from ramet.core.proc import Proc
 @dataclass(frozen=True, slots=True)
 class Diff3Options:
     merge: bool = flag("-m", "--merge", help="output actual merged file, according to -A if no other options are given")
-    show_all: bool = flag("-A", "--show-all", help="output all changes, bracketing conflicts")
-    easy: bool = flag("-3", "--easy-only", help="like -m, but only nonoverlapping changes")
+    kind: str = choose(
+        {
+            "-A --show-all": "A",
+            "-e --ed": "e",
+            "-E --show-overlap": "E",
+            "-3 --easy-only": "3",
+            "-x --overlap-only": "x",
+            "-X": "X",
+        },
+        default="",
+        help={
+            "-A --show-all": "output all changes, bracketing conflicts",
+            "-e --ed": "output ed script incorporating changes from OLDFILE to YOURFILE into MYFILE",
+            "-E --show-overlap": "like -e, but bracket conflicts",
+            "-3 --easy-only": "like -e, but incorporate only nonoverlapping changes",
+            "-x --overlap-only": "like -e, but incorporate only overlapping changes",
+            "-X": "like -x",
+        },
+    )
+    write: bool = flag("-i", help="append 'w' and 'q' commands to ed scripts")
+    tabs: bool = flag("-T", "--initial-tab", help="make tabs line up by prepending a tab")
+    strip_cr: bool = flag("--strip-trailing-cr", help="strip trailing carriage return on input")
     labels: tuple[str, ...] = several("-L", "--label", metavar="LABEL", help="use LABEL instead of file name")
     text: bool = flag("-a", "--text", help="treat all files as text")
 
@@ -84,12 +104,15 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
             return 2
         if not lines[-1]:
             lines.pop()
-        texts.append(lines)
+        texts.append([line.removesuffix(b"\r") for line in lines] if o.strip_cr else lines)
     mine, old, yours = texts
     found = blocks(mine, old, yours)
-    if o.merge or o.easy or o.show_all:
+    if o.kind and not o.merge:
+        return await _script(proc, o, operands, mine, old, yours, found)
+    if o.merge:
         return await _merge(proc, o, operands, mine, old, yours, found)
     out: list[bytes] = []
+    indent = b"\t" if o.tabs else b"  "
     for block in found:
         parts = [mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]]
         odd = 1 if parts[1] == parts[2] else 2 if parts[0] == parts[2] else 3 if parts[0] == parts[1] else 0
@@ -100,7 +123,7 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         for number in (1, 3, 2) if odd == 2 else (1, 2, 3):
             out.append(f"{number}:{_span(*spans[number - 1])}\n".encode())
             if number != quiet:
-                out.extend(b"  " + line + b"\n" for line in parts[number - 1])
+                out.extend(indent + line + b"\n" for line in parts[number - 1])
     await proc.emit(b"".join(out))
     return 0
 
@@ -131,15 +154,65 @@ async def _merge(
         if a == c or b == c:
             out += a
         elif a == b:
-            out += c
-        elif o.easy:
+            out += a if o.kind in ("x", "X") else c
+        elif o.kind == "3":
             out += a
+        elif o.kind in ("e", "x", "X"):
+            out += c
         else:
             conflict = True
-            out += [b"<<<<<<< " + labels[0], *a, b"||||||| " + labels[1], *b, b"=======", *c, b">>>>>>> " + labels[2]]
+            before = [] if o.kind == "E" else [b"||||||| " + labels[1], *b]
+            out += [b"<<<<<<< " + labels[0], *a, *before, b"=======", *c, b">>>>>>> " + labels[2]]
     out += mine[at:]
     await proc.emit(b"".join(line + b"\n" for line in out))
     return 1 if conflict else 0
+
+
+async def _script(
+    proc: Proc,
+    o: Diff3Options,
+    names: list[str],
+    mine: list[bytes],
+    old: list[bytes],
+    yours: list[bytes],
+    found: list[Block],
+) -> int:
+    """Commands for ed, from the end to the beginning, so that line numbers hold."""
+    labels = [encode(o.labels[i] if i < len(o.labels) else name) for i, name in enumerate(names)]
+    out: list[bytes] = []
+    conflict = False
+    for block in reversed(found):
+        a, b, c = mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]
+        start, stop = block.mine
+        if a == c or b == c:
+            continue
+        overlaps = a != b
+        if overlaps and o.kind in ("A", "E"):
+            conflict = True
+            before = [] if o.kind == "E" else [b"||||||| " + labels[1], *b]
+            out += _inserted(b"%da" % stop, [*before, b"=======", *c, b">>>>>>> " + labels[2]], stop + 1)
+            out += _inserted(b"%da" % start, [b"<<<<<<< " + labels[0]], start + 1)
+        elif o.kind != "3" if overlaps else o.kind not in ("x", "X"):
+            span = b"%d" % (start + 1) if stop - start == 1 else b"%d,%d" % (start + 1, stop)
+            if not c:
+                out.append(span + b"d")
+            elif start == stop:
+                out += _inserted(b"%da" % start, c, start + 1)
+            else:
+                out += _inserted(span + b"c", c, start + 1)
+    if o.write:
+        out += [b"w", b"q"]
+    await proc.emit(b"".join(line + b"\n" for line in out))
+    return 1 if conflict else 0
+
+
+def _inserted(command: bytes, lines: list[bytes], first: int) -> list[bytes]:
+    """A command with text; a period at the start of a line is doubled, and taken away again afterwards."""
+    out = [command, *(b"." + line if line.startswith(b".") else line for line in lines), b"."]
+    if any(line.startswith(b".") for line in lines):
+        span = b"%d" % first if len(lines) == 1 else b"%d,%d" % (first, first + len(lines) - 1)
+        out.append(span + b"s/^\\.//")
+    return out
 
 
 COMMANDS = [
@@ -150,12 +223,6 @@ COMMANDS = [
         summary="Compare three files line by line.",
         usage="[OPTION]... MYFILE OLDFILE YOURFILE",
         bad_usage=2,
-        refused={
-            "-e --ed": "use -m",
-            "-E --show-overlap": "use -m",
-            "-x --overlap-only": "use -m",
-            "-X": "use -m",
-            "-i": "use -m",
-        },
+        refused={"--diff-program=": "there is one way to compare"},
     ),
 ]
