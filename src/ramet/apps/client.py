@@ -119,7 +119,9 @@ class RemoteStore:
         found = parse_address(name)
         if found.path is not None:
             raise RametError("invalid_argument", f"{name!r} names a path", "open NAME or NAME@REVISION")
-        return RemoteWorkspace(self._address.async_client(), found.name, revision or found.revision, readonly)
+        return RemoteWorkspace(
+            self._address.async_client(), found.name, revision or found.revision, readonly, at=self._address.url
+        )
 
     def import_archive(self, name: str, source: Target, **options: Any) -> Imported:
         """A snapshot or any other tar as a revision of a workspace, which is created if it does not exist."""

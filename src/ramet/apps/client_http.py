@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import IO, Any, Final
 from urllib.parse import quote_from_bytes
 
+from ramet.backends.addresses import why
 from ramet.core.errors import CODES, RametError, fail, missing_extra
 from ramet.core.paths import encode
 from ramet.core.progress import Progress
@@ -153,8 +154,13 @@ class Http:
         return report_of(last, url)
 
     def unreachable(self, error: httpx2.TransportError) -> RametError:
-        why = str(error).partition("\n")[0] or type(error).__name__
-        return RametError("unavailable", f"{self._address.url} cannot be reached: {why}", "see whether it is running")
+        return unreachable(self._address.url, error)
+
+
+def unreachable(where: str, error: httpx2.TransportError) -> RametError:
+    """Why a server does not answer, and what to look at."""
+    cause, _, remedy = why(error).partition("; ")
+    return RametError("unavailable", f"{where} cannot be reached: {cause}", remedy or "see whether it is running")
 
 
 def report_of(last: Mapping[str, Any] | None, url: str) -> Any:

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 import msgspec
 
-from ramet.apps.client_http import appearing, async_lines, checked, given, quoted, refusal, report_of, result_of, where
+from ramet.apps.client_http import (
+    appearing,
+    async_lines,
+    checked,
+    given,
+    quoted,
+    refusal,
+    report_of,
+    result_of,
+    unreachable,
+    where,
+)
 from ramet.apps.client_ref import as_kind, as_mount, as_revision, as_session
 from ramet.apps.server.models import Job
 from ramet.backends.ram import RAMResource
@@ -43,8 +54,16 @@ class RemoteWorkspace:
     opened at a revision is looked at and cannot be changed.
     """
 
-    def __init__(self, http: httpx2.AsyncClient, name: str, revision: str | None = None, shut: bool = False) -> None:
-        self._http, self.name, self.revision, self._shut = http, name, revision, shut
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        name: str,
+        revision: str | None = None,
+        shut: bool = False,
+        *,
+        at: str = "the server",
+    ) -> None:
+        self._http, self.name, self.revision, self._shut, self._server = http, name, revision, shut, at
         self._url = f"/v1/workspaces/{quoted(name)}"
         self.closed = False
 
@@ -59,7 +78,7 @@ class RemoteWorkspace:
                 checked(await self._http.get(f"{self._url}/log", params={"revision": self.revision, "limit": "1"}))
         except httpx2.TransportError as error:
             await self.close()
-            raise RametError("unavailable", f"the server cannot be reached: {error}", "see if it runs") from None
+            raise unreachable(self._server, error) from None
         except BaseException:
             await self.close()
             raise
