@@ -72,3 +72,39 @@ def test_large_texts_are_read_and_written_as_small_ones(text: str) -> None:
                 assert "".join(compact) == values.dumps(value, sort=sort, ascii_only=ascii_only)
                 wide = large.pieces(value, "  ", sort=sort, ascii_only=ascii_only)
                 assert "".join(wide) == values.pretty(value, "  ", sort=sort, ascii_only=ascii_only)
+
+
+def spelled_out(value: values.Json) -> str:
+    if isinstance(value, list):
+        return "[" + ",".join(map(spelled_out, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{values.quoted(key)}:{spelled_out(item)}" for key, item in value.items()) + "}"
+    return values.dumps(value)
+
+
+def spread(value: values.Json, margin: str = "\n") -> str:
+    inner = margin + "  "
+    if isinstance(value, list) and value:
+        return "[" + inner + ("," + inner).join(spread(item, inner) for item in value) + margin + "]"
+    if isinstance(value, dict) and value:
+        fields = [f"{values.quoted(key)}: {spread(item, inner)}" for key, item in value.items()]
+        return "{" + inner + ("," + inner).join(fields) + margin + "}"
+    return spelled_out(value)
+
+
+COMPUTED = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.floats(), st.floats().map(values.number), st.integers(), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(), inner, max_size=4)),
+    max_leaves=8,
+)
+
+
+@given(COMPUTED)
+@example(
+    [float("inf"), float("nan"), 1e-5, 1e16, 1e17, 3.0, -0.0, 0.05, 10**30, "\x7f\x1f", values.Literal(1.5, "1.50")]
+)
+@example([float("-inf")])
+@example({"a": [0.00001, 123456789.125], "b": {}, "c": [[]]})
+def test_texts_are_those_of_the_parts(value: values.Json) -> None:
+    assert values.dumps(value) == spelled_out(value)
+    assert values.pretty(value, "  ") == spread(value)

@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
@@ -304,6 +304,31 @@ def number_text(value: Json) -> str:
     return f"{sign}{digits[:point]}.{digits[point:]}"
 
 
+_UNLIKE = re.compile(rb"[0-9]e[-+0-9]|\.0(?![0-9])|0\.0000|\x7f|null")
+"""What the quick encoder may have spelled otherwise than jq does; what is no number is null to it."""
+
+
+@functools.lru_cache(maxsize=1)
+def _quick() -> tuple[Callable[[Json], bytes], Callable[..., bytes]]:
+    """What writes a value at once, and what spreads such a text over lines."""
+    import msgspec
+
+    def spelled(value: object) -> object:
+        assert isinstance(value, Literal)
+        return msgspec.Raw(value.text.encode())
+
+    return msgspec.json.Encoder(enc_hook=spelled).encode, msgspec.json.format
+
+
+def _quick_text(value: Json) -> bytes | None:
+    """The compact text of a value; None when care is needed."""
+    try:
+        data = _quick()[0](value)
+    except (ValueError, RecursionError, OverflowError):
+        return None
+    return data if _UNLIKE.search(data) is None else None
+
+
 _ODD_TEXT = re.compile(r"e\+|NaN|Infinity|\x7f|\.0")
 _FRACTION = re.compile(r"[\[,:]-?\d+[.e]")
 
@@ -339,6 +364,9 @@ def dumps(value: Json, *, sort: bool = False, ascii_only: bool = False) -> str:
     """The compact text of a value."""
     kind_ = type(value)
     if (kind_ is dict or kind_ is list) and not sort and not ascii_only:
+        quick = _quick_text(value)
+        if quick is not None:
+            return quick.decode()
         text = _compact(value)
         # The standard encoder spells some numbers (and one character) differently.
         if _ODD_TEXT.search(text) is None and (_FRACTION.search(text) is None or not _has_literal(value)):
@@ -370,6 +398,10 @@ def quoted(text: str, ascii_only: bool = False) -> str:
 
 def pretty(value: Json, indent: str, *, sort: bool = False, ascii_only: bool = False) -> str:
     """The text of a value over several lines."""
+    if not sort and not ascii_only and indent and not indent.strip(" ") and isinstance(value, (list, dict)):
+        quick = _quick_text(value)
+        if quick is not None:
+            return _quick()[1](quick, indent=len(indent)).decode()
     out: list[str] = []
     _pretty(value, indent, "\n", sort, ascii_only, out)
     return "".join(out)
