@@ -217,6 +217,37 @@ def test_an_ordinary_exec_imports_only_what_it_needs(tmp_path: Path) -> None:
     assert done.stdout == "hi\n[]\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("ls",), ("ls", "--json"), ("log", "demo"), ("log", "demo@1", "-g"), ("show", "demo:/f"), ("show", "demo@1:/f"),
+     ("log", "none"), ("show", "demo:/none"), ("show", "demo")],
+    ids=" ".join,
+)  # fmt: skip
+def test_the_quick_way_says_what_the_whole_one_does(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert command("create", "demo", home=tmp_path).returncode == 0
+    assert command("exec", "demo", "echo 1 > /f", home=tmp_path).returncode == 0
+    script = (
+        f"import sys; sys.argv = ['ramet', *{words!r}]\nfrom ramet.apps.cli import glancing, main\n"
+        "if {slow}: glancing.understood = lambda *_: None\n"
+        "try: main()\nexcept SystemExit as end: code = end.code\n"
+        "sys.stdout.flush(); print('\\n', code, 'typer' in sys.modules, file=sys.stderr)"
+    )
+    env = {**os.environ, "RAMET_HOME": str(tmp_path)}
+    quick, slow = (
+        subprocess.run(
+            [sys.executable, "-c", script.replace("{slow}", str(way))],
+            capture_output=True,
+            text=True,
+            env=env,
+            check=True,
+        )
+        for way in (False, True)
+    )
+    assert quick.stdout == slow.stdout
+    assert quick.stderr.endswith(" False\n") and slow.stderr.endswith(" True\n")
+    assert quick.stderr.removesuffix("False\n") == slow.stderr.removesuffix("True\n")
+
+
 def test_a_typo_gets_a_suggestion(tmp_path: Path) -> None:
     done = command("exce", "x", home=tmp_path)
     assert done.returncode == 2 and "did you mean exec" in done.stderr

@@ -129,8 +129,7 @@ def test_what_needs_the_store_itself_says_so(terminals: tuple[Terminal, Terminal
     there, _ = terminals
     there("create", "demo")
     for words in (
-        ("bind", "demo", str(tmp_path / "x"), "--", "true"), ("serve",), ("mcp", "demo"),
-        ("events", "--forget", "x"),
+        ("bind", "demo", str(tmp_path / "x"), "--", "true"), ("serve",), ("events", "--forget", "x"),
     ):  # fmt: skip
         assert "this needs the store itself" in there(*words, status=1)
     assert "ok" in there("doctor")

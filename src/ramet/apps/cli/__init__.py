@@ -2,8 +2,8 @@
 
 Tables on a terminal, JSON with `--json` or when piped. Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 busy or
 conflict, 124 timeout; `exec` passes the command's own status through. Only the verb that was asked for is imported,
-and help for all of them needs none, so that the command answers at once; an ordinary `exec` does not even need a
-command line to be built. All verbs are in `verbs.py`.
+and help for all of them needs none, so that the command answers at once; an ordinary `exec`, `ls`, `log` or `show` does
+not even need a command line to be built. All verbs are in `verbs.py`.
 """
 
 from __future__ import annotations
@@ -73,6 +73,14 @@ def main() -> None:
         line = understood(words[1:])
         if line is not None:
             sys.exit(run(line))
+    if first in ("ls", "log", "show") and "_RAMET_COMPLETE" not in os.environ:
+        from ramet.apps.cli import glancing
+
+        act = glancing.understood(first, words[1:])
+        if act is not None:
+            loaded()
+            act()
+            sys.exit(0)
     verb = find(first)
     if verb is not None and verb.name != first:
         words[0] = sys.argv[1] = verb.name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ramet.apps.cli import glancing
 from ramet.apps.cli.shared import (
     HOME,
     AsJson,
@@ -23,10 +24,7 @@ from ramet.apps.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from ramet.apps.client_ref import RemoteRef
-    from ramet.store.ids import RevisionId
-    from ramet.store.revisions import Revision
-    from ramet.workspace.reference import StoredWorkspaceRef
+    pass
 
 
 def log(
@@ -36,38 +34,7 @@ def log(
     as_json: AsJson = False,
 ) -> None:
     """Show the revisions of a workspace, newest first."""
-    with reported():
-        where, revision = split(name)
-        handle = anywhere(store)[where]
-        names: dict[bytes, list[str]] = {}
-        for found in handle.tags():
-            names.setdefault(found.target, []).append(found.name)
-        if not graph:
-            log = handle.log(revision)
-            known = {one.id for one in log}
-            rows = [{**described(r), "tags": names.get(r.id, []), **_ends(handle, r, known)} for r in log]
-            if any("expired" in row for row in rows) and sys.stdout.isatty():
-                print("what came before some of these revisions has expired", file=sys.stderr)
-            columns = ["revision", "id", "time", "message", "lineage", "tags"]
-            if any(row["resumable"] for row in rows):
-                columns.append("resumable")
-            show(rows, tuple(columns), as_json, empty=f"{where} has no revision yet")
-            return
-        for row in handle.graph(revision):
-            if row.revision is None:
-                print(row.lines)
-                continue
-            tags = "".join(f" ({tag})" for tag in names.get(row.revision.id, []))
-            subject = row.revision.message.partition("\n")[0]
-            print(f"{row.lines} {row.revision.id.hex()[:12]} {row.revision.name}{tags} {subject}".rstrip())
-
-
-def _ends(handle: StoredWorkspaceRef | RemoteRef, revision: Revision, known: set[RevisionId]) -> dict[str, list[str]]:
-    """The parents of a revision that have expired, if any has; those that are known have not."""
-    if known.issuperset(revision.parents):
-        return {}
-    gone = [parent.hex() for parent in handle.expired_parents(revision)]
-    return {"expired": gone} if gone else {}
+    glancing.log(name, store, graph, as_json)
 
 
 def diff(
@@ -89,10 +56,7 @@ def show_file(
     place: Annotated[str, typer.Argument(help="NAME[@REVISION]:/path of a file.")], store: Where = HOME
 ) -> None:
     """Print a file of a revision."""
-    with reported():
-        name, revision, path = file_of(place)
-        for block in anywhere(store)[name].show(path, revision):
-            sys.stdout.buffer.write(block)
+    glancing.show_file(place, store)
 
 
 def blame(

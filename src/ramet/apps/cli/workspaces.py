@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ramet.apps.cli import glancing
 from ramet.apps.cli.running import Line, run
 from ramet.apps.cli.shared import (
     HOME,
@@ -33,21 +34,9 @@ def create(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:
         say({"workspace": name}, name, as_json)
 
 
-KEYS = ("revision", "id", "time", "message", "phase", "lineage", "resumable", "content", "parents")
-"""What is told of a head; nothing of a workspace that has none yet."""
-
-
 def list_workspaces(store: Where = HOME, as_json: AsJson = False) -> None:
     """List the workspaces of the store."""
-    with reported():
-        found = anywhere(store)
-        rows = []
-        for name, head in found.heads().items():
-            rows.append({"workspace": name, **(dict.fromkeys(KEYS) if head is None else described(head))})
-        if not rows and not as_json and sys.stdout.isatty():
-            print(f"no workspace in {store} yet; `ramet create NAME` makes one")
-            return
-        show(rows, ("workspace", "revision", "time", "message"), as_json)
+    glancing.list_workspaces(store, as_json)
 
 
 def rm(name: Name, store: Where = HOME, as_json: AsJson = False) -> None:

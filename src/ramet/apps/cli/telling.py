@@ -1,0 +1,111 @@
+"""How verbs read addresses and tell what they found: tables for people, JSON for programs. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from ramet.core.errors import RametError
+
+if TYPE_CHECKING:
+    from ramet.store.address import Address
+    from ramet.store.revisions import Revision
+
+
+def address(text: str) -> Address:
+    from ramet.store.address import parse_address
+
+    return parse_address(text)
+
+
+def split(text: str) -> tuple[str, str | None]:
+    """`NAME` or `NAME@REV`; a path would be too much here."""
+    found = address(text)
+    if found.path is not None:
+        raise RametError("invalid_argument", f"{text!r} names a path", "write NAME or NAME@REVISION")
+    return found.name, found.revision
+
+
+def file_of(text: str) -> tuple[str, str | None, str]:
+    """`NAME[@REV]:/path`."""
+    found = address(text)
+    if found.path is None:
+        raise RametError("invalid_argument", f"{text!r} names no file", "write NAME@REVISION:/path")
+    return found.name, found.revision, found.path
+
+
+def show(
+    rows: list[dict[str, Any]],
+    columns: tuple[str, ...],
+    as_json: bool,
+    *,
+    empty: str = "",
+    forms: Mapping[str, Callable[[Any], str]] = MappingProxyType({}),
+) -> None:
+    """Rows as a table for people, as JSON for programs. `empty` is what people read when there is no row."""
+    if as_json or not sys.stdout.isatty():
+        print(json.dumps(rows, indent=None if not as_json else 1, default=str))
+        return
+    if not rows and empty:
+        print(empty)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shaped = {**FORMS, **forms}
+    table = Table(*(column.replace("_", " ") for column in columns), box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*(Text(_cell(row.get(column), shaped.get(column))) for column in columns))
+    Console().print(table)
+
+
+def say(told: dict[str, Any], text: str, as_json: bool) -> None:
+    """What a verb did: a line for people and scripts, an object for programs that ask for one."""
+    print(json.dumps(told, default=str) if as_json else text)
+
+
+def counted(number: int, what: str, many: str = "") -> str:
+    """`1 pack`, `2 packs`."""
+    return f"{number} {what if number == 1 else many or what + 's'}"
+
+
+def _cell(value: Any, form: Callable[[Any], str] | None) -> str:
+    if value is None or value == "":
+        return ""
+    if form is not None:
+        return form(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def moment(seconds: float) -> str:
+    """A time as programs write it: ISO 8601 in UTC."""
+    import datetime
+
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def clock(text: str) -> str:
+    """Such a time as the clock on the wall shows it."""
+    import datetime
+
+    return datetime.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+FORMS: Final[Mapping[str, Callable[[Any], str]]] = {"time": clock, "until": clock, "id": lambda text: text[:12]}
+"""How columns of these names read on a terminal."""
+
+
+def described(revision: Revision) -> dict[str, Any]:
+    return {
+        "revision": revision.name, "id": revision.id.hex(), "time": moment(revision.time), "message": revision.message,
+        "phase": revision.phase, "lineage": revision.lineage, "resumable": revision.memory is not None,
+        "content": revision.content_manifest,
+        "parents": [parent.hex() for parent in revision.parents],
+        **{key: value for key in ("author", "agent", "trace_id") if (value := getattr(revision, key))},
+    }  # fmt: skip
