@@ -128,6 +128,14 @@ def test_who_gives_up_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
     assert listed(tmp_path) == []
 
 
+def test_who_is_forgotten_leaves_nothing_behind(tmp_path: Path) -> None:
+    growing = DirectoryObjects(str(tmp_path)).grow("packs", b"")
+    growing.write(b"some")
+    assert len(listed(tmp_path)) == 1
+    del growing
+    assert listed(tmp_path) == []
+
+
 DYING = """
 import os, random, signal, sys
 from ramet.store.ids import chunk_id

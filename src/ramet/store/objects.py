@@ -234,6 +234,8 @@ class _GrowingFile:
             with suppress(FileNotFoundError):  # it got its name, and then something failed
                 os.unlink(self._temporary)
 
+    __del__ = drop  # who forgot it leaves nothing behind either
+
     def _close(self) -> int:
         os.close(self._fd)
         return -1
