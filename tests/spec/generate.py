@@ -150,6 +150,8 @@ class Scripts:
         return "read -r y <<< " + self.word(1)
 
     def simple(self, depth: int) -> str:
+        if self.chance(3):
+            return self.builtin(depth) if self.chance(2) else self.operator(depth)
         kind = self.random.randrange(22)
         if kind < 4:
             return f'printf "<%s>" {self.words(depth)}; echo'
@@ -178,6 +180,68 @@ class Scripts:
         if kind == 13:
             return f"cat <<E\n[{self.param(1)}] $((n + 1)) \\$x\nE"
         return self.rare(kind, depth)
+
+    def operator(self, depth: int) -> str:
+        """Expansions that the others leave out, each in a place that shows all of it."""
+        name = self.pick(["a", "b", "x", "e", "ref", "arr[@]", "arr[*]", "map[@]", "map[*]", "@", "*", "2", "un"])
+        operated = self.pick(
+            [
+                "${" + name + "@" + self.pick(["Q", "U", "L", "u", "E", "a", "A"]) + "}",
+                "${"
+                + name
+                + self.pick(["/", "//", "/#", "/%"])
+                + self.pattern()
+                + "/"
+                + self.pick(["[&]", "", "$b"])
+                + "}",
+                "${" + name + self.pick([":1", ":0:2", ": -1", ":9", ":1:1"]) + "}",
+                "${" + name + self.pick(["#", "##", "%", "%%", "^", "^^", ","]) + self.pattern() + "}",
+                "${" + name + self.pick(["-", ":-", "+", ":+"]) + self.pick(["", "d", "'d e'", '"$a"', "$b$x"]) + "}",
+                "${!" + self.pick(["ref", "pp", "arr[@]", "map[@]", "ar*", "a@"]) + "}",
+                "${!pp" + self.pick(["", "#t", "/o/0", ":1", "^", "@Q", ":-z"]) + "}",
+                "${#" + name + "}",
+            ]
+        )
+        inside = self.pick([operated, f'"{operated}"', f'"<{operated}>"', f"p{operated}s", f'"{operated}${{arr[@]}}"'])
+        return self.pick(
+            [
+                f"printf '[%s]' {inside}; echo",
+                f'c={inside}; echo "$c"',
+                f"arr=({inside}); echo ${{#arr[@]}}",
+                f"cat <<< {inside}",
+                f"cat <<E\n{operated}\nE",
+                f"case {inside} in {self.pattern() or '*'}) echo hit;; *) echo miss;; esac",
+                f"[[ {inside} == {self.pattern() or '*'} ]]; echo c=$?",
+                f'for w in {inside}; do echo "<$w>"; done',
+            ]
+        )
+
+    def builtin(self, depth: int) -> str:
+        """Builtins with the options that scripts give them, and what they leave behind."""
+        word, plain = self.word(depth), self.quoted(self.pick(_TEXTS))
+        flag = self.pick(["-i", "-u", "-l", "-a", "-r", "-x", ""])
+        return self.pick(
+            [
+                f"declare {flag} v{self.random.randrange(99)}={plain}; echo $?",
+                f"declare -p {self.pick(['a', 'arr', 'map', 'ref', 'x', 'e'])}",
+                f"unset {self.pick(['a', 'arr', chr(39) + 'arr[1]' + chr(39), chr(39) + 'map[k]' + chr(39), 'un'])}",
+                f"mapfile {self.pick(['-t', '-n 1', '-s 1', '-d :', '-O 2'])} arr <<< {word}; echo ${{#arr[@]}}",
+                f'read {self.pick(["-r", "", "-n 2", "-d :", "-N 3"])} a b <<< {word}; echo "$?|$a|$b"',
+                f"printf '%{self.pick(['5s', '-6s', '.2s', 'q', 'b', 'c', '05d', 'x', '+d', '.1f'])}|' {plain} 7; echo",
+                'OPTIND=1; while getopts :a:b o -b -a v -z; do echo "$o ${OPTARG-}"; done',
+                f'a={plain} eval \'echo "$a"\'; echo "$a"',
+                f'x={plain} f q; echo "$x"',
+                'h() { local -n r=$1; r="h:$r"; }; h b; echo "$b"; h arr; echo "${arr[*]}"',
+                f"( trap 'echo ERR $?' ERR; {self.test(0)}; false; (exit 3) | cat; echo end )",
+                f"( set -x; a={plain}; echo $a {word} ) 2>&1",
+                f"k=0; while (( k++ < 2 )); do {self.test(0)} && continue; echo k$k; done",
+                '{ false; true; } | false; echo "${PIPESTATUS[@]}"',
+                f"exec 3> t3; echo {word} >&3; exec 3>&-; cat t3",
+                f"type -t {self.pick(['f', 'echo', 'if', 'cat', 'un'])}; echo $?",
+                f"bash -c 'echo \"$0|$1|$#\"' {word} {plain}",
+                f'set -- {word}; shift; echo $? $# "$*"',
+            ]
+        )
 
     def rare(self, kind: int, depth: int) -> str:
         """Builtins and forms that scripts use less often."""
@@ -237,7 +301,7 @@ class Scripts:
 
     def script(self) -> str:
         head = (
-            "declare -A map=([k]=v); arr=(one 'two x' 3); a=abc b='x y' x=5 y=; n=1\n"
+            "declare -A map=([k]=v); arr=(one 'two x' 3); a=abc b='x y' x=5 y=; n=1 e= pp=arr[1]; declare -n ref=b\n"
             "g() { echo g; }\n"
             "f() { echo \"f:$1\" $#; return 2; }\nset -- p 'q r'\n"
         )

@@ -110,6 +110,11 @@ def _as_is(text: str) -> str:
     return text
 
 
+def _as_fields(text: str) -> str:
+    """The same where an `@` form stands in the document: then bash splits what `*` forms in it joined."""
+    return text
+
+
 def _alone(text: str) -> str:
     """The same for the word of `case` and the operands of `[[`, where changed values of arrays join by spaces."""
     return text
@@ -147,7 +152,10 @@ def _assigned_part(part: Part, quote: Quote) -> Text:
 
 def document(word: Word) -> Text:
     """The body of a here-document."""
-    return text(word, quoted=True, quote=_as_is)
+    listed = any(
+        isinstance(part, Param) and "@" in (part.name, part.subscript) and part.form != "length" for part in word.parts
+    )
+    return text(word, quoted=True, quote=_as_fields if listed else _as_is)
 
 
 def operand(word: Word) -> Text:
@@ -704,14 +712,14 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
 def _joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str]:
     """How the values of `${a[@]...}` join where one text is wanted: plain ones by spaces, changed ones by IFS; keys,
     slices, replacements and changes of case by IFS only within quotes. Conditions and documents have their own ways."""
-    if quote is _as_is and "*" in (node.name, node.subscript) and node.form == "value":
+    if quote is _as_fields and "*" in (node.name, node.subscript) and node.form == "value":
         if node.op:
             return _without_empty(one_text if node.op[0] in "/^,~" else _spaced)
         if node.name == "*":
             return _split_again
-    if quote is _as_is and (node.op[0] in "/^,~" if node.op else node.subscript == "*"):
+    if quote in _DOCUMENTS and (node.op[0] in "/^,~" if node.op else node.subscript == "*"):
         return one_text
-    if quote is _as_is or node.op == "@A":
+    if quote in _DOCUMENTS or node.op == "@A":
         return _spaced
     if (not node.op and node.form != "keys") or quote in _CONDITIONS:
         return one_text
@@ -719,6 +727,7 @@ def _joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], st
     return one_text if spaced else _star_text
 
 
+_DOCUMENTS: Final = (_as_is, _as_fields)
 _CONDITIONS: Final = (_alone, escape, regex_escape)
 
 
@@ -759,7 +768,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
     key = key_text(node) if node.op[-1] == "=" else None
     escaped = quote if quoted and quote is not _alone else None
     get = choice.get
-    join = _spaced if quote is _as_is and node.name == "*" else one_text
+    join = _spaced if quote in _DOCUMENTS and node.name == "*" else one_text
 
     def settle(host: Any, found: str, subscript: str | None) -> str:
         return one_text(host, chosen(choice, host, found, subscript))

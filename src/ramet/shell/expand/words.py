@@ -128,7 +128,8 @@ def _emit_double(part: DoubleQuoted) -> Emit:
         for inner in part.parts
     )
     emits = [_emit_loose(inner) if listed and _changed(inner) else _emit(inner, QUOTED) for inner in part.parts]
-    if len(part.parts) > 1 and not all(_many(inner) for inner in part.parts):
+    loose = listed and _changed(part.parts[0])
+    if len(part.parts) > 1 and not loose and not all(_many(inner) for inner in part.parts):
         emits.insert(0, Emit(False, lambda host, fields: fields.quoted("")))
     return _sequence(emits)
 
