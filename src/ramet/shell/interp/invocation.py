@@ -9,7 +9,7 @@ from ramet.core.errors import reason
 from ramet.shell.interp.descriptors import share_all
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
-from ramet.shell.interp.options import LETTERS, OPTIONS
+from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import adopt_environment
@@ -78,13 +78,16 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
                 continue
             elif letter == "O":
                 if i < len(argv):
+                    if argv[i] not in SHOPTS:
+                        sh.err(f"{argv[0]}: line 0: {argv[i]}: invalid shell option name\n")
+                        return 2
                     (child.shopts.add if on else child.shopts.discard)(argv[i])
                     i += 1
             elif letter == "o":
                 name = argv[i] if i < len(argv) else ""
                 i += 1
                 if name not in OPTIONS:
-                    sh.err(f"{argv[0]}: {name}: invalid option name\n")
+                    sh.err(f"{argv[0]}: line 0: {argv[0]}: {name}: invalid option name\n")
                     return 2
                 child.set_option(name, on)
             elif letter in LETTERS:
