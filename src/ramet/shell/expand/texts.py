@@ -15,17 +15,17 @@ from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
-from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, escape
+from ramet.shell.expand.fields import escape
+from ramet.shell.expand.joining import DOCUMENTS, joint, spaced
+from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_character, regex_escape
 from ramet.shell.expand.params import (
     Apply,
     Base,
     Found,
-    Star,
     apply_of,
     base_of,
     one_text,
     parameter,
-    star_join,
     target_of,
     unbound,
 )
@@ -44,8 +44,6 @@ from ramet.shell.syntax.nodes import (
     Word,
 )
 
-Quote = Callable[[str], str] | None
-"""What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""
 CHOOSING: Final = frozenset(("-", ":-", "=", ":=", "?", ":?", "+", ":+"))
 
 
@@ -59,73 +57,6 @@ class Text(NamedTuple):
 
 def const(text: str) -> Text:
     return Text(False, lambda host: text, text)
-
-
-_REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
-
-
-def regex_escape(text: str) -> str:
-    """Quoted text of a regular expression, each character that would mean something marked by a NUL before it."""
-    return _REGEX.sub("\0\\g<0>", text)
-
-
-def regex_text(marked: str) -> str:
-    """The regular expression: a marked character has a backslash before it, or nothing inside of brackets."""
-    if "\0" not in marked:
-        return marked
-    out: list[str] = []
-    # `first` is where the members of the open bracket expression begin; -1 outside of one.
-    pos, first = 0, -1
-    while pos < len(marked):
-        char = marked[pos]
-        quoted = char == "\0"
-        if quoted:
-            pos += 1
-            char = marked[pos]
-        elif first < 0 and char == "\\":
-            out.append(marked[pos : pos + 2])
-            pos += 2
-            continue
-        pos += 1
-        if first < 0:
-            out.append("\\" + char if quoted else char)
-            if char == "[" and not quoted:
-                first = len(out)
-            continue
-        out.append(char)
-        if char == "^" and len(out) == first + 1:
-            first += 1
-        elif char == "]" and len(out) > first + 1:
-            first = -1
-        elif char == "[" and not quoted and marked[pos : pos + 1] in (":", ".", "=") and pos < len(marked):
-            close = marked.find(marked[pos] + "]", pos + 1)
-            if close >= 0:
-                out.append(marked[pos : close + 2].replace("\0", ""))
-                pos = close + 2
-    return "".join(out)
-
-
-def _as_is(text: str) -> str:
-    """What a here-document does to quoted text; that it is one makes `$*` join by spaces there."""
-    return text
-
-
-def _as_fields(text: str) -> str:
-    """The same where an `@` form stands in the document: then bash splits what `*` forms in it joined."""
-    return text
-
-
-def _alone(text: str) -> str:
-    """The same for the word of `case` and the operands of `[[`, where changed values of arrays join by spaces."""
-    return text
-
-
-_SPECIAL_IN_REPLACEMENT: Final = re.compile(r"[&\\]")
-
-
-def mark_ampersand(text: str) -> str:
-    """Quoted replacement text: its ampersands are not the match, and its backslashes escape none."""
-    return _SPECIAL_IN_REPLACEMENT.sub("\0\\g<0>", text)
 
 
 # ------------------------------------------------------------------------------------------------------- texts
@@ -155,12 +86,12 @@ def document(word: Word) -> Text:
     listed = any(
         isinstance(part, Param) and "@" in (part.name, part.subscript) and part.form != "length" for part in word.parts
     )
-    return text(word, quoted=True, quote=_as_fields if listed else _as_is)
+    return text(word, quoted=True, quote=as_fields if listed else as_is)
 
 
 def operand(word: Word) -> Text:
     """The word of `case`, or an operand of `[[`."""
-    return text(word, quote=_alone)
+    return text(word, quote=alone)
 
 
 def pattern(word: Word, tilde: bool = True) -> Text:
@@ -254,7 +185,7 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
     if kind is Escaped:
         char: str = part.char  # type: ignore[union-attr]
         if quote is regex_escape:
-            return const(regex_escape(char) if _REGEX.match(char) else "\\" + char)
+            return const(regex_character(char))
         return const(_quoted(char, quote))
     if kind is AnsiQuoted:
         return const(_quoted(part.value, quote))  # type: ignore[union-attr]
@@ -691,8 +622,8 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     if node.bad is None and node.op in CHOOSING:
         return _choice_text(node, quoted, quote)
     wait, get = getter(node, quoted)
-    escaped = quote if quoted and quote is not _alone else None
-    join = _joint(node, quoted, quote)
+    escaped = quote if quoted and quote is not alone else None
+    join = joint(node, quoted, quote)
     if wait:
 
         async def waiting(host: Any) -> str:
@@ -709,66 +640,13 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     return Text(False, run)
 
 
-def _joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str]:
-    """How the values of `${a[@]...}` join where one text is wanted: plain ones by spaces, changed ones by IFS; keys,
-    slices, replacements and changes of case by IFS only within quotes. Conditions and documents have their own ways."""
-    if quote is _as_fields and "*" in (node.name, node.subscript) and node.form == "value":
-        if node.op:
-            return _without_empty(one_text if node.op[0] in "/^,~" else _spaced)
-        if node.name == "*":
-            return _split_again
-    if quote in _DOCUMENTS and (node.op[0] in "/^,~" if node.op else node.subscript == "*"):
-        return one_text
-    if quote in _DOCUMENTS or node.op == "@A":
-        return _spaced
-    if (not node.op and node.form != "keys") or quote in _CONDITIONS:
-        return one_text
-    spaced = not quoted and (not node.op or node.op[0] in ":/^,~")
-    return one_text if spaced else _star_text
-
-
-_DOCUMENTS: Final = (_as_is, _as_fields)
-_CONDITIONS: Final = (_alone, escape, regex_escape)
-
-
-def _spaced(host: Any, found: Found) -> str:
-    return " ".join(found) if isinstance(found, list) else one_text(host, found)
-
-
-def _split_again(host: Any, found: Found) -> str:
-    """`$*` in a here-document: joined by spaces, and then what IFS holds separates once more."""
-    text = _spaced(host, found)
-    ifs = host.store.get("IFS")
-    if ifs == "":
-        return text
-    return delimiters(DEFAULT_IFS if ifs is None else ifs)[0].sub(" ", text)
-
-
-def _without_empty(join: Callable[[Any, Found], str]) -> Callable[[Any, Found], str]:
-    """Changed values of a `*` form in a here-document: where a space separates, several of them are one."""
-
-    def joined(host: Any, found: Found) -> str:
-        if type(found) is not Star or not (host.store.get("IFS") or " ").startswith(" "):
-            return join(host, found)
-        last = len(found) - 1
-        return " ".join([value for place, value in enumerate(found) if value or place in (0, last)])
-
-    return joined
-
-
-def _star_text(host: Any, found: Found) -> str:
-    if type(found) is list:
-        return star_join(host, found) if host.store.get("IFS") != "" else " ".join(found)
-    return one_text(host, found)
-
-
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
     choice = choice_of(node, quoted)
     argument = argument_text(choice, quoted, quote, assign)
     key = key_text(node) if node.op[-1] == "=" else None
-    escaped = quote if quoted and quote is not _alone else None
+    escaped = quote if quoted and quote is not alone else None
     get = choice.get
-    join = _spaced if quote in _DOCUMENTS and node.name == "*" else one_text
+    join = spaced if quote in DOCUMENTS and node.name == "*" else one_text
 
     def settle(host: Any, found: str, subscript: str | None) -> str:
         return one_text(host, chosen(choice, host, found, subscript))

@@ -15,6 +15,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.marks import regex_text
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.interp.drive import Run, drive
 from ramet.shell.interp.own_fds import WithDescriptors
@@ -443,7 +444,7 @@ def _pattern_test(node: CondBinary, wanted: bool) -> Test:
 def _regex_test(left: texts.Text, right: texts.Text) -> Test:
     async def run(sh: Session) -> bool:
         value = await left.run(sh) if left.wait else left.run(sh)
-        pattern = texts.regex_text(await right.run(sh) if right.wait else right.run(sh))
+        pattern = regex_text(await right.run(sh) if right.wait else right.run(sh))
         if sh.xtrace:
             _trace(sh, _shown(value), "=~", _shown(pattern))
         return await _regex_match(sh, value, pattern)

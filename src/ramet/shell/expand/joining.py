@@ -1,0 +1,64 @@
+"""How the values of an array become one text, by where that text stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ramet.shell.expand.fields import DEFAULT_IFS, delimiters, escape
+from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, regex_escape
+from ramet.shell.expand.params import Found, Star, one_text, star_join
+from ramet.shell.syntax.nodes import Param
+
+
+def joint(node: Param, quoted: bool, quote: Quote) -> Callable[[Any, Found], str]:
+    """How the values of `${a[@]...}` join where one text is wanted: plain ones by spaces, changed ones by IFS; keys,
+    slices, replacements and changes of case by IFS only within quotes. Conditions and documents have their own ways."""
+    if quote is as_fields and "*" in (node.name, node.subscript) and node.form == "value":
+        if node.op:
+            return _without_empty(one_text if node.op[0] in "/^,~" else spaced)
+        if node.name == "*":
+            return _split_again
+    if quote in DOCUMENTS and (node.op[0] in "/^,~" if node.op else node.subscript == "*"):
+        return one_text
+    if quote in DOCUMENTS or node.op == "@A":
+        return spaced
+    if (not node.op and node.form != "keys") or quote in _CONDITIONS:
+        return one_text
+    by_spaces = not quoted and (not node.op or node.op[0] in ":/^,~")
+    return one_text if by_spaces else _star_text
+
+
+DOCUMENTS: Final = (as_is, as_fields)
+_CONDITIONS: Final = (alone, escape, regex_escape)
+
+
+def spaced(host: Any, found: Found) -> str:
+    return " ".join(found) if isinstance(found, list) else one_text(host, found)
+
+
+def _split_again(host: Any, found: Found) -> str:
+    """`$*` in a here-document: joined by spaces, and then what IFS holds separates once more."""
+    text = spaced(host, found)
+    ifs = host.store.get("IFS")
+    if ifs == "":
+        return text
+    return delimiters(DEFAULT_IFS if ifs is None else ifs)[0].sub(" ", text)
+
+
+def _without_empty(join: Callable[[Any, Found], str]) -> Callable[[Any, Found], str]:
+    """Changed values of a `*` form in a here-document: where a space separates, several of them are one."""
+
+    def joined(host: Any, found: Found) -> str:
+        if type(found) is not Star or not (host.store.get("IFS") or " ").startswith(" "):
+            return join(host, found)
+        last = len(found) - 1
+        return " ".join([value for place, value in enumerate(found) if value or place in (0, last)])
+
+    return joined
+
+
+def _star_text(host: Any, found: Found) -> str:
+    if type(found) is list:
+        return star_join(host, found) if host.store.get("IFS") != "" else " ".join(found)
+    return one_text(host, found)

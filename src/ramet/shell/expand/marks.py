@@ -1,0 +1,85 @@
+"""What is done to the quoted text of a word: nothing, or marks for a pattern, a regular expression or a replacement.
+
+The ways that leave it as it is are told apart by which function they are: each place joins the values of arrays by
+its own rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+Quote = Callable[[str], str] | None
+"""What is done to quoted text: nothing, or escaping for a pattern or a regular expression."""
+
+_REGEX: Final = re.compile(r"[\\.^$*+?()\[\]{}|]")
+
+
+def regex_escape(text: str) -> str:
+    """Quoted text of a regular expression, each character that would mean something marked by a NUL before it."""
+    return _REGEX.sub("\0\\g<0>", text)
+
+
+def regex_character(char: str) -> str:
+    """One character behind a backslash, which keeps its backslash when it would mean nothing by itself."""
+    return regex_escape(char) if _REGEX.match(char) else "\\" + char
+
+
+def regex_text(marked: str) -> str:
+    """The regular expression: a marked character has a backslash before it, or nothing inside of brackets."""
+    if "\0" not in marked:
+        return marked
+    out: list[str] = []
+    # `first` is where the members of the open bracket expression begin; -1 outside of one.
+    pos, first = 0, -1
+    while pos < len(marked):
+        char = marked[pos]
+        quoted = char == "\0"
+        if quoted:
+            pos += 1
+            char = marked[pos]
+        elif first < 0 and char == "\\":
+            out.append(marked[pos : pos + 2])
+            pos += 2
+            continue
+        pos += 1
+        if first < 0:
+            out.append("\\" + char if quoted else char)
+            if char == "[" and not quoted:
+                first = len(out)
+            continue
+        out.append(char)
+        if char == "^" and len(out) == first + 1:
+            first += 1
+        elif char == "]" and len(out) > first + 1:
+            first = -1
+        elif char == "[" and not quoted and marked[pos : pos + 1] in (":", ".", "=") and pos < len(marked):
+            close = marked.find(marked[pos] + "]", pos + 1)
+            if close >= 0:
+                out.append(marked[pos : close + 2].replace("\0", ""))
+                pos = close + 2
+    return "".join(out)
+
+
+def as_is(text: str) -> str:
+    """What a here-document does to quoted text; that it is one makes `$*` join by spaces there."""
+    return text
+
+
+def as_fields(text: str) -> str:
+    """The same where an `@` form stands in the document: then bash splits what `*` forms in it joined."""
+    return text
+
+
+def alone(text: str) -> str:
+    """The same for the word of `case` and the operands of `[[`, where changed values of arrays join by spaces."""
+    return text
+
+
+_SPECIAL_IN_REPLACEMENT: Final = re.compile(r"[&\\]")
+
+
+def mark_ampersand(text: str) -> str:
+    """Quoted replacement text: its ampersands are not the match, and its backslashes escape none."""
+    return _SPECIAL_IN_REPLACEMENT.sub("\0\\g<0>", text)
