@@ -9,6 +9,7 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -130,6 +131,10 @@ class _Outcome:
     usage: Usage = field(default_factory=Usage)
 
 
+TURN = 0.01
+"""Seconds that short calls of one workspace may follow each other without a turn for the event loop."""
+
+
 async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
     session, limits = call.session, call.limits
     budget = Budget(limits)
@@ -147,6 +152,11 @@ async def _run(call: Call, channels: Channels, outcome: _Outcome) -> None:
                 stderr=channels.stderr,
                 budget=budget,
             )
+        # Calls that never wait, one after the other, are a loop that nobody else gets a turn in.
+        now = time.monotonic()
+        if now > session.shell.turn:
+            session.shell.turn = now + TURN
+            await asyncio.sleep(0)
     except (TimeoutError, TimeUp):
         outcome.exit_code, outcome.timed_out = TIMED_OUT, True
         session.state.status = TIMED_OUT

@@ -114,6 +114,8 @@ class Shell:
         """Stages of pipelines that run now."""
         self._pids = pids or itertools.count(1001)
         self.started = now()
+        self.turn = 0.0
+        """When whoever runs short scripts in a row is to let the event loop run."""
 
     def session(self, env: Mapping[str, str] | None = None, cwd: str | Path | None = None) -> Session:
         """A new session with this environment."""
