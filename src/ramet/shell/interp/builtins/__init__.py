@@ -17,6 +17,7 @@ from ramet.shell.interp.builtins import (
     printf,
     settings,
     test,
+    unset,
 )
 from ramet.shell.interp.builtins.usage import helped
 from ramet.shell.interp.session import Builtin
@@ -26,6 +27,7 @@ _TABLE: Final[dict[str, Builtin]] = {
     **history.TABLE,
     **flow.TABLE,
     **declare.TABLE,
+    **unset.TABLE,
     **io.TABLE,
     **printf.TABLE,
     **test.TABLE,

@@ -1,16 +1,14 @@
-"""Variables and their attributes: declare, typeset, local, export, readonly, unset."""
+"""Variables and their attributes: declare, typeset, local, export, readonly."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand import quote, transform
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import Discard, Readonly, ShellError, Slip
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -28,11 +26,19 @@ from ramet.shell.expand.values import (
 )
 from ramet.shell.interp import function_table
 from ramet.shell.interp.assign import AssignWord, Item, assign_items, assign_word, put, set_item
+from ramet.shell.interp.builtins.listing import (
+    MANY_VARIABLES,
+    all_settings,
+    declaration_line,
+    every_name,
+    is_large,
+    write_large,
+    write_settings,
+)
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
-from ramet.shell.syntax.printer import function_text
 
 _BITS: Final = {
     "i": INTEGER,
@@ -51,7 +57,6 @@ _USAGE: Final = {
     "local": "local [option] name[=value] ...",
     "export": "export [-fn] [name[=value] ...] or export -p",
     "readonly": "readonly [-aAf] [name[=value] ...] or readonly -p",
-    "unset": "unset [-f] [-v] [-n] [name ...]",
 }
 
 
@@ -429,62 +434,11 @@ def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignW
 # ----------------------------------------------------------------------------------------------------- showing
 
 
-def declaration_line(sh: Session, name: str) -> str | None:
-    """`declare -x name="value"` as `declare -p` shows it."""
-    store = sh.store
-    if name == "_":
-        return f"declare -- _={quote.double(quote.as_locale(sh, str(sh.last_arg)))}"
-    if name not in store.values:
-        return None
-    value = store.values[name]
-    letters = transform.attribute_letters(store, name) or "-"
-    if type(value) is NameRef:
-        return (
-            f"declare -{letters} {name}={quote.double(value.target)}" if value.target else f"declare -{letters} {name}"
-        )
-    array = store.array(name)
-    if array is not None:
-        if array.blank and not len(array):
-            return f"declare -{letters} {name}"
-        return f"declare -{letters} {name}={transform.array_text(array)}"
-    text = store.get(name)
-    if text is None:
-        return f"declare -{letters} {name}"
-    return f"declare -{letters} {name}={quote.double(quote.as_locale(sh, text))}"
-
-
-def setting_line(sh: Session, name: str) -> str | None:
-    """`name=value` as `set` shows it; what is computed when it is asked for is not shown."""
-    if name == "_":
-        return f"_={quote.setting(quote.as_locale(sh, str(sh.last_arg)))}"
-    value = sh.vars.get(name)
-    if type(value) is Dynamic and name in _UNLISTED:
-        return None
-    array = sh.store.array(name)
-    if array is not None and name == "FUNCNAME" and not len(array):
-        return None
-    if array is not None:
-        return f"{name}={transform.array_text(array)}"
-    text = value.target if type(value) is NameRef else sh.store.get(name)
-    return None if text is None else f"{name}={quote.setting(quote.as_locale(sh, text))}"
-
-
-def _every_name(sh: Session) -> list[str]:
-    return sorted(name for name in sh.vars.keys() | {"_"} if "\0" not in name)
-
-
-def all_settings(sh: Session) -> str:
-    names = _every_name(sh)
-    lines = [f"{line}\n" for name in names if (line := setting_line(sh, name)) is not None]
-    lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
-    return "".join(lines)
-
-
 def _show(sh: Session, request: _Request) -> Result:
     status = 0
     names = [str(word) for word in request.words]
     if not names:
-        names = _every_name(sh)
+        names = every_name(sh)
         if request.add:
             names = [name for name in names if sh.store.attrs.get(name, 0) & request.add]
         if request.array:
@@ -504,33 +458,6 @@ def _show(sh: Session, request: _Request) -> Result:
     return status or written
 
 
-_UNLISTED: Final = frozenset(
-    (
-        "BASHPID",
-        "BASH_ARGV0",
-        "BASH_COMMAND",
-        "BASH_SUBSHELL",
-        "EPOCHREALTIME",
-        "EPOCHSECONDS",
-        "HISTCMD",
-        "LINENO",
-        "RANDOM",
-        "SECONDS",
-        "SRANDOM",
-    )
-)
-_LARGE_ARRAY: Final = 5000
-MANY_VARIABLES: Final = 2000
-
-
-def is_large(sh: Session, name: str) -> bool:
-    """Whether writing a variable takes long enough to be done aside."""
-    value = sh.vars.get(name)
-    return (
-        len(value) > LARGE if type(value) is str else isinstance(value, Indexed | Assoc) and len(value) > _LARGE_ARRAY
-    )
-
-
 async def _show_large(sh: Session, command: str, names: list[str]) -> int:
     """The same for many variables, or such with much in them."""
     status = 0
@@ -542,22 +469,6 @@ async def _show_large(sh: Session, command: str, names: list[str]) -> int:
         else:
             await write_large(sh, line + "\n", command)
     return status
-
-
-async def write_settings(sh: Session, settings: Callable[[Session], str], command: str) -> int:
-    """What lists all variables, when there are many of them or one is large."""
-    return await write_large(sh, await aside(sh, partial(settings, sh)), command)
-
-
-async def write_large(sh: Session, text: str, command: str, end: str = "") -> int:
-    """Text of any length to stdout, in blocks between which others run."""
-    for start in range(0, len(text), LARGE):
-        written = sh.out(encode(text[start : start + LARGE]), command)
-        if written if isinstance(written, int) else await written:
-            return 1
-        await sh.budget.breathe()
-    written = sh.out(encode(end), command) if end else 0
-    return written if isinstance(written, int) else await written
 
 
 _FUNCTION_BITS: Final = READONLY | TRACE | EXPORT
@@ -621,97 +532,10 @@ def _mark_functions(sh: Session, request: _Request) -> Result:
 _MARKERS: Final = ("export", "readonly")
 
 
-def unset(sh: Session, argv: list[str]) -> Result:
-    functions = variables = references = False
-    i = 1
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        word = argv[i]
-        i += 1
-        if word == "--":
-            break
-        for letter in word[1:]:
-            if letter not in "fvn":
-                sh.complain(f"unset: -{letter}: invalid option")
-                sh.err(f"unset: usage: {_USAGE['unset']}\n")
-                return 2
-            functions, variables = functions or letter == "f", variables or letter == "v"
-            references = references or letter == "n"
-    if functions and variables:
-        return sh.error("unset: cannot simultaneously unset a function and a variable")
-    status = 0
-    for word in argv[i:]:
-        try:
-            status = _unset_one(sh, str(word), functions, variables, references) or status
-        except Readonly as error:
-            status = sh.error(f"unset: {error.name}: cannot unset: readonly variable")
-        except ShellError as error:
-            status = sh.error(f"unset: {error.message}")
-    return status
-
-
-def _unset_one(sh: Session, word: str, functions: bool, variables: bool, references: bool) -> int:
-    store = sh.store
-    if functions:
-        return _unset_function(sh, word)
-    name, subscript = split_subscript(word)
-    if not is_name(name):
-        if not variables:
-            return _unset_function(sh, word)
-        return sh.error(f"unset: `{word}': not a valid identifier")
-    if references:
-        if subscript is None and type(store.values.get(name)) is NameRef:
-            store.unset(name)
-        return 0
-    target, deeper = store.follow(name)
-    if target != name and deeper is not None and subscript is None:
-        subscript = deeper
-    name = target or name
-    if subscript is not None:
-        return _unset_element(sh, name, subscript)
-    if name in store.values:
-        store.unset(name)
-        if name == "PATH":
-            sh.hashed.clear()
-    elif not variables and word in sh.functions:
-        return _unset_function(sh, word)
-    return 0
-
-
-def _unset_function(sh: Session, name: str) -> int:
-    if function_table.flags(sh, name) & READONLY:
-        return sh.error(f"unset: {name}: cannot unset: readonly function")
-    function_table.forget(sh, name)
-    return 0
-
-
-def _unset_element(sh: Session, name: str, subscript: str) -> int:
-    store = sh.store
-    value = store.values.get(name)
-    if value is None:
-        return 0
-    if not isinstance(value, Indexed | Assoc):
-        if isinstance(value, str) and subscript == "0":
-            store.unset(name)
-            return 0
-        return sh.error(f"unset: {name}: not an array variable")
-    if subscript in ("@", "*") and not (isinstance(value, Assoc) and subscript in value.items):
-        store.writable(name)
-        if isinstance(value, Indexed):
-            # Of an associative array only the key `@` would go.
-            store.values[name] = Indexed([], store.token)
-        return 0
-    if isinstance(value, Assoc):
-        store.unset_item(name, subscript if subscript in value.items else sh.expand_key(subscript))
-    else:
-        store.unset_item(name, sh.evaluate_key(subscript))
-    return 0
-
-
 TABLE: Final[dict[str, Builtin]] = {
     "declare": declare,
     "typeset": declare,
     "local": local,
     "export": export,
     "readonly": readonly,
-    "unset": unset,
 }

@@ -12,7 +12,7 @@ from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import Overflow, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
-from ramet.shell.interp.builtins.declare import write_large
+from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.restricted import refused

@@ -6,7 +6,7 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.interp.builtins.declare import MANY_VARIABLES, is_large, setting_line, write_settings
+from ramet.shell.interp.builtins.listing import MANY_VARIABLES, is_large, setting_line, write_settings
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import OPTION, restrict

@@ -1,0 +1,107 @@
+"""Variables as declare, set and export list them, however many there are and however much is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from ramet.core.paths import encode
+from ramet.shell.expand import quote, transform
+from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
+from ramet.shell.interp.session import Session
+from ramet.shell.syntax.printer import function_text
+
+_UNLISTED: Final = frozenset(
+    (
+        "BASHPID",
+        "BASH_ARGV0",
+        "BASH_COMMAND",
+        "BASH_SUBSHELL",
+        "EPOCHREALTIME",
+        "EPOCHSECONDS",
+        "HISTCMD",
+        "LINENO",
+        "RANDOM",
+        "SECONDS",
+        "SRANDOM",
+    )
+)
+_LARGE_ARRAY: Final = 5000
+MANY_VARIABLES: Final = 2000
+
+
+def is_large(sh: Session, name: str) -> bool:
+    """Whether writing a variable takes long enough to be done aside."""
+    value = sh.vars.get(name)
+    return (
+        len(value) > LARGE if type(value) is str else isinstance(value, Indexed | Assoc) and len(value) > _LARGE_ARRAY
+    )
+
+
+def declaration_line(sh: Session, name: str) -> str | None:
+    """`declare -x name="value"` as `declare -p` shows it."""
+    store = sh.store
+    if name == "_":
+        return f"declare -- _={quote.double(quote.as_locale(sh, str(sh.last_arg)))}"
+    if name not in store.values:
+        return None
+    value = store.values[name]
+    letters = transform.attribute_letters(store, name) or "-"
+    if type(value) is NameRef:
+        return (
+            f"declare -{letters} {name}={quote.double(value.target)}" if value.target else f"declare -{letters} {name}"
+        )
+    array = store.array(name)
+    if array is not None:
+        if array.blank and not len(array):
+            return f"declare -{letters} {name}"
+        return f"declare -{letters} {name}={transform.array_text(array)}"
+    text = store.get(name)
+    if text is None:
+        return f"declare -{letters} {name}"
+    return f"declare -{letters} {name}={quote.double(quote.as_locale(sh, text))}"
+
+
+def setting_line(sh: Session, name: str) -> str | None:
+    """`name=value` as `set` shows it; what is computed when it is asked for is not shown."""
+    if name == "_":
+        return f"_={quote.setting(quote.as_locale(sh, str(sh.last_arg)))}"
+    value = sh.vars.get(name)
+    if type(value) is Dynamic and name in _UNLISTED:
+        return None
+    array = sh.store.array(name)
+    if array is not None and name == "FUNCNAME" and not len(array):
+        return None
+    if array is not None:
+        return f"{name}={transform.array_text(array)}"
+    text = value.target if type(value) is NameRef else sh.store.get(name)
+    return None if text is None else f"{name}={quote.setting(quote.as_locale(sh, text))}"
+
+
+def every_name(sh: Session) -> list[str]:
+    return sorted(name for name in sh.vars.keys() | {"_"} if "\0" not in name)
+
+
+def all_settings(sh: Session) -> str:
+    names = every_name(sh)
+    lines = [f"{line}\n" for name in names if (line := setting_line(sh, name)) is not None]
+    lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
+    return "".join(lines)
+
+
+async def write_settings(sh: Session, settings: Callable[[Session], str], command: str) -> int:
+    """What lists all variables, when there are many of them or one is large."""
+    return await write_large(sh, await aside(sh, partial(settings, sh)), command)
+
+
+async def write_large(sh: Session, text: str, command: str, end: str = "") -> int:
+    """Text of any length to stdout, in blocks between which others run."""
+    for start in range(0, len(text), LARGE):
+        written = sh.out(encode(text[start : start + LARGE]), command)
+        if written if isinstance(written, int) else await written:
+            return 1
+        await sh.budget.breathe()
+    written = sh.out(encode(end), command) if end else 0
+    return written if isinstance(written, int) else await written

@@ -1,0 +1,101 @@
+"""unset: of variables, elements, name references and functions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.values import READONLY, Assoc, Indexed, NameRef
+from ramet.shell.interp import function_table
+from ramet.shell.interp.drive import Result
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.variables import is_name, split_subscript
+
+
+def unset(sh: Session, argv: list[str]) -> Result:
+    functions = variables = references = False
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = argv[i]
+        i += 1
+        if word == "--":
+            break
+        for letter in word[1:]:
+            if letter not in "fvn":
+                sh.complain(f"unset: -{letter}: invalid option")
+                sh.err("unset: usage: unset [-f] [-v] [-n] [name ...]\n")
+                return 2
+            functions, variables = functions or letter == "f", variables or letter == "v"
+            references = references or letter == "n"
+    if functions and variables:
+        return sh.error("unset: cannot simultaneously unset a function and a variable")
+    status = 0
+    for word in argv[i:]:
+        try:
+            status = _unset_one(sh, str(word), functions, variables, references) or status
+        except Readonly as error:
+            status = sh.error(f"unset: {error.name}: cannot unset: readonly variable")
+        except ShellError as error:
+            status = sh.error(f"unset: {error.message}")
+    return status
+
+
+def _unset_one(sh: Session, word: str, functions: bool, variables: bool, references: bool) -> int:
+    store = sh.store
+    if functions:
+        return _unset_function(sh, word)
+    name, subscript = split_subscript(word)
+    if not is_name(name):
+        if not variables:
+            return _unset_function(sh, word)
+        return sh.error(f"unset: `{word}': not a valid identifier")
+    if references:
+        if subscript is None and type(store.values.get(name)) is NameRef:
+            store.unset(name)
+        return 0
+    target, deeper = store.follow(name)
+    if target != name and deeper is not None and subscript is None:
+        subscript = deeper
+    name = target or name
+    if subscript is not None:
+        return _unset_element(sh, name, subscript)
+    if name in store.values:
+        store.unset(name)
+        if name == "PATH":
+            sh.hashed.clear()
+    elif not variables and word in sh.functions:
+        return _unset_function(sh, word)
+    return 0
+
+
+def _unset_function(sh: Session, name: str) -> int:
+    if function_table.flags(sh, name) & READONLY:
+        return sh.error(f"unset: {name}: cannot unset: readonly function")
+    function_table.forget(sh, name)
+    return 0
+
+
+def _unset_element(sh: Session, name: str, subscript: str) -> int:
+    store = sh.store
+    value = store.values.get(name)
+    if value is None:
+        return 0
+    if not isinstance(value, Indexed | Assoc):
+        if isinstance(value, str) and subscript == "0":
+            store.unset(name)
+            return 0
+        return sh.error(f"unset: {name}: not an array variable")
+    if subscript in ("@", "*") and not (isinstance(value, Assoc) and subscript in value.items):
+        store.writable(name)
+        if isinstance(value, Indexed):
+            # Of an associative array only the key `@` would go.
+            store.values[name] = Indexed([], store.token)
+        return 0
+    if isinstance(value, Assoc):
+        store.unset_item(name, subscript if subscript in value.items else sh.expand_key(subscript))
+    else:
+        store.unset_item(name, sh.evaluate_key(subscript))
+    return 0
+
+
+TABLE: Final[dict[str, Builtin]] = {"unset": unset}
