@@ -11,6 +11,8 @@ import gc
 import time
 from collections.abc import Iterator
 
+from tests.holding import longest_hold
+
 from bench.harness import Case, Measure
 from bench.peers import start_all
 from bench.sandbox import inside_seconds, spawn_seconds
@@ -87,28 +89,13 @@ def many_sessions(count: int = 1000) -> float:
     return asyncio.run(act())
 
 
-def longest_hold(script: str) -> float:
+def held_by(script: str) -> float:
     """Seconds of work that a script does at most before the event loop gets a turn."""
 
     async def act() -> float:
         ws = Workspace()
         await ws.execute("head -c 9 /dev/zero | tr a b > /tmp/x; seq 1 > /tmp/x; [[ a =~ b ]]")
-        worst, done = 0.0, False
-
-        async def probe() -> None:
-            nonlocal worst
-            last = time.thread_time()
-            while not done:
-                await asyncio.sleep(0)
-                now = time.thread_time()
-                worst, last = max(worst, now - last), now
-
-        probing = asyncio.create_task(probe())
-        await asyncio.sleep(0)
-        await ws.execute(script)
-        done = True
-        await probing
-        return worst
+        return await longest_hold(ws.execute(script))
 
     return asyncio.run(act())
 
@@ -184,7 +171,7 @@ def cases() -> Iterator[Case]:
     for name, script in HOSTILE.items():
         yield Case(
             f"held up by {name}",
-            lambda s=script: longest_hold(s),  # type: ignore[misc]
+            lambda s=script: held_by(s),  # type: ignore[misc]
             absolute_mark=0.02,
             repeat=3,
         )

@@ -12,7 +12,7 @@ from ramet.shell.expand import transform
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.values import Assoc, Indexed, NameRef
+from ramet.shell.expand.values import Assoc, Indexed, NameRef, to_evaluate
 from ramet.shell.syntax.nodes import Literal, Param, Word
 
 
@@ -151,7 +151,7 @@ def element(host: Any, name: str, subscript: str) -> str | None:
     if store.is_assoc(name):
         found: str | None = store.item(name, subscript)
         return found
-    return store.item(name, host.evaluate(getattr(subscript, "arithmetic", subscript)))  # type: ignore[no-any-return]
+    return store.item(name, host.evaluate(to_evaluate(subscript)))  # type: ignore[no-any-return]
 
 
 def _indirect(node: Param) -> Base:

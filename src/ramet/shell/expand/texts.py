@@ -30,6 +30,7 @@ from ramet.shell.expand.params import (
     unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.values import Subscript
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -574,12 +575,6 @@ def key_text(node: Param) -> Text | None:
     return subscript(node.subscript) if isinstance(node.subscript, Word) else None
 
 
-class Subscript(str):
-    """A subscript with quotes in it: the key it is for an associative array, and what an indexed one evaluates."""
-
-    arithmetic: str
-
-
 def subscript(word: Word) -> Text:
     """The subscript of an element. Quotes and backslashes vanish for associative arrays; to arithmetic they matter."""
     key = text(word)
@@ -601,11 +596,6 @@ def _written(part: Part) -> Part:
     if isinstance(part, AnsiQuoted):
         return Literal(f"'{part.value}'")
     return Literal("\\" + part.char) if isinstance(part, Escaped) else part
-
-
-def to_evaluate(key: str) -> str:
-    """What stands for this subscript of an indexed array."""
-    return key.arithmetic if isinstance(key, Subscript) else key
 
 
 def chosen(choice: Choice, host: Any, argument: str, key: str | None) -> Found:

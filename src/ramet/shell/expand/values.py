@@ -177,3 +177,14 @@ class Dynamic:
 
 Value = str | Indexed | Assoc | NameRef | Dynamic | None
 """None is a variable that is declared and has no value."""
+
+
+class Subscript(str):
+    """A subscript with quotes in it: the key it is for an associative array, and what an indexed one evaluates."""
+
+    arithmetic: str
+
+
+def to_evaluate(key: str) -> str:
+    """What stands for this subscript of an indexed array."""
+    return key.arithmetic if isinstance(key, Subscript) else key

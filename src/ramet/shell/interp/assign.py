@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, overload
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef
+from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
@@ -196,7 +196,7 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
         return
     if subscript in ("@", "*"):
         raise Discard(f"{name}[{subscript}]: bad array subscript")
-    sh.store.set_item(name, sh.evaluate(texts.to_evaluate(subscript)), value, append)
+    sh.store.set_item(name, sh.evaluate(to_evaluate(subscript)), value, append)
     if sh.allexport:
         sh.store.flag(name, EXPORT)
 

@@ -9,7 +9,7 @@ from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.interp.assign import put
-from ramet.shell.interp.builtins.usage import bad_option
+from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
@@ -50,20 +50,12 @@ async def _check_components(sh: Session, logical: str) -> None:
 def cd(sh: Session, argv: list[str]) -> Result:
     if refused(sh, "cd: restricted"):
         return 1
-    physical = "physical" in sh.options
-    i = 1
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        word = argv[i]
-        i += 1
-        if word == "--":
-            break
-        for letter in word[1:]:
-            if letter not in "LPe":
-                sh.complain(f"cd: -{letter}: invalid option")
-                sh.err("cd: usage: cd [-L|[-P [-e]] [-@]] [dir]\n")
-                return 2
-            physical = letter == "P" if letter in "LP" else physical
-    words = [str(word) for word in argv[i:]]
+    options = flags_of(sh, argv, "LPe")
+    if options is None:
+        return 2
+    chosen = options[0].replace("e", "")  # the last of -L and -P holds
+    physical = chosen.endswith("P") if chosen else "physical" in sh.options
+    words = [str(word) for word in options[1]]
     if len(words) > 1:
         return sh.error("cd: too many arguments")
     show = False

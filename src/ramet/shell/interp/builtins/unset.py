@@ -7,30 +7,21 @@ from typing import Final
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.expand.values import READONLY, Assoc, Indexed, NameRef
 from ramet.shell.interp import function_table
+from ramet.shell.interp.builtins.usage import flags_of
 from ramet.shell.interp.drive import Result
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 
 
 def unset(sh: Session, argv: list[str]) -> Result:
-    functions = variables = references = False
-    i = 1
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        word = argv[i]
-        i += 1
-        if word == "--":
-            break
-        for letter in word[1:]:
-            if letter not in "fvn":
-                sh.complain(f"unset: -{letter}: invalid option")
-                sh.err("unset: usage: unset [-f] [-v] [-n] [name ...]\n")
-                return 2
-            functions, variables = functions or letter == "f", variables or letter == "v"
-            references = references or letter == "n"
+    options = flags_of(sh, argv, "fvn")
+    if options is None:
+        return 2
+    functions, variables, references = ("f" in options[0], "v" in options[0], "n" in options[0])
     if functions and variables:
         return sh.error("unset: cannot simultaneously unset a function and a variable")
     status = 0
-    for word in argv[i:]:
+    for word in options[1]:
         try:
             status = _unset_one(sh, str(word), functions, variables, references) or status
         except Readonly as error:
