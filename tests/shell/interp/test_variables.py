@@ -100,3 +100,33 @@ def test_associative_arrays_are_read_in_the_order_of_bash() -> None:
     array = Assoc({key: key for key in keys})
     assert array.keys() == ["four", "two", "three", "six", "one", "five"]
     assert Indexed(["a"]).pairs() == [(0, "a")]
+
+
+def test_a_job_of_a_subshell_keeps_its_arrays_while_the_first_shell_writes_on() -> None:
+    first = Variables()
+    first.set_list("a", ["1", "2"])
+    first.push()
+    first.local("a")
+    first.set_list("a", ["x"])
+    job = first.fork(borrow=True).fork(borrow=False)
+    first.set_item("a", 0, "y")
+    first.pop()
+    first.set_item("a", 0, "3")
+    assert (first.elements("a"), job.elements("a")) == (["3", "2"], ["x"])
+    job.pop()
+    assert job.elements("a") == ["1", "2"]
+
+
+def test_an_array_before_a_command_and_one_that_a_function_inherits_are_copies() -> None:
+    store = Variables()
+    store.set_list("a", ["1"])
+    store.push(temporary=True)
+    store.save("a")
+    store.set_item("a", 0, "2")
+    store.pop()
+    assert store.elements("a") == ["1"]
+    store.push()
+    store.local("a", inherit=True)
+    store.set_item("a", 0, "3")
+    store.pop()
+    assert store.elements("a") == ["1"]

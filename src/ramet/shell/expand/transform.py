@@ -95,13 +95,9 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
             offset += array.top
             if offset < 0:
                 return []
-        if len(array) < array.top:
-            found = [value for index, value in array.pairs() if index >= offset]
-            offset = 0
-        elif length is not None and length * 4 < len(array):
-            return list(map(array.items.__getitem__, range(offset, min(offset + length, array.top))))
-        else:
-            found = array.values()
+        if length is not None and array.whole is not None:
+            return array.between(offset, offset + length)
+        found, offset = array.between(offset, array.top), 0
     if offset < 0:
         found, offset = found[offset:], 0
     return found[offset:] if length is None else found[offset : offset + length]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from ramet.core.paths import encode
 
@@ -22,63 +22,139 @@ ATTRIBUTE_LETTERS = (
 
 
 class Indexed:
-    """An indexed array: sparse, read in the order of its indices."""
+    """An indexed array, read in the order of its indices.
 
-    __slots__ = ("_sorted", "blank", "items", "owner", "top")
+    Elements stand in a list by their index, with None for one that is missing: a list grows without being copied and
+    is made, copied and joined by single calls. What lies far beyond its end is kept in a dict.
+    """
+
+    __slots__ = ("_far", "_holes", "_row", "_sorted", "blank", "owner", "top")
 
     def __init__(self, items: Iterable[str] = (), owner: object = None) -> None:
-        self.items: dict[int, str] = dict(enumerate(items))
-        self.top = len(self.items)
+        self._row: list[str | None] = list(items)
+        self._holes = 0
+        self._far: dict[int, str] = {}
+        self._sorted = True
+        self.top = len(self._row)
+        """One more than the last index."""
         self.owner = owner
         self.blank = False
         """Declared and never assigned to."""
-        self._sorted = True
 
     def copy(self, owner: object) -> Indexed:
         twin = Indexed((), owner)
-        twin.items, twin.top, twin._sorted, twin.blank = dict(self.items), self.top, self._sorted, self.blank
+        twin._row, twin._holes, twin._far = self._row.copy(), self._holes, self._far.copy()
+        twin._sorted, twin.top, twin.blank = self._sorted, self.top, self.blank
         return twin
 
+    @property
+    def whole(self) -> list[str] | None:
+        """The elements themselves when none is missing, for those who only read; None for any other array."""
+        return None if self._holes or self._far else self._row  # type: ignore[return-value]
+
+    def get(self, index: int) -> str | None:
+        """The element at an index that is not negative."""
+        row = self._row
+        return row[index] if index < len(row) else self._far.get(index)
+
     def set(self, index: int, value: str) -> None:
+        row, size = self._row, len(self._row)
+        if index < size:
+            if row[index] is None:
+                self._holes -= 1
+            row[index] = value
+            return
+        if index == size:
+            row.append(value)
+            if self._far:
+                self._far.pop(index, None)
+        elif not self._far and index - size <= max(_GAP, size):
+            row += [None] * (index - size)
+            row.append(value)
+            self._holes += index - size
+        else:
+            if index < self.top and index not in self._far:
+                self._sorted = False
+            self._far[index] = value
         if index >= self.top:
             self.top = index + 1
-        elif index not in self.items:
-            self._sorted = False
-        self.items[index] = value
 
     def extend(self, values: list[str]) -> None:
         """Put elements after the last one."""
-        top = self.top
-        if len(values) == 1:
-            self.items[top] = values[0]
+        if self._far:
+            self._far.update(enumerate(values, self.top))
         else:
-            self.items.update(enumerate(values, top))
-        self.top = top + len(values)
+            self._row += values
+        self.top += len(values)
 
     def unset(self, index: int) -> None:
         self.blank = False
-        if self.items.pop(index, None) is not None and index == self.top - 1:
-            self.top = max(self.items, default=-1) + 1
+        row = self._row
+        if index >= len(row):
+            if self._far.pop(index, None) is None:
+                return
+        elif row[index] is None:
+            return
+        elif index == len(row) - 1:
+            row.pop()
+            self._trim()
+        else:
+            row[index] = None
+            self._holes += 1
+        if index == self.top - 1:
+            self._order()
+            self.top = next(reversed(self._far)) + 1 if self._far else len(row)
+
+    def _trim(self) -> None:
+        """The list never ends in holes."""
+        row = self._row
+        while self._holes and row[-1] is None:
+            last = row[-_GAP:]
+            cut = len(last) if last.count(None) == len(last) else 1
+            del row[-cut:]
+            self._holes -= cut
+
+    @property
+    def ordered(self) -> bool:
+        """Whether reading it takes no sorting."""
+        return self._sorted
 
     def _order(self) -> None:
         if not self._sorted:
-            self.items = dict(sorted(self.items.items()))
+            far = self._far
+            self._far = {index: far[index] for index in sorted(far)}
             self._sorted = True
 
     def keys(self) -> list[int]:
+        if not self._far and not self._holes:
+            return list(range(len(self._row)))
         self._order()
-        return list(self.items)
+        return [index for index, value in enumerate(self._row) if value is not None] + list(self._far)
 
     def values(self) -> list[str]:
-        self._order()
-        return list(self.items.values())
+        whole = self.whole
+        return whole.copy() if whole is not None else self.between(0, self.top)
+
+    def between(self, start: int, stop: int) -> list[str]:
+        """The elements that are there from one index up to another."""
+        found = self._row[start:stop]
+        if self._holes:
+            found = [value for value in found if value is not None]
+        if self._far and stop > len(self._row):
+            self._order()
+            found += [value for index, value in self._far.items() if start <= index < stop]
+        return found  # type: ignore[return-value]
 
     def pairs(self) -> list[tuple[int, str]]:
         self._order()
-        return list(self.items.items())
+        return [(index, value) for index, value in enumerate(self._row) if value is not None] + list(self._far.items())
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self._row) - self._holes + len(self._far)
+
+
+_GAP: Final = 64
+"""So far beyond its end an element may lie for the list of a short array to be made longer."""
 
 
 class Assoc:

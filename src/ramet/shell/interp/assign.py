@@ -330,7 +330,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
                         continue
             value = item.value
             if item.append:
-                value = store._appended(name, array.items.get(index, ""), value)
+                value = store._appended(name, array.get(index) or "", value)
             array.set(index, value if plain else store.transform(name, value))
             index += 1
     if sh.allexport:

@@ -17,6 +17,7 @@ from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.marks import regex_text
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.interp.drive import Run, drive
 from ramet.shell.interp.own_fds import WithDescriptors
 from ramet.shell.interp.session import Session
@@ -173,8 +174,6 @@ def plain_unary(sh: Session, op: str, word: str) -> bool:
     if op == "-o":
         return word in sh.options
     if op == "-R":
-        from ramet.shell.expand.values import NameRef
-
         value = sh.vars.get(word)
         return type(value) is NameRef and bool(value.target)
     number = int(word) if word.strip().isdigit() else -1  # -t
@@ -192,7 +191,7 @@ def is_set(sh: Session, word: str) -> bool:
         return sh.store.get(name) is not None
     if subscript in ("@", "*"):
         array = sh.store.array(sh.store.follow(name)[0])
-        if array is not None and hasattr(array, "items") and subscript in array.items:
+        if isinstance(array, Assoc) and subscript in array.items:
             return True
         return bool(sh.store.elements(name))
     return sh.store.element(name, subscript) is not None

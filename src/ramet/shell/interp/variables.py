@@ -8,8 +8,9 @@ an array is.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from ramet.core.errors import LimitExceeded
 from ramet.shell.expand.errors import Discard, Readonly, Slip
@@ -42,6 +43,7 @@ class _Aside:
 MISSING: Final = _Missing()
 ASIDE: Final = _Aside()
 Saved = tuple[Value | _Missing | _Aside, int]
+A = TypeVar("A", Indexed, Assoc)
 _TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
 _MAX_HOPS: Final = 8
 
@@ -102,7 +104,10 @@ class Variables:
         self.warn: Callable[[str], object] = str
 
     def fork(self, borrow: bool) -> Variables:
-        """A copy for another shell; with `borrow` this one promises not to run until the copy is gone."""
+        """A copy for another shell; with `borrow` this one promises not to run until the copy is gone.
+
+        Arrays are shared until someone writes to one: those that two shells may see at a time are nobody's own.
+        """
         twin = Variables()
         twin.values = dict(self.values)
         twin.attrs = dict(self.attrs)
@@ -110,10 +115,10 @@ class Variables:
         twin.shared = self.shared = len(self.scopes)
         twin.places = dict(self.places)
         if not borrow:
-            values, token = twin.values, twin.token
-            for name, value in values.items():
+            hidden = [value for scope in self.scopes for value, _ in scope.values()]
+            for value in itertools.chain(self.values.values(), hidden):
                 if type(value) is Indexed or type(value) is Assoc:
-                    values[name] = value.copy(token)
+                    value.owner = None
         return twin
 
     # ------------------------------------------------------------------------------------------------ reading
@@ -124,7 +129,7 @@ class Variables:
         if type(value) is str or value is None:
             return value
         if type(value) is Indexed:
-            return value.items.get(0)
+            return value.get(0)
         if type(value) is Assoc:
             return value.items.get("0")
         if type(value) is Dynamic:
@@ -230,7 +235,7 @@ class Variables:
                 if index < 0:
                     self.warn(f"{name}: bad array subscript")
                     return None
-            return array.items.get(index)
+            return array.get(index)
         if index < 0:
             self.warn(f"{name}: bad array subscript")
         return self.get(name) if index == 0 else None
@@ -315,7 +320,7 @@ class Variables:
             self.warn(f"warning: {name}: circular name reference")
         self.values[name] = NameRef(target)
 
-    def own(self, name: str, array: Indexed | Assoc) -> Indexed | Assoc:
+    def own(self, name: str, array: A) -> A:
         """The array as one that we may write to."""
         if array.owner is not self.token:
             array = array.copy(self.token)
@@ -326,10 +331,7 @@ class Variables:
         """The variable as a writable indexed array; a plain value becomes its element 0."""
         value = self.values.get(name)
         if type(value) is Indexed:
-            if value.owner is not self.token:
-                value = value.copy(self.token)
-                self.values[name] = value
-            return value
+            return value if value.owner is self.token else self.own(name, value)
         old = self.get(name)
         array = Indexed(() if old is None else (old,), self.token)
         self.values[name] = array
@@ -358,8 +360,8 @@ class Variables:
             assoc = self.own(name, old)
             text = str(key)
             if append:
-                value = self._appended(name, assoc.items.get(text, ""), value)  # type: ignore[call-overload]
-            assoc.set(text, self.transform(name, value))  # type: ignore[arg-type]
+                value = self._appended(name, assoc.items.get(text, ""), value)
+            assoc.set(text, self.transform(name, value))
             return
         array = self.indexed(name)
         index = int(key)
@@ -368,7 +370,7 @@ class Variables:
             if index < 0:
                 raise Discard(f"{name}[{key}]: bad array subscript")
         if append:
-            value = self._appended(name, array.items.get(index, ""), value)
+            value = self._appended(name, array.get(index) or "", value)
         array.set(index, self.transform(name, value))
 
     def set_list(self, name: str, items: Iterable[str]) -> None:
@@ -400,7 +402,7 @@ class Variables:
         self.writable(name)
         value = self.values.get(name)
         if type(value) is Assoc:
-            self.own(name, value).unset(str(key))  # type: ignore[arg-type]
+            self.own(name, value).unset(str(key))
         elif type(value) is Indexed:
             array = self.indexed(name)
             index = int(key)
@@ -470,7 +472,7 @@ class Variables:
             value = self.values.get(name, MISSING)
             scope[name] = (value, self.attrs.get(name, 0))
             if isinstance(value, Indexed | Assoc):
-                self.values[name] = value.copy(self.token)
+                value.owner = None  # whoever writes first, here or outside, makes a copy
 
     def adopt(self, name: str, declared: bool) -> None:
         """`x=1 f`, and `f` exports `x`: the variable outlives the call. `x=1 eval` takes one that is `declared` so."""
@@ -517,7 +519,7 @@ class Variables:
         scope[name] = (self.values.get(name, MISSING), flags)
         value = self.values.get(name)
         if inherit and isinstance(value, Indexed | Assoc):
-            self.values[name] = value.copy(self.token)
+            value.owner = None
         if not inherit:
             self.values[name] = None
             if flags & EXPORT:
@@ -577,7 +579,7 @@ class Variables:
         """Turn a variable into an associative array (a plain value becomes the element `0`)."""
         value = self.values.get(name)
         if type(value) is Assoc:
-            return self.own(name, value)  # type: ignore[return-value]
+            return self.own(name, value)
         if type(value) is Indexed:
             raise Discard(f"{name}: cannot convert indexed to associative array")
         array = Assoc({} if not isinstance(value, str) else {"0": value}, self.token)
