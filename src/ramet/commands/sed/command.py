@@ -15,7 +15,7 @@ from ramet.commands.inputs import LARGE, is_utf8, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, Source
-from ramet.commands.sed.script import parse
+from ramet.commands.sed.script import parse, place_behind
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
@@ -63,14 +63,26 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env)
     try:
         program = _parsed(tuple(sources), flavour)
-        run = _Run(proc, o, program, quiet, operands)
+        run = _Run(proc, o, program, quiet, operands, place_behind(sources))
         return await run.all()
     except ScriptError as error:
+        for name in error.written:
+            await _emptied(proc, name)
         proc.complain(str(error))
         return error.status
     except MatchTimeout as error:
         proc.complain(str(error))
         return 4
+
+
+async def _emptied(proc: Proc, name: str) -> None:
+    """A file to write exists from when the script names it, even if the script goes wrong later."""
+    if name in ("/dev/stdout", "/dev/stderr"):
+        return
+    try:
+        await proc.close(await proc.create(name))
+    except OSError as error:
+        raise UsageError(f"couldn't open file {name}: {reason(error)}", 4, hint=False) from None
 
 
 async def _sources(proc: Proc, o: SedOptions, operands: list[str]) -> list[Source] | None:
@@ -105,8 +117,10 @@ def _parsed(sources: tuple[Source, ...], flavour: Flavour) -> list[Instruction]:
 class _Run:
     """One sed over its files."""
 
-    def __init__(self, proc: Proc, o: SedOptions, program: list[Instruction], quiet: bool, operands: list[str]) -> None:
-        self.proc, self.o, self.program, self.quiet = proc, o, program, quiet
+    def __init__(
+        self, proc: Proc, o: SedOptions, program: list[Instruction], quiet: bool, operands: list[str], behind: str
+    ) -> None:
+        self.proc, self.o, self.program, self.quiet, self.behind = proc, o, program, quiet, behind
         if o.in_place is not None and not operands:
             raise ScriptError("no input files", 4)
         self.words = operands or ["-"]
@@ -304,6 +318,7 @@ class _Run:
             line_length=_line_length(self.proc) if self.o.line_length is None else self.o.line_length,
             out=self.out,
             files=self.files,
+            behind=self.behind,
         )
         horizon = _horizon(self.program)
         steps = machine.run()

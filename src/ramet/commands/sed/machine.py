@@ -77,10 +77,13 @@ class Machine:
         line_length: int,
         out: Output,
         files: dict[str, Output],
+        behind: str,
     ) -> None:
         self.program, self.quiet, self.delim, self.separate = program, quiet, delim, separate
         self.posix, self.line_length = posix, line_length
         self.out, self.files = out, files
+        self.behind = behind
+        """The end of the script, where errors are that show only now."""
         self.space = self.hold = b""
         self.end = self.hold_end = delim
         self.command = self.answer = b""
@@ -135,7 +138,7 @@ class Machine:
         if kind is Kind.STEP:
             return lambda: self.number >= first and (self.number - first) % step == 0
         if kind is Kind.LAST:
-            return lambda: self.is_last
+            return self._at_last
         matcher = address.matcher
         if matcher is None:
             return lambda: self._previous().test(self.space)
@@ -154,9 +157,14 @@ class Machine:
 
         return search
 
+    def _at_last(self) -> bool:
+        """Whether this is the last line; who asks has gone on to the file that the next one is from."""
+        self.name = self.coming
+        return self.is_last
+
     def _previous(self) -> Matcher:
         if self.last_regex is None:
-            raise ScriptError("-e expression #1, char 0: no previous regular expression")
+            raise ScriptError(f"{self.behind}: no previous regular expression")
         return self.last_regex
 
     def _range(self, index: int, first: Address, second: Address) -> Callable[[], bool]:
@@ -188,7 +196,8 @@ class Machine:
                     limit[index] = second.first
                 active[index] = limit[index] > number
             else:
-                active[index] = not (second.kind is Kind.LAST and self.is_last)
+                # Only a pattern waits for the next line.
+                active[index] = second.kind is Kind.REGEX or not ends()
             return True
 
         return inside
@@ -224,7 +233,7 @@ class Machine:
             if id(matcher) not in known:
                 highest = max((piece.group for piece in substitution.pieces), default=0)
                 if highest > matcher.groups:
-                    raise ScriptError(f"-e expression #1, char 0: invalid reference \\{highest} on `s' command's RHS")
+                    raise ScriptError(f"{self.behind}: invalid reference \\{highest} on `s' command's RHS")
                 known[id(matcher)] = substitute.make(substitution, matcher)
             return known[id(matcher)](line)
 

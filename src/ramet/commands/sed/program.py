@@ -16,6 +16,8 @@ class ScriptError(Exception):
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         self.status = status
+        self.written: tuple[str, ...] = ()
+        """Files that the script wanted to write before it went wrong."""
 
 
 class Kind(Enum):

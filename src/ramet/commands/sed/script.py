@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ramet import patterns
@@ -22,7 +23,20 @@ from ramet.patterns.errors import CLASS_SYNTAX, RECURSIVE_ESCAPE
 
 
 def parse(sources: list[Source], flavour: Flavour) -> list[Instruction]:
-    return _Parser(sources, flavour).program()
+    parser = _Parser(sources, flavour)
+    try:
+        return parser.program()
+    except ScriptError as error:
+        error.written = tuple(parser.written)
+        raise
+
+
+def place_behind(sources: Sequence[Source]) -> str:
+    """Where an error is that shows when the script runs: behind all of it."""
+    last = sources[-1]
+    if last.name is not None:
+        return f"file {last.name} line {last.text.count(chr(10)) + 1 + last.complete}"
+    return f"-e expression #{sum(source.name is None for source in sources)}, char 0"
 
 
 _EXTENSIONS = frozenset("eFvzLQTRW")
@@ -64,6 +78,10 @@ class _Parser:
         self.blocks_at: list[int] = []
         """Where in the text the open blocks began."""
         self.labels: dict[str, int] = {}
+        self.written: list[str] = []
+        """Files to write that the script has named so far."""
+        self.stopped = 0
+        """Where the search for a delimiter was given up."""
 
     # ------------------------------------------------------------------ errors
 
@@ -155,6 +173,7 @@ class _Parser:
                     raise self.error("unexpected `,'", self.pos + 1)
             ranged = second is not None and second.kind is Kind.REGEX and not self.flavour.posix
             if first.kind is Kind.ZERO and not ranged and not (second is None and self.peek() == "r"):
+                self.blanks()
                 self.pos += 1
                 raise self.error("invalid usage of line address 0")
         self.blanks()
@@ -201,7 +220,7 @@ class _Parser:
         elif name in "btT":
             self.out.append(replace(head, text=self.word(semicolons=True)))
         elif name in "rRwW":
-            self.out.append(replace(head, text=self.file_name().encode("utf-8", "surrogateescape")))
+            self.out.append(replace(head, text=self.file_name(name in "wW").encode("utf-8", "surrogateescape")))
         elif name in "qQl":
             self.blanks()
             number = self.number() if self.peek().isdecimal() and not self.flavour.posix else -1
@@ -220,9 +239,11 @@ class _Parser:
             self.pos = end + 1
             self.out.append(replace(head, text=command.encode("utf-8", "surrogateescape")))
         elif name == "v":
+            self.blanks()
+            start = self.pos
             version = self.word(semicolons=True).decode("ascii", "replace")
             if version and [int(part) for part in version.split(".") if part.isdigit()] > [4, 9]:
-                raise self.error("expected newer version of sed")
+                raise self.error("expected newer version of sed", start + len(version))
         elif name in _PLAIN:
             self.end_of_command()
             self.out.append(head)
@@ -278,7 +299,7 @@ class _Parser:
         if self.flavour.sandbox:
             raise self.error("e/r/w commands disabled in sandbox mode")
 
-    def file_name(self) -> str:
+    def file_name(self, writes: bool) -> str:
         self.forbid_in_sandbox()
         self.blanks()
         end = self.text.find("\n", self.pos)
@@ -286,7 +307,9 @@ class _Parser:
         name = self.text[self.pos : end]
         if not name:
             raise self.error("missing filename in r/R/w/W commands", end if end in self.ends else end + 1)
-        self.pos = end + 1
+        self.pos = end if end in self.ends else end + 1
+        if writes:
+            self.written.append(name)
         return name
 
     # ------------------------------------------------------------------ addresses
@@ -300,7 +323,7 @@ class _Parser:
                 delimiter = self.take()
             regex = self.delimited(delimiter, regex=True)
             if regex is None:
-                raise self.error("unterminated address regex", self.source_end())
+                raise self.error("unterminated address regex", self.stopped)
             icase = multi = False
             while not self.flavour.posix:
                 self.blanks()
@@ -374,17 +397,19 @@ class _Parser:
                     out.append("\\" + escaped)
                 self.pos += 1
                 continue
-            if char == "\n" and regex:
+            if char == "\n":
                 break
             if char == "[" and regex:
                 end = self.bracket_end(self.pos)
                 if end < 0:
+                    self.pos = (text.find("\n", self.pos, last) + 1 or last + 1) - 1
                     break
                 out.append(text[self.pos : end])
                 self.pos = end
                 continue
             out.append(char)
             self.pos += 1
+        self.stopped = min(self.pos, last)
         self.pos = start
         return None
 
@@ -485,10 +510,10 @@ class _Parser:
         delimiter = self.delimiter("s")
         regex = self.delimited(delimiter, regex=True)
         if regex is None:
-            raise self.error("unterminated `s' command", self.source_end())
+            raise self.error("unterminated `s' command", self.stopped)
         replacement = self.delimited(delimiter, regex=False)
         if replacement is None:
-            raise self.error("unterminated `s' command", self.source_end())
+            raise self.error("unterminated `s' command", self.stopped)
         every, number, show, icase, multi, file, run = self.flags()
         matcher = self.compiled(regex, icase, multi)
         pieces = self.pieces(replacement)
@@ -523,7 +548,7 @@ class _Parser:
                 self.forbid_in_sandbox()
                 run = True
             elif flag == "w":
-                return every, number, show, icase, multi, self.file_name(), run
+                return every, number, show, icase, multi, self.file_name(True), run
             elif flag.isdecimal() and flag.isascii() and flag:
                 if number:
                     raise self.error("multiple number options to `s' command")
@@ -535,7 +560,7 @@ class _Parser:
                 self.pos -= 1
                 return every, number, show, icase, multi, None, run
             elif not flag or flag in "\n;":
-                if not flag:
+                if not flag or self.pos - 1 in self.ends:
                     self.pos -= 1
                 return every, number, show, icase, multi, None, run
             elif flag in " \t" or (flag == "\r" and (self.peek() == "\n" or self.ends.get(self.pos))):
@@ -590,7 +615,7 @@ class _Parser:
         source = self.delimited(delimiter, regex=False)
         target = self.delimited(delimiter, regex=False) if source is not None else None
         if source is None or target is None:
-            raise self.error("unterminated `y' command", self.source_end())
+            raise self.error("unterminated `y' command", self.stopped)
         left, right = self.characters(source), self.characters(target)
         if len(left) != len(right):
             raise self.error("strings for `y' command are different lengths")
