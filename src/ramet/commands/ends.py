@@ -13,6 +13,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, FileStream, Reader
+from ramet.patterns.scanning import occurrences
 
 # --------------------------------------------------------------------------------------------------------- head
 
@@ -108,7 +109,7 @@ async def _first_bytes(proc: Proc, reader: Reader, amount: int) -> None:
 
 async def _first_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> None:
     while amount > 0 and (block := await reader.read()):
-        have = block.count(delim)
+        have = occurrences(block, delim)
         if have < amount:
             amount -= have
             await proc.emit(block)
@@ -155,7 +156,7 @@ async def _all_but_last_lines(proc: Proc, reader: Reader, amount: int, delim: by
         block, rest = block[:cut], block[cut:]
         if not block:
             continue
-        count = block.count(delim)
+        count = occurrences(block, delim)
         held.append((block, count))
         total += count
         while held and total - held[0][1] >= amount:
@@ -377,7 +378,7 @@ async def _from(proc: Proc, reader: Reader, unit: str, amount: int, delim: bytes
                 skip -= len(block)
     else:
         while skip > 0 and (block := await reader.read()):
-            have = block.count(delim)
+            have = occurrences(block, delim)
             if have >= skip:
                 await proc.emit(block[_nth(block, delim, skip) :])
                 skip = 0
@@ -418,7 +419,7 @@ async def _last_lines(proc: Proc, reader: Reader, amount: int, delim: bytes) -> 
     held: deque[tuple[bytes, int]] = deque()
     total = 0
     while block := await reader.read():
-        count = block.count(delim)
+        count = occurrences(block, delim)
         held.append((block, count))
         total += count
         # One more than asked: the last line may lack its end, and the first block may begin inside a line.
@@ -454,7 +455,7 @@ async def _start_of_last(reader: FileStream, low: int, size: int, amount: int, d
         if first and block.endswith(delim):
             end -= 1
         first = False
-        have = block.count(delim, 0, end)
+        have = occurrences(block, delim, 0, end)
         if have < wanted:
             wanted -= have
             continue

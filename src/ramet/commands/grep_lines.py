@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ramet.patterns import Matcher, after_char
+from ramet.patterns.scanning import occurrences
 from ramet.patterns.selecting import numbered, select
 
 Span = tuple[int, int]
@@ -166,6 +167,8 @@ class Search:
     shared: Shared
     name: bytes | None = None
     """Printed before each line; None when it is not wanted."""
+    width: int = 0
+    """How wide numbers are at least."""
     out: list[bytes] = field(default_factory=list)
     selected: int = 0
     done: bool = False
@@ -242,7 +245,7 @@ class Search:
     def _count(self, block: bytes, start: int, stop: int) -> None:
         plan = self.plan
         matched = 0 if plan.select is None else plan.select.count_lines(block, start, stop)
-        self.selected += block.count(b"\n", start, stop) - matched if plan.invert else matched
+        self.selected += occurrences(block, b"\n", start, stop) - matched if plan.invert else matched
 
     def feed(self, block: bytes) -> None:
         """One block that ends at a line end or at the end of the input; sets `done` when no more input is needed."""
@@ -299,7 +302,7 @@ class Search:
 
     def _lines_in(self, block: bytes) -> int:
         delim = self.plan.delim
-        return block.count(delim) + (0 if block.endswith(delim) else 1)
+        return occurrences(block, delim) + (0 if block.endswith(delim) else 1)
 
     # ------------------------------------------------------------------ ways to consume a block
 
@@ -333,7 +336,7 @@ class Search:
             return
         for _ in self._hits(block):
             self.selected += 1
-            self.binary_hit = self.done = True
+            self.binary_hit = self.done = self.shared.used = True
             return
 
     def _feed_lines(self, block: bytes) -> None:
@@ -365,7 +368,7 @@ class Search:
                     out.append(plan.delim)
             else:
                 if plan.line_number:
-                    self._number += block.count(plan.delim, last, start) + 1
+                    self._number += occurrences(block, plan.delim, last, start) + 1
                     last = stop + 1
                 self._print(block, start, stop, True, check)
             self.selected += 1
@@ -374,7 +377,7 @@ class Search:
                 self.unused = block[stop + 1 :]
                 return
         if plan.line_number and not simple:
-            self._number += block.count(plan.delim, last)
+            self._number += occurrences(block, plan.delim, last)
         self._offset += len(block)
 
     def _feed_numbered(self, matcher: Matcher, block: bytes) -> None:
@@ -384,7 +387,7 @@ class Search:
         if plan.line_number:
             form = head.replace(b"%", b"%%") + b"%d" + plan.match_mark.replace(b"%", b"%%") + b"%b\n"
             shown = [form % pair for pair in lines]
-            self._number += block.count(b"\n")
+            self._number += occurrences(block, b"\n")
         else:
             shown = [head + line + b"\n" for _, line in lines]
         self.selected += len(shown)
@@ -426,7 +429,7 @@ class Search:
                     self._show(block, first, end, False, check)
                     first = end + 1
                 self._show(block, start, stop, True, check)
-                self.shared.used = self._adjacent = True
+                self.shared.used = True
                 self._pending = max(plan.after, 0)
                 edge = stop + 1
                 self.selected += 1
@@ -440,14 +443,14 @@ class Search:
         cut = self._lead(block, edge, len(block))
         if cut > edge:
             self._adjacent = False
-        self._number += block.count(delim, self._counted)
+        self._number += occurrences(block, delim, self._counted)
         self._counted = 0
         self._offset += len(block)
         self._before = block[cut:]
 
     def _show(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> None:
         if self.plan.line_number:
-            self._number += block.count(self.plan.delim, self._counted, start)
+            self._number += occurrences(block, self.plan.delim, self._counted, start)
             self._counted = start
             self._number += 1
             self._print(block, start, stop, chosen, check)
@@ -494,7 +497,7 @@ class Search:
         plan, colours = self.plan, self.plan.colours
         head = self.name_head(sep)
         mark = colours.paint(colours.separator, sep) if colours else sep
-        width = 2 if plan.initial_tab else 0
+        width = self.width
         if plan.line_number:
             number = b"%*d" % (width, self._number)
             head += (colours.paint(colours.line, number) if colours else number) + mark
@@ -510,12 +513,13 @@ class Search:
         line = block[start:stop]
         sep = plan.match_mark if chosen else plan.context_mark
         matching = chosen != plan.invert
+        self._adjacent = True
         if plan.only_matching:
             if matching:
                 self._print_pieces(line, self._offset + start, sep, check)
             return
         if check and not _valid(line):
-            self.binary_hit = True
+            self.binary_hit, self._adjacent = True, False
             return
         self.out.append(self._head(sep, self._offset + start, not line))
         colours = plan.colours

@@ -12,6 +12,7 @@ from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import FileStream, Reader
+from ramet.patterns.scanning import occurrences
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ async def _count(proc: Proc, reader: Reader, counts: Counts, wanted: tuple[str, 
     in_word = False
     while block := await reader.read(LARGE):
         size += len(block)
-        lines += block.count(b"\n")
+        lines += occurrences(block, b"\n")
         if need_words:
             if utf8 and not block.isascii():
                 for space in _WIDE_SPACES:

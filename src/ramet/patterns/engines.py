@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from ramet.patterns.errors import MatchTimeout, PatternError
+from ramet.patterns.scanning import find
 
 Span = tuple[int, int]
 NO_SPAN = (-1, -1)
@@ -31,11 +32,11 @@ class LiteralEngine:
         self._size = len(literal)
 
     def search(self, data: bytes, pos: int) -> Span | None:
-        found = data.find(self._literal, pos)
+        found = find(data, self._literal, pos)
         return None if found < 0 else (found, found + self._size)
 
     def spans(self, data: bytes, pos: int) -> list[Span] | None:
-        found = data.find(self._literal, pos)
+        found = find(data, self._literal, pos)
         return None if found < 0 else [(found, found + self._size)]
 
 

@@ -27,14 +27,11 @@ from ramet.patterns.errors import TOO_BIG, PatternError
 from ramet.patterns.many import PLAIN, TextsEngine, UnionEngine, groups
 from ramet.patterns.parse import Dialect, Parsed
 from ramet.patterns.perl_reader import Style
+from ramet.patterns.scanning import lines_with
 from ramet.patterns.simple import is_simple
 from ramet.patterns.tree import Node
 
 SECONDS = 10.0
-_SPARSE = 2048
-"""Bytes per matching line from which on a search per line is cheaper than cutting the block at every match."""
-
-
 _SAMPLE = 16 * 1024
 _OFTEN = 5
 """Matching lines in so many bytes from which on `re`, which is cheap per match, beats what is cheap per byte."""
@@ -46,7 +43,6 @@ class Matcher:
     __slots__ = (
         "_ascii",
         "_bulk",
-        "_dense",
         "_to_line_end",
         "_unending",
         "_wide",
@@ -67,7 +63,6 @@ class Matcher:
         self._ascii: MatchEngine | None = None
         self._wide: MatchEngine | None = None
         self._bulk: MatchEngine | None = None
-        self._dense = False
         self._to_line_end: re.Pattern[bytes] | None = None
         self._unending = False
         self.folded: bytes | None = None
@@ -187,16 +182,10 @@ class Matcher:
     def count_lines(self, block: bytes, start: int = 0, stop: int | None = None) -> int:
         """How many lines of a block hold a match."""
         pos, end, count = start, len(block) if stop is None else stop, 0
-        literal, folds = self.literal, False
-        if literal is None and self.folded is not None and block.isascii():
-            literal, folds = self.folded, True
-        if not literal or b"\n" in literal:
-            literal = None
-        if self._dense and literal is not None:
-            count = _count_dense(block, literal, folds, start, end)
-            if end - start > 4 * _SPARSE:
-                self._dense = (end - start) < _SPARSE * count
-            return count
+        if self.literal and b"\n" not in self.literal:
+            return lines_with(block, self.literal, start, end)
+        if self.folded and b"\n" not in self.folded and block.isascii():
+            return lines_with(block.lower(), self.folded, start, end)
         search, find = self.bulk(block).search, block.find
         while pos < end:
             found = search(block, pos)
@@ -208,16 +197,7 @@ class Matcher:
             pos = find(b"\n", found[1], end) + 1
             if not pos:
                 break
-            if count & 63 == 0 and literal is not None and (pos - start) < _SPARSE * count:
-                self._dense = True
-                return count + _count_dense(block, literal, folds, pos, end)
         return count
-
-
-def _count_dense(block: bytes, literal: bytes, folds: bool, start: int, end: int) -> int:
-    """How many lines hold the literal, when so many do that one call for all is cheaper than one for each."""
-    pattern = re.compile(re.escape(literal) + b"().*")
-    return len(pattern.findall(block.lower() if folds else block, start, end))
 
 
 def after_char(data: bytes, pos: int) -> int:
