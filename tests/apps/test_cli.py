@@ -18,7 +18,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ramet.apps.cli import build
+from ramet.apps.cli.running import HOME, Line, understood
 from ramet.apps.cli.verbs import VERBS, help_text, near
+from ramet.apps.server import models
 
 app = build()
 
@@ -83,6 +85,22 @@ def test_tags_merges_blame_and_bisect(ramet, tmp_path: Path) -> None:  # type: i
     assert ramet("revert", "demo@good", "/n") == "demo-7\n" and ramet("show", "demo:/bug") == ""
     ramet("tag", "demo", "good", "--delete")
     assert "no revision 'good'" in ramet("show", "demo@good:/n", status=3)
+
+
+def test_exec_tells_its_result_as_the_server_does(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    ramet("create", "demo")
+    told = json.loads(ramet("exec", "demo", "--json", "printf in > /f; cat /f; echo e >&2; exit 3", stdin="", status=3))
+    assert list(told) == list(models.ExecResult.__struct_fields__)
+    assert (told["stdout"], told["stderr"], told["exit_code"], told["encoding"]) == ("in", "e\n", 3, "utf-8")
+    assert told["bytes_written"] == {"/": 2} and told["duration_ms"] > 0 and not told["timed_out"]
+    assert ramet("show", "demo:/f") == "in", "it is committed"
+    told = json.loads(ramet("exec", "demo", "--json", "printf '\\377'", stdin=""))
+    assert (told["stdout"], told["encoding"]) == ("/w==", "base64")
+    told = json.loads(
+        ramet("exec", "demo", "--json", "--timeout", "0.05", "echo so far; sleep 9", stdin="", status=124)
+    )
+    assert told["timed_out"] and told["stdout"] == "so far\n"
+    assert understood(["demo", "ls", "--json"]) == Line("demo", "ls", HOME, as_json=True)
 
 
 def test_in_and_out(ramet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -54,7 +54,7 @@ def test_what_is_said_of_a_store_is_said_of_its_server(terminals: tuple[Terminal
     for line in (
         "ls", "log demo", "log demo@1", "diff demo", "diff demo demo@1", "blame demo:/f", "history demo", "tag demo",
         "history demo --session nobody", "sessions demo@2", "jobs demo@2", "mounts demo", "cost", "retention",
-        "retention demo", "pin", "grants demo", "gc --dry-run", "verify", "bisect demo 1 head -- test\\ -e\\ /none",
+        "retention demo", "pin", "grants demo", "gc --dry-run", "verify", "bisect demo 1 head -- !\\ grep\\ two\\ /f",
     ):  # fmt: skip
         words = [word.replace("\x00", " ") for word in line.replace("\\ ", "\x00").split()]
         at = len(words) - 2 if "--" in words else len(words)

@@ -220,12 +220,33 @@ def test_bisect_finds_the_first_bad_revision(place: Objects) -> None:
     async def act() -> None:
         found = await store["w"].bisect("1", "head", "test ! -e /bug; s=$?; echo changed > /n; exit $s")
         assert found.first_bad is not None and found.first_bad.name == "w-6"
-        assert len(found.steps) <= 4 and {step.verdict for step in found.steps} <= {"good", "bad"}
+        assert [step.revision.name for step in found.steps[:2]] == ["w-9", "w-1"], "both ends are tried first"
+        assert len(found.steps) <= 6 and {step.verdict for step in found.steps} <= {"good", "bad"}
         skipping = await store["w"].bisect("1", "head", "case $(cat /n) in 5|6) exit 125;; esac; test ! -e /bug")
         assert skipping.first_bad is None and [r.name for r in skipping.suspects] == ["w-7", "w-6", "w-5"]
 
     run(act)
     assert store.find("w").name == "w-9", "nothing was written"
+
+
+@pytest.mark.parametrize(
+    ("command", "cause"),
+    [
+        ("true", "the command does not fail in w-3, which was given as the bad revision"),
+        ("exit 7", "the command fails in w-1 with status 7, which was given as the good revision"),
+        ("test ! -e /bug || exit 125", "the command cannot tell how w-3 is: it ended with status 125"),
+        ("test -e /bug && exit 1; exit 125", "the command cannot tell how w-1 is: it ended with status 125"),
+    ],
+)
+def test_bisect_believes_no_end_that_it_has_not_tried(command: str, cause: str) -> None:
+    store = make(MemoryObjects(), "echo 1 > /n", "touch /bug", "echo 3 > /n")
+
+    async def act() -> None:
+        with pytest.raises(RametError) as caught:
+            await store["w"].bisect("1", None, command)
+        assert (caught.value.code, caught.value.cause) == ("invalid_argument", cause)
+
+    run(act)
 
 
 def test_bisect_goes_through_merges() -> None:
@@ -240,6 +261,10 @@ def test_bisect_goes_through_merges() -> None:
     async def act() -> None:
         found = await store["w"].bisect("1", None, "test ! -e /bug")
         assert found.first_bad is not None and found.first_bad.name == "side-3"
+        found = await store["w"].bisect("w@1", "side@head", "test ! -e /bug")
+        assert found.first_bad is not None and found.first_bad.name == "side-3"
+        found = await store["side"].bisect("w@3", "head", "test ! -e /bug")
+        assert found.first_bad is not None and found.first_bad.name == "side-3", "good need not come before bad"
         with pytest.raises(RametError) as caught:
             await store["w"].bisect("head", "1", "true")
         assert caught.value.code == "invalid_argument"

@@ -36,6 +36,19 @@ def test_the_documents_sample(run: AgentRun) -> None:
         )
 
 
+def test_without_an_address_it_is_the_store_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAMET_HOME", str(tmp_path / "home"))
+    AgentRun().create_workspace("p")
+    assert Store().ls() == Store(str(tmp_path / "home")).ls() == ["p"]
+    AgentRun(namespace="team-a").create_workspace("q")
+    assert Store(str(tmp_path / "home/namespaces/team-a")).ls() == ["q"]
+    monkeypatch.setenv("RAMET_HOME", "http://127.0.0.1:1")
+    with pytest.raises(RametError, match="is the address of a server"):
+        Store()
+
+
 def test_outputs_narrow_by_whole_segments_and_record_the_difference(run: AgentRun) -> None:
     ws = run.create_workspace("p")
     sb = run.sandbox(workspace="p")

@@ -93,9 +93,20 @@ def test_missing_overrides_are_named_all_at_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:
         Workspace.load(tmp_path / "snap.tar")
     assert str(caught.value) == (
-        "Workspace.load: resources= must include overrides for: ['/gdrive', '/s3']. These mounts were saved with "
+        "Workspace.load: resources= must include overrides for: ['/s3', '/gdrive']. These mounts were saved with "
         "redacted creds or transient connection state and need fresh resources."
     )
+
+
+def test_mounts_are_numbered_as_they_were_given_and_stay_so(tmp_path: Path) -> None:
+    ws = Workspace({"/z": RAMResource(), "/a": RAMResource(), "/": RAMResource()}).copy()
+    ws.mount("/b", RAMResource())
+    for _ in range(2):
+        ws.snapshot(tmp_path / "snap.tar")
+        opened = read_tar(tmp_path / "snap.tar")
+        opened.close()
+        assert [mount["prefix"] for mount in opened.manifest["mounts"]] == ["/", "/z", "/a", "/b"]
+        ws = Workspace.load(tmp_path / "snap.tar")
 
 
 def test_credentials_are_redacted_by_a_sentinel(tmp_path: Path) -> None:

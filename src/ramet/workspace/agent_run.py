@@ -37,7 +37,7 @@ from ramet.workspace.loop_thread import LoopThread
 from ramet.workspace.pushing import GitSettings, Push, Pushed, Secrets, note, pending, perform, plan, target
 from ramet.workspace.reference import StoredWorkspaceRef
 from ramet.workspace.result import IOResult
-from ramet.workspace.store import Store, StoredWorkspace
+from ramet.workspace.store import Store, StoredWorkspace, home
 
 if TYPE_CHECKING:
     from ramet.workspace.store import Opening
@@ -93,17 +93,19 @@ class AgentRun:
         self,
         namespace: str = "default",
         *,
-        store: str | Store = "~/.ramet",
+        store: str | Store | None = None,
         checkpointer: Checkpointer | None = None,
         **options: Any,
     ) -> None:
         """`checkpointer` takes images of processes for `terminate(checkpoint=True)`; without one that is refused.
 
-        `options` are those of `Store` (`key`, `principal`, ...), for a `store` that is an address.
+        `options` are those of `Store` (`key`, `principal`, ...), for a `store` that is an address; none is that of the
+        command line (`$RAMET_HOME`, or `~/.ramet`).
         """
         if not namespace or "/" in namespace or namespace in (".", ".."):
             raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
         self.namespace = namespace
+        store = home() if store is None else store
         if isinstance(store, str):
             place = store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}"
             store = Store(place, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store.bisect import Search, Verdict
 from ramet.store.repository import Repository
@@ -36,14 +37,38 @@ class Found:
 async def bisect(
     repository: Repository, good: Revision, bad: Revision, attempt: Try, progress: Progress = silent
 ) -> Found:
-    """Exit status 0 is good, 125 cannot be told, everything else is bad."""
+    """Exit status 0 is good, 125 cannot be told, everything else is bad.
+
+    Both ends are tried first: where the command does not say of them what the caller said, there is nothing to find.
+    """
     search = Search.between(repository.ancestors(good), repository.ancestors(bad), bad)
     steps: list[Step] = []
-    while (revision := search.next()) is not None:
-        progress("revisions", len(steps), len(steps) + len(search.left).bit_length())
+
+    async def judged(revision: Revision, left: int) -> Verdict:
+        progress("revisions", len(steps), len(steps) + left)
         status = await attempt(revision)
         verdict: Verdict = "good" if status == 0 else "skip" if status == SKIP else "bad"
         steps.append(Step(revision, verdict, status))
-        search.tell(revision, verdict)
+        return verdict
+
+    for end, said in ((bad, "bad"), (good, "good")):
+        if await judged(end, 2 + len(search.left).bit_length()) != said:
+            raise _otherwise(steps[-1], said)
+    while (revision := search.next()) is not None:
+        search.tell(revision, await judged(revision, len(search.left).bit_length()))
     suspects = search.suspects
     return Found(suspects[0] if len(suspects) == 1 else None, suspects, steps)
+
+
+def _otherwise(step: Step, said: str) -> RametError:
+    name = step.revision.name
+    if step.verdict == "skip":
+        cause = f"the command cannot tell how {name} is: it ended with status {SKIP}"
+    elif step.verdict == "good":
+        cause = f"the command does not fail in {name}, which was given as the bad revision"
+    else:
+        cause = f"the command fails in {name} with status {step.exit_code}, which was given as the good revision"
+    return RametError(
+        "invalid_argument", cause, "give a revision in which the command succeeds, and a later one in which it fails",
+        context={"revision": name, "exit_code": step.exit_code, "given": said},
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from ramet.core.resource import Forkable, Resource
 from ramet.shell.interp.session_data import dump, load
 from ramet.workspace.descriptors import dump_descriptors
 from ramet.workspace.migrate import is_foreign, migrated
-from ramet.workspace.mounts import Mount, MountForm
+from ramet.workspace.mounts import Mount, MountForm, in_order
 from ramet.workspace.snapshot import Opened
 from ramet.workspace.state import (
     RestoreReport,
@@ -72,7 +72,7 @@ def copy_workspace(ws: Workspace) -> Workspace:
         str(mount.prefix): Mount(
             mount.prefix, copy_resource(mount.resource), mount.mode, mount.cached, mount.patience, mount.scratch
         )
-        for mount in ws.mounts(scratch=True)
+        for mount in in_order(ws._mounts)
     }
     twin = type(ws)(mounts, secrets=ws.secrets.env(), policy=ws.policy, settings=ws.settings)
     adopt_kernel(twin, ws)

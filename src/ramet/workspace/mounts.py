@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ramet.core.errors import RametError
-from ramet.core.paths import Path, parse
+from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Resource
 from ramet.layers.retry import Patience
 
@@ -65,6 +65,11 @@ def as_mounts(forms: Mapping[str, MountForm]) -> dict[Path, Mount]:
             raise _invalid(prefix, "the prefix is given twice")
         mounts[mount.prefix] = mount
     return mounts
+
+
+def in_order(mounts: Mapping[Path, Mount]) -> list[Mount]:
+    """In the order in which they were mounted; `/` is the first, whether or not it was given."""
+    return sorted(mounts.values(), key=lambda mount: mount.prefix != ROOT)
 
 
 def parse_prefix(prefix: str) -> Path:

@@ -9,6 +9,7 @@ from ramet.core.errors import RametError
 from ramet.core.paths import parse
 from ramet.core.progress import Progress, silent
 from ramet.core.resource import Resource
+from ramet.store.address import parse_address
 from ramet.store.diff import Difference
 from ramet.store.grants import Access
 from ramet.store.graph import Row, picture
@@ -105,12 +106,19 @@ class StoredWorkspaceRef:
         from ramet.workspace.store import Opening
 
         options: dict[str, Any] = {"resources": resources or {}, "mounts": {}}
+        first, last = self.find(good), self.find(bad)
+        elsewhere = {first.id: self._whose(good)}  # what is between them is in the history of the bad one
 
         async def attempt(revision: Revision) -> int:
-            async with Opening(self._repository, self.name, revision.id.hex(), True, 0.0, options) as ws:
+            name = elsewhere.get(revision.id) or self._whose(bad)
+            async with Opening(self._repository, name, revision.id.hex(), True, 0.0, options) as ws:
                 return (await ws.execute(command, timeout=timeout)).exit_code
 
-        return await bisect(self._repository, self.find(good), self.find(bad), attempt, progress)
+        return await bisect(self._repository, first, last, attempt, progress)
+
+    def _whose(self, revision: str | None) -> str:
+        """The workspace in whose history a revision was looked for."""
+        return parse_address(revision).name if revision is not None and "@" in revision else self.name
 
     # --------------------------------------------------------------------------------------- looking inside
 

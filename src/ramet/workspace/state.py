@@ -14,7 +14,7 @@ from ramet.core.resource import REDACTED, Quick, Resource
 from ramet.layers.file_store import Entry
 from ramet.workspace.descriptors import check_descriptors, dump_descriptors
 from ramet.workspace.history import ExecutionRecord
-from ramet.workspace.mounts import Mount, as_mode
+from ramet.workspace.mounts import Mount, as_mode, in_order
 from ramet.workspace.saving import LOADERS, fill_disk, restore_data, save_resource
 from ramet.workspace.snapshot import VERSION, Blob, Opened
 
@@ -45,7 +45,7 @@ def to_state_dict(ws: Workspace, *, content: bool = True, history_from: int = 0)
     in its own way.
     """
     left_out: list[str] = []
-    mounts = [_mount_state(mount, left_out.append) for mount in ws.mounts(scratch=True)] if content else []
+    mounts = [_mount_state(mount, left_out.append) for mount in in_order(ws._mounts)] if content else []
     if not content:
         left_out += [
             f"{mount.prefix / path[1:]}: a named pipe"

@@ -48,10 +48,17 @@ if TYPE_CHECKING:
     from ramet.workspace.importing import Imported
 
 
+def home() -> str:
+    """The store of whoever names none: what `RAMET_HOME` says, as on the command line, else `~/.ramet`."""
+    return os.environ.get("RAMET_HOME") or "~/.ramet"
+
+
 class Store:
     """Workspaces by name, at a path, in memory (`memory:`) or on an object store (`s3://bucket/prefix`)."""
 
-    def __init__(self, where: str | Objects = "~/.ramet", *, principal: str | None = None, **options: Any) -> None:
+    def __init__(self, where: str | Objects | None = None, *, principal: str | None = None, **options: Any) -> None:
+        """Without an address it is the store that the command line has: `$RAMET_HOME`, or `~/.ramet`."""
+        where = home() if where is None else where
         if isinstance(where, str) and where.startswith(("http://", "https://", "unix:")):
             raise RametError(
                 "invalid_argument", f"{where} is the address of a server", f"use ramet.connect({where!r}, token=...)"

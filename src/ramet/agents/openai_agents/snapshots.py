@@ -11,12 +11,14 @@ from typing import Literal
 from agents.sandbox.errors import SnapshotNotRestorableError, SnapshotPersistError, SnapshotRestoreError
 from agents.sandbox.session.dependencies import Dependencies
 from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec
+from pydantic import Field
 
 from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, export, record, repository_at, tree_of
 from ramet.core.errors import RametError
 from ramet.store.diff import Difference
 from ramet.store.revisions import Revision
 from ramet.workspace.importing import import_archive
+from ramet.workspace.store import home
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +119,7 @@ class RametSnapshotSpec(SnapshotSpec):
     """
 
     type: Literal["ramet"] = "ramet"
-    store: str = "~/.ramet"
+    store: str = Field(default_factory=home)
     workspace: str | None = None
 
     def build(self, snapshot_id: str) -> RametSnapshot:

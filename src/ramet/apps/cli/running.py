@@ -15,6 +15,7 @@ from ramet.core.errors import RametError
 if TYPE_CHECKING:
     from ramet.apps.client import RemoteStore
     from ramet.workspace.config import Config
+    from ramet.workspace.result import IOResult
     from ramet.workspace.store import Store
 
 HOME: Final = "~/.ramet"
@@ -35,8 +36,10 @@ class Line(NamedTuple):
     author: str = ""
     config: str | None = None
     quiet: bool = False
+    as_json: bool = False
 
 
+FLAGS: Final = {"-q": "quiet", "--quiet": "quiet", "--json": "as_json"}
 OPTIONS: Final = {
     "--store": "store", "--timeout": "timeout", "--cwd": "cwd", "--message": "message", "-m": "message",
     "--author": "author", "--config": "config",
@@ -52,8 +55,8 @@ def understood(words: list[str]) -> Line | None:
     for word in rest:
         if word == "--":
             places += rest
-        elif word in ("-q", "--quiet"):
-            given["quiet"] = True
+        elif word in FLAGS:
+            given[FLAGS[word]] = True
         elif word.startswith("-"):
             option, equals, value = word.partition("=")
             field = OPTIONS.get(option)
@@ -91,19 +94,34 @@ async def _run(line: Line) -> int:
         stdin = None if sys.stdin.isatty() else _input()
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
         execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd, **told)
-        async for piece in execution:
-            stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
-            stream.write(piece.data)
-            stream.flush()
-        assert execution.result is not None
+        if line.as_json:
+            result = await execution
+        else:
+            async for piece in execution:
+                stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
+                stream.write(piece.data)
+                stream.flush()
+            assert execution.result is not None
+            result = execution.result
         if getattr(ws, "lease", None) is not None:
             subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
             with watched(line.quiet) as progress:
                 await ws.commit(line.message or subject, author=line.author, progress=progress)
-        elif "@" in line.name and any(n for at, n in execution.result.bytes_written.items() if at not in SCRATCH):
+        elif "@" in line.name and any(n for at, n in result.bytes_written.items() if at not in SCRATCH):
             print(f"ramet: what was written to {line.name} is not kept", file=sys.stderr)
             print(f"       `ramet fork {line.name} NEW_NAME` goes on from there", file=sys.stderr)
-        return int(execution.result.exit_code)
+        if line.as_json:
+            _tell(result)
+        return int(result.exit_code)
+
+
+def _tell(result: IOResult) -> None:
+    """The whole result, in the words of `POST /v1/workspaces/{name}/exec`; said when it is committed."""
+    import msgspec
+
+    from ramet.apps.server.describing import exec_result
+
+    sys.stdout.buffer.write(msgspec.json.encode(exec_result(result)) + b"\n")
 
 
 def _opening(line: Line) -> tuple[Any, str]:

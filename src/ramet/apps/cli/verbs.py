@@ -92,6 +92,7 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
         "ramet exec demo --timeout 10 --cwd /src 'make-something' -m 'first build'",
         "ramet exec demo@2 'cat /greeting'",
         "ramet exec --config ramet.yaml 'grep -r ERROR /logs'",
+        "ramet exec demo --json 'sort /names' | jq -r .stdout",
     ),
     "shell": ("ramet shell -c demo", "ramet shell --config ramet.yaml"),
     "ui": ("ramet ui", "ramet ui demo --no-browser", "ramet ui --url https://ramet.example --token-file ./token"),

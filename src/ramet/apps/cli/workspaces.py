@@ -64,10 +64,12 @@ def execute(
     author: Annotated[str, typer.Option(help="Author of the revision.")] = "",
     config: ConfigFile = None,
     quiet: Quiet = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object when it has ended: output, status, what it touched.")
+    ] = False,
 ) -> None:
     """Run a command in a workspace and commit what it changed. Its exit status is passed through."""
-
-    line = Line(name, command, store, timeout, cwd, message, author, config, quiet)
+    line = Line(name, command, store, timeout, cwd, message, author, config, quiet, as_json)
     raise typer.Exit(run(line))
 
 

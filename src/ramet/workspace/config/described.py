@@ -125,7 +125,7 @@ class Config:
         name = name or self.name
         if name is None:
             raise RametError("invalid_config", f"{self.file} names no workspace", "add `name:`, or give one")
-        found = store or Store(self.store or "~/.ramet")
+        found = store or Store(self.store)
         if revision is None and name not in found:
             found.create(name)
         head = found[name].head if revision is None else found[name].find(revision)
