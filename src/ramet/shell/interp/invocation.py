@@ -25,6 +25,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     child.depth, child.stack = sh.depth + 1, sh.stack + 5
     if child.depth > sh.budget.limits.recursion:
         raise sh.budget.exceeded("recursion", argv[0])
+    child.called = sh.called
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
     child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
@@ -32,8 +33,8 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     adopt_environment(child, env)
     child.last_arg = argv[0] if "/" in argv[0] else f"/usr/bin/{argv[0]}"
     if "PWD" not in sh.store.exported():
-        child.cwd = await shell.fs.resolve(sh.cwd, missing_ok=True)
-    child.vars["PWD"] = str(child.cwd)
+        child.cwd, child.called = await shell.fs.resolve(sh.cwd, missing_ok=True), None
+    child.vars["PWD"] = child.pwd
     child.ulimits = dict(sh.ulimits)
     child.fds = sh.fds  # to complain to, until it gets its own
     if argv[0].rsplit("/", 1)[-1] != "sh":

@@ -84,6 +84,7 @@ class Session:
         "background",
         "budget",
         "by_program",
+        "called",
         "command_text_now",
         "completions",
         "coprocs",
@@ -186,6 +187,8 @@ class Session:
         for option in OPTIONS_ON:
             self.set_option(option, True)
         self.cwd = Path(shell.user.home) if shell.user.home.startswith("/") else ROOT
+        self.called: tuple[Path, str] | None = None
+        """A directory without links, and the name under which it was entered; counts while it is the current one."""
         self.dirs: list[str] = []
         self.umask = 0o022
         self.trap_depth: dict[str, int] = {}
@@ -275,6 +278,7 @@ class Session:
         twin.functrace, twin.noclobber, twin.noexec = self.functrace, self.noclobber, self.noexec
         twin.noglob, twin.nounset, twin.xtrace = self.noglob, self.nounset, self.xtrace
         twin.pipefail, twin.posix = self.pipefail, self.posix
+        twin.called = self.called
         twin.cwd, twin.dirs, twin.umask = self.cwd, list(self.dirs), self.umask
         twin.traps, twin.trap_depth, twin.traps_shown = {}, {}, dict(self.traps_shown)
         if self.traps:
@@ -469,7 +473,9 @@ class Session:
 
     @property
     def pwd(self) -> str:
-        return str(self.cwd)
+        """The current directory by the name under which it was entered, links and all."""
+        called = self.called
+        return called[1] if called is not None and called[0] == self.cwd else str(self.cwd)
 
     def dice(self) -> Dice:
         """The source of `$RANDOM`; a subshell gets its own when it first asks."""

@@ -37,6 +37,7 @@ def dump(sh: Session) -> dict[str, Any]:
         "shopts": sorted(sh.shopts),
         "traps": dict(sh.traps),
         "cwd": str(sh.cwd),
+        "pwd": sh.pwd,
         "dirs": list(sh.dirs),
         "umask": sh.umask,
         "params": list(sh.params),
@@ -124,7 +125,9 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
     cwd = data.get("cwd")
     if isinstance(cwd, str) and cwd.startswith("/"):
         sh.cwd = paths.parse(cwd)
-        sh.store.values["PWD"] = str(sh.cwd)
+        name = data.get("pwd")
+        sh.called = (sh.cwd, name) if isinstance(name, str) and name.startswith("/") else None
+        sh.store.values["PWD"] = sh.pwd
     sh.dirs = _strings(data, "dirs", [])
     sh.params = _strings(data, "params", [])
     sh.history = _strings(data, "history", [])

@@ -225,7 +225,16 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
 
 
 def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan]) -> Run:
-    """Redirections without a command: made, and undone at once."""
+    """Redirections without a command: made, and undone at once; some of them in a process of their own."""
+    apart = any(plan.var is not None or (plan.fd == 0 and plan.op in _OF_INPUT) for plan in redirects)
+
+    async def made(sh: Session) -> int:
+        undo: Undo = []
+        try:
+            good = await apply(sh, redirects, undo)
+        finally:
+            await restore(sh, undo)
+        return 0 if good else 1
 
     async def run(sh: Session) -> int:
         sh.line, sh.ran = node.line, node
@@ -239,16 +248,17 @@ def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan])
                 await assign.run(sh)
             else:
                 assign.run(sh)
-        undo: Undo = []
-        try:
-            good = await apply(sh, redirects, undo)
-        finally:
-            await restore(sh, undo)
+        if apart:
+            sh.status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
+        else:
+            sh.status = await made(sh) or sh.substitution_status or 0
         sh.pipes = None
-        sh.status = (sh.substitution_status or 0) if good else 1
         return sh.status
 
     return lambda sh: drive(run(sh))
+
+
+_OF_INPUT: Final = frozenset(("<", "<>", "<&", ">&"))
 
 
 # ------------------------------------------------------------------------------------------------ with a command

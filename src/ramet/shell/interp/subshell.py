@@ -165,12 +165,14 @@ async def command_text(sh: Session, node: CommandSub) -> str:
     old = child.fds.get(1)
     if old is not None:
         old.release()
-    child.fds[1] = Description(capture)
+    output = child.fds[1] = Description(capture)
     if child.errexit and "inherit_errexit" not in sh.shopts and not sh.posix:
         child.set_option("errexit", False)
     child.trace_level += 1
     child.lone = body is not None and len(body.statements) == 1 and isinstance(body.statements[0].node, Simple)
     sh.status = sh.substitution_status = await run_shell(child, run)
+    if output.refs > 0:
+        await _last_writers(sh, output)
     if sh.traps:
         child_died(sh)
     if not child.jobs.jobs and not child.jobs.loose:
@@ -186,6 +188,16 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         sh.complain("warning: command substitution: ignored null byte in input")
         data = data.replace(b"\0", b"")
     return decode(data)
+
+
+async def _last_writers(sh: Session, output: Description) -> None:
+    """A substitution ends when nobody can write to it any more: jobs that it left behind with its output may."""
+    while holders := [
+        process.task
+        for process in sh.shell.processes.values()
+        if not process.task.done() and any(one is output for one in process.session.fds.values())
+    ]:
+        await asyncio.wait(holders, return_when=asyncio.FIRST_COMPLETED)
 
 
 def shift_lines(sh: Session, child: Session, body: Script | None) -> None:

@@ -96,6 +96,7 @@ _ARITH_RUN = re.compile(r"[^()'\"`\\]+").match
 _BACKTICK_RUN = re.compile(r"[^`\\]+").match
 _UNTICK = re.compile(r"\\([$`\\])")
 _UNTICK_QUOTED = re.compile(r'\\([$`\\"])')
+_PAIRED = re.compile(r"\\.|'[^']*'", re.DOTALL)
 _PATTERN_OPS = ("##", "#", "%%", "%", "^^", "^", ",,", ",", "~~", "~")
 _VALUE_OPS = (":-", ":=", ":?", ":+", "-", "=", "?", "+")
 _TRANSFORMS = frozenset("QUuLEPAaKk")
@@ -482,8 +483,8 @@ class WordReader(Scanner):
 
     def _in_apostrophes(self, mode: _Mode, parts: list[Part], plain: str, pos: int) -> bool:
         """Is the brace at ``pos`` within single quotes? In "${x:-'...'}" these are text, and still go in pairs."""
-        count = plain.count("'") + sum(part.text.count("'") for part in parts if isinstance(part, Literal))
-        if count % 2 == 0 or self.options.posix:
+        before = "".join(part.text if isinstance(part, Literal) else "x" for part in parts) + plain
+        if "'" not in before or "'" not in _PAIRED.sub("", before) or self.options.posix:
             return False
         if self.text.find("'", pos, self.n) < 0:
             raise _OpenBrace if mode.document else self.missing("'", pos)

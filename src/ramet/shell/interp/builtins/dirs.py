@@ -17,11 +17,10 @@ from ramet.shell.interp.session import Builtin, Session
 
 async def change(sh: Session, word: str, physical: bool = False) -> None:
     """Make a directory the current one, and say so in PWD and OLDPWD. Raises OSError."""
-    logical = word if word.startswith("/") else f"{sh.pwd}/{word}"
-    target = paths.parse(logical)
-    if physical:
-        target = await sh.shell.fs.resolve(paths.parse(word, sh.cwd))
-    stat = await sh.shell.fs.stat(target, follow=True)
+    logical = word if word.startswith("/") else f"{sh.pwd}{'' if sh.pwd.endswith('/') else '/'}{word}"
+    named = paths.parse(logical)
+    target = await _walked(sh, word) if physical else await sh.shell.fs.resolve(named)
+    stat = await sh.shell.fs.stat(target)
     if not stat.is_dir:
         raise fail(errno.ENOTDIR, word)
     if stat.mode is not None and not stat.mode & 0o111 and sh.shell.user.uid:
@@ -30,9 +29,22 @@ async def change(sh: Session, word: str, physical: bool = False) -> None:
     if "/.." in logical:
         await _check_components(sh, logical)
     old = sh.pwd
-    sh.cwd = target
+    text = str(target if physical else named)
+    if logical.startswith("//") and not logical.startswith("///"):
+        text = "/" + text  # two slashes, and only two, stay as they are
+    sh.cwd, sh.called = target, None if text == target else (target, text)
     put(sh, "OLDPWD", old)
-    put(sh, "PWD", str(target))
+    put(sh, "PWD", text)
+
+
+async def _walked(sh: Session, word: str) -> paths.Path:
+    """Where a name leads when every link on the way counts, also before `..`."""
+    if ".." not in word:
+        return await sh.shell.fs.resolve(paths.parse(word, sh.cwd))
+    here = paths.ROOT if word.startswith("/") else sh.cwd
+    for part in word.split("/"):
+        here = here.parent if part == ".." else await sh.shell.fs.resolve(paths.parse(part or ".", here))
+    return here
 
 
 async def _check_components(sh: Session, logical: str) -> None:
@@ -79,7 +91,7 @@ def cd(sh: Session, argv: list[str]) -> Result:
 async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
     if not target:
         put(sh, "OLDPWD", sh.pwd)
-        return 0
+        return await _said(sh, "") if show else 0
     if not target.startswith(("/", "./", "../")) and target not in (".", ".."):
         for prefix in (sh.store.get("CDPATH") or "").split(":"):
             if prefix:
@@ -98,8 +110,8 @@ async def _cd(sh: Session, target: str, physical: bool, show: bool) -> int:
     return await _said(sh) if show else 0
 
 
-async def _said(sh: Session) -> int:
-    written = sh.out(encode(sh.pwd + "\n"), "cd")
+async def _said(sh: Session, name: str | None = None) -> int:
+    written = sh.out(encode((sh.pwd if name is None else name) + "\n"), "cd")
     return written if isinstance(written, int) else await written
 
 
@@ -125,7 +137,7 @@ async def _physical(sh: Session) -> int:
         path = await sh.shell.fs.resolve(sh.cwd)
     except OSError as error:
         return sh.error(f"pwd: {reason(error)}")
-    written = sh.out(encode(f"{path}\n"), "pwd")
+    written = sh.out(encode(f"{'/' if sh.pwd.startswith('//') else ''}{path}\n"), "pwd")
     return written if isinstance(written, int) else await written
 
 
