@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ramet.commands.awk.expressions import ARRAY_ARGUMENTS
 from ramet.commands.awk.tree import (
     Assign,
     Builtin,
@@ -58,9 +59,8 @@ SPECIAL = frozenset(
         "TEXTDOMAIN",
     ]
 )
-SPECIAL_ARRAYS = frozenset(("ENVIRON", "ARGV", "PROCINFO"))
+SPECIAL_ARRAYS = frozenset(("ENVIRON", "ARGV", "PROCINFO", "SYMTAB", "FUNCTAB"))
 WAITING = frozenset(("system", "close"))
-_ARRAY_ARGUMENT = {"split": (1, 3), "patsplit": (1, 3), "asort": (0, 1), "asorti": (0, 1), "match": (2,), "isarray": ()}
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -84,6 +84,10 @@ class Facts:
     """Functions that may have to wait."""
     names: set[str] = field(default_factory=set)
     """Global variables (scalars and arrays, without the special ones)."""
+    mixed: set[tuple[str, str]] = field(default_factory=set)
+    """Parameters that ask what they are: an array in one call and a plain value in another."""
+    scalars: set[str] = field(default_factory=set)
+    """Global variables whose value is looked at or changed somewhere."""
     uses: set[str] = field(default_factory=set)
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
     warnings: list[str] = field(default_factory=list)
@@ -106,9 +110,18 @@ def analyze(program: Program) -> Facts:
     for scope, body in scopes:
         for node in walk(body):
             _note(node, scope, program, facts, calls)
+    asked = {id(node.args[0]) for _, body in scopes for node in walk(body) if _asks(node)}
+    facts.scalars = {
+        node.name for _, body in scopes for node in walk(body) if isinstance(node, Var) and id(node) not in asked
+    }
     _spread_arrays(program, facts, calls)
+    facts.mixed &= facts.arrays
     _spread_waiting(program, facts)
     return facts
+
+
+def _asks(node: Any) -> bool:
+    return isinstance(node, Builtin) and node.name in ("isarray", "typeof") and isinstance(node.args[0], Var)
 
 
 def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tuple[str, Call]]) -> None:
@@ -138,10 +151,14 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
     elif isinstance(node, Regex) and scope:
         facts.uses.add("fields-in-functions")
     elif isinstance(node, Builtin):
-        for index in _ARRAY_ARGUMENT.get(node.name, ()):
+        for index in ARRAY_ARGUMENTS.get(node.name, ()):
             if index < len(node.args) and isinstance(node.args[index], Var):
                 array(node.args[index].name)  # type: ignore[union-attr]
         facts.uses.add(node.name)
+        if _asks(node):
+            asked = node.args[0].name  # type: ignore[union-attr]
+            if facts.owner(asked, scope, program):
+                facts.mixed.add((scope, asked))
         if node.name in ("sub", "gsub") and len(node.args) > 2 and isinstance(node.args[2], Field):
             _note_field(node.args[2], facts)
         if node.name in ("length", "sub", "gsub") and len(node.args) < 3 and scope:
@@ -202,7 +219,9 @@ def _spread_arrays(program: Program, facts: Facts, calls: list[tuple[str, Call]]
                 if (outside in facts.arrays or special) and inside not in facts.arrays:
                     facts.arrays.add(inside)
                     changed = True
-                elif inside in facts.arrays and outside not in facts.arrays and not special:
+                elif (
+                    inside in facts.arrays and inside not in facts.mixed and outside not in facts.arrays and not special
+                ):
                     facts.arrays.add(outside)
                     changed = True
 

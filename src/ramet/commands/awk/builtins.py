@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from ramet.commands.awk import regex
 from ramet.commands.awk.formats import sprintf
+from ramet.commands.awk.lexer import IN_NAMESPACE
 from ramet.commands.awk.ordering import asort, keys
 from ramet.commands.awk.runtime import Runtime
 from ramet.commands.awk.splitting import contents, cut
 from ramet.commands.awk.state import NO_FIELD
+from ramet.commands.awk.times import mktime, strftime
 from ramet.commands.awk.tree import AwkError, Expr, Field, Grouping, Index, Num, Regex, Typed, Var
 from ramet.commands.awk.values import Array, TypedRegex, Value, looks_numeric, num
 from ramet.commands.awk.values import Field as FieldValue
@@ -53,18 +53,35 @@ def put(array: Array, key: str, value: Value) -> Value:
     return value
 
 
-def nested(array: Array, key: str) -> Array:
+def nested(array: Array, key: str, name: str = "") -> Array:
     """The array that is an element of an array; made when there is nothing yet."""
     found = array.get(key)
     if found is None:
         found = array[key] = Array()
     elif not isinstance(found, Array):
-        raise AwkError(f'fatal: attempt to use scalar element `["{key}"]\' as an array')
+        raise AwkError(f'fatal: attempt to use scalar `{name}["{key}"]\' as an array')
     return found
+
+
+def aggregate(value: Value, name: str) -> Array:
+    """A parameter where it stands for an array."""
+    if value is None:
+        return Array()
+    if not isinstance(value, Array):
+        raise AwkError(f"fatal: attempt to use scalar parameter `{name}' as an array")
+    return value
+
+
+def scalar(value: Value, name: str) -> Value:
+    """The same parameter where it stands for a value."""
+    if isinstance(value, Array):
+        raise AwkError(f"fatal: attempt to use array `{name}' in a scalar context")
+    return value
 
 
 async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Value:
     """A call of the function that a variable names."""
+    name = name.removeprefix("awk::").replace("::", IN_NAMESPACE)
     known = runtime.functions.get(name)
     if known is None:
         plain = _CALLABLE.get(name)
@@ -223,66 +240,27 @@ def bits(name: str, *values: float) -> float:
                 raise AwkError(f"fatal: compl({values[0]:f}): negative value is not allowed")
             raise AwkError(f"fatal: {name}: argument {place} negative value {values[place - 1]:g} is not allowed")
     if name == "compl":
-        return float(~numbers[0] & ((1 << 53) - 1))
+        return _kept(~numbers[0] & ((1 << 64) - 1))
     if name == "lshift":
-        return float((numbers[0] << numbers[1]) & ((1 << 64) - 1))
+        return _kept((numbers[0] << min(numbers[1], 64)) & ((1 << 64) - 1))
     if name == "rshift":
         return float(numbers[0] >> numbers[1])
     result = numbers[0]
     for number in numbers[1:]:
         result = {"and": result & number, "or": result | number, "xor": result ^ number}[name]
-    return float(result)
+    return _kept(result)
 
 
-def _zone(runtime: Runtime) -> ZoneInfo | timezone:
-    name = runtime.environ.get("TZ")
-    if name:
-        try:
-            return ZoneInfo(str(name).lstrip(":"))
-        except (ValueError, OSError):
-            pass
-    return UTC
+def _kept(number: int) -> float:
+    """As many of the bits as a number can hold, counted from the lowest that is set."""
+    return float(number & ((1 << 53) - 1) * (number & -number))
 
 
-def strftime(runtime: Runtime, form: str | None, stamp: float | None, utc: bool) -> str:
-    seconds = runtime.proc.now() if stamp is None else stamp
-    zone = UTC if utc else _zone(runtime)
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds))
-        moment = moment.astimezone(zone)
-    except (OverflowError, ValueError):
-        raise AwkError("fatal: strftime: time value out of range") from None
-    pattern = "%a %b %e %H:%M:%S %Z %Y" if form is None else form
-    pattern = pattern.replace("%s", str(int(seconds)))
-    if "%Z" in pattern:
-        pattern = pattern.replace("%Z", "GMT" if utc else moment.tzname() or "UTC")
-    return moment.strftime(pattern)
-
-
-def mktime(runtime: Runtime, spec: str, utc: bool) -> float:
-    words = spec.split()
-    try:
-        numbers = [int(word) for word in words[:6]]
-        if len(numbers) < 6:
-            return -1.0
-        year, month, day, hour, minute, second = numbers
-        month -= 1
-        year, month = year + month // 12, month % 12
-        zone = UTC if utc else _zone(runtime)
-        base = datetime(year, month + 1, 1, tzinfo=zone)
-        moment = base + timedelta(days=day - 1, hours=hour, minutes=minute, seconds=second)
-        # The seventh number says that the clock is an hour ahead.
-        ahead = 3600 if len(words) > 6 and int(words[6]) > 0 and not moment.dst() else 0
-        return float(int(moment.timestamp()) - ahead)
-    except (ValueError, OverflowError):
-        return -1.0
-
-
-def typeof(value: Value) -> str:
+def typeof(runtime: Runtime, value: Value, unset: str = "untyped") -> str:
     if isinstance(value, dict):
         return "array"
     if value is None:
-        return "untyped"
+        return unset
     if value.__class__ is float:
         return "number"
     if value.__class__ is TypedRegex:
@@ -290,7 +268,7 @@ def typeof(value: Value) -> str:
     if value is NO_FIELD:
         return "unassigned"
     if isinstance(value, FieldValue):
-        return "strnum" if looks_numeric(value) is not None else "string"
+        return "strnum" if runtime.looks_numeric(value) is not None else "string"
     return "string"
 
 
@@ -323,9 +301,8 @@ def _array_argument(e: Emitter, args: Args, index: int) -> str:
         return "None"
     arg = args[index]
     if isinstance(arg, Index):
-        return e.nested(e.array(arg.name), (*arg.outer, arg.subscripts))
-    if not isinstance(arg, Var):
-        raise AwkError("cmd. line:1: fatal: an array is needed here", 1)
+        return e.nested(e.array(arg.name), (*arg.outer, arg.subscripts), arg.name)
+    assert isinstance(arg, Var)
     return e.array(arg.name)
 
 
@@ -419,6 +396,11 @@ def _emit_asort(indices: bool) -> Callable[[Emitter, Args], str]:
     def write(e: Emitter, args: Args) -> str:
         _need(args, 1, 3, "asorti" if indices else "asort")
         source, into = _array_argument(e, args, 0), _array_argument(e, args, 1)
+        if len(args) == 2 and args[0] == args[1]:
+            e.facts.warnings.append(
+                "cmd. line:1: warning: asort/asorti: using the same array as source and destination without a third "
+                "argument is silly."
+            )
         return f"asort(R, {source}, {into}, {_optional(e, args, 2)}, {indices})"
 
     return write
@@ -433,15 +415,22 @@ def _emit_strftime(e: Emitter, args: Args) -> str:
 
 def _emit_typeof(e: Emitter, args: Args) -> str:
     arg = args[0]
-    if isinstance(arg, Var) and e.is_array(arg):
-        return "'array'"
+    if isinstance(arg, Var):
+        if e.is_mixed(arg.name):
+            return f"typeof(R, p_{arg.name})"
+        if e.is_array(arg):
+            return "'array'"
+        if arg.name not in e.params and arg.name in e.facts.scalars:
+            return f"typeof(R, {e.value(arg)}, 'unassigned')"
     if isinstance(arg, Regex):
         return "'number'"
-    return f"typeof({e.value(arg)})"
+    return f"typeof(R, {e.value(arg)})"
 
 
 def _emit_isarray(e: Emitter, args: Args) -> str:
     arg = args[0]
+    if isinstance(arg, Var) and e.is_mixed(arg.name):
+        return f"(1.0 if isinstance(p_{arg.name}, dict) else 0.0)"
     if isinstance(arg, Var) and e.is_array(arg):
         return "1.0"
     return f"(1.0 if isinstance({e.value(arg)}, dict) else 0.0)"
@@ -496,6 +485,10 @@ EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
     "isarray": _emit_isarray,
     "typeof": _emit_typeof,
     "mkbool": lambda e, args: f"(1.0 if {e.condition(args[0])} else 0.0)",
+    # There are no translations: a text stands for itself.
+    "dcgettext": lambda e, args: e.text(args[0]),
+    "dcngettext": lambda e, args: f"({e.text(args[0])} if {e.number(args[2])} == 1.0 else {e.text(args[1])})",
+    "bindtextdomain": lambda e, args: e.text(args[0]),
     "intdiv": lambda e, args: f"intdiv({e.number(args[0])}, {e.number(args[1])}, {_array_argument(e, args, 2)})",
 }
 
@@ -552,6 +545,8 @@ _CALLABLE: dict[str, Callable[..., Value]] = {
 
 RUNTIME_NAMES = {
     "nested": nested,
+    "aggregate": aggregate,
+    "scalar": scalar,
     "undefined": undefined,
     "indirect": indirect,
     "divide": divide,

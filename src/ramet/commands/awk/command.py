@@ -10,14 +10,17 @@ from typing import Any
 
 from ramet.commands.awk.builtins import set_number
 from ramet.commands.awk.compile import Compiled, compiled_program
+from ramet.commands.awk.dialect import Dialect
+from ramet.commands.awk.dumping import dump_variables
 from ramet.commands.awk.inplace import Inplace
-from ramet.commands.awk.lexer import as_bytes, unescape
+from ramet.commands.awk.lexer import BUILTINS, IN_NAMESPACE, KEYWORDS, as_bytes, unescape
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value
-from ramet.commands.declare import Command, UsageError, flag, ordered, several, value
+from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value, version_text
 from ramet.commands.inputs import is_utf8, slurp
 from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.patterns import MatchTimeout
 
@@ -34,7 +37,20 @@ class AwkOptions:
         "-i", "--include", metavar="FILE", help="read more of the program from FILE; `inplace` edits the files in place"
     )
     executed: str | None = value("-E", "--exec", metavar="FILE", help="like -f, and the last option")
-    posix: bool = flag("-P", "--posix", help="accepted; the common language is the same")
+    posix: bool = flag("-P", "--posix", help="the language of POSIX only; numbers are read as C reads them")
+    traditional: bool = flag("-c", "--traditional", help="the language without GNU's extensions")
+    nondecimal: bool = flag(
+        "-n", "--non-decimal-data", help="read octal and hexadecimal numbers of the input as what they look like"
+    )
+    dump: str | None = optional(
+        "-d",
+        "--dump-variables",
+        metavar="FILE",
+        const="awkvars.out",
+        help="write the global variables to FILE at the end",
+    )
+    asked: bool = flag("-h", help="say how the command is used")
+    rights: bool = flag("-C", "--copyright", help="say under which terms the command may be used")
     bytes_only: bool = flag("-b", "--characters-as-bytes", help="treat all input as single-byte characters")
     sandbox: bool = flag("-S", "--sandbox", help="refuse system(), redirections and other programs")
     order: tuple[tuple[str, object], ...] = ordered()
@@ -42,6 +58,9 @@ class AwkOptions:
 
 async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
     operands = list(operands)
+    if o.asked or o.rights:
+        await proc.emit(encode(help_text(COMMANDS[0]) if o.asked else version_text(COMMANDS[0])))
+        return 0
     try:
         text = await _program_text(proc, o, operands)
         if text is None:
@@ -49,7 +68,14 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         utf8 = is_utf8(proc) and not o.bytes_only
         if not utf8:
             text, operands = as_bytes(text), [as_bytes(word) for word in operands]
-        compiled = compiled_program(text, utf8)
+        dialect = Dialect(
+            utf8,
+            extensions=not (o.posix or o.traditional),
+            posix=o.posix,
+            nondecimal=o.nondecimal and not o.traditional and not o.posix,
+            ignores_case=any(word.startswith("IGNORECASE=") for word in (*o.variables, *operands)),
+        )
+        compiled = compiled_program(text, dialect)
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(warning)
         runtime = Runtime(proc, utf8)
@@ -61,7 +87,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         message = str(error)
         if len(o.files) == 1 and not o.sources and not o.includes:
             message = message.replace("cmd. line:", f"{o.files[0]}:")
-        proc.complain(message)
+        proc.complain(message.replace(IN_NAMESPACE, "::"))
         return error.status if isinstance(error, AwkError) else 2
     except RecursionError:
         proc.complain("fatal: function calls are nested too deeply")
@@ -79,7 +105,7 @@ async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str |
             parts.append(str(stored))
             main = True
         elif name == "includes" and stored != "inplace":
-            parts.append(await _source(proc, str(stored), "fatal"))
+            parts.append(await _source(proc, str(stored), "fatal", library=True))
     if not main:
         if not operands:
             return None
@@ -88,17 +114,21 @@ async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str |
     return await _included(proc, text, set()) if "@include" in text else text
 
 
-async def _source(proc: Proc, name: str, severity: str) -> str:
+async def _source(proc: Proc, name: str, severity: str, library: bool = False) -> str:
+    """The text of a part of the program; a part that is included may leave `.awk` away."""
     try:
         data = await slurp(proc, name)
     except OSError as error:
-        if severity == "fatal" or name.endswith(".awk"):
-            raise AwkError(
-                f"{severity}: cannot open source file `{name}' for reading: {reason(error)}",
-                2 if severity == "fatal" else 1,
-            ) from None
-        return await _source(proc, name + ".awk", severity)
-    return data.decode("utf-8", "surrogateescape")
+        if library and not name.endswith(".awk"):
+            try:
+                return decode(await slurp(proc, name + ".awk"))
+            except OSError:
+                pass  # the name that was given is the one to complain of
+        raise AwkError(
+            f"{severity}: cannot open source file `{name}' for reading: {reason(error)}",
+            2 if severity == "fatal" else 1,
+        ) from None
+    return decode(data)
 
 
 _INCLUDE = re.compile(r'(?m)^([ \t]*)@include[ \t]+"([^"\n]*)"')
@@ -115,7 +145,7 @@ async def _included(proc: Proc, text: str, seen: set[str]) -> str:
         if name not in seen:
             seen.add(name)
             line = text.count("\n", 0, found.start()) + 1
-            out.append(await _included(proc, await _source(proc, name, f"cmd. line:{line}: error"), seen))
+            out.append(await _included(proc, await _source(proc, name, f"cmd. line:{line}: error", library=True), seen))
     return "".join([*out, text[end:]])
 
 
@@ -150,6 +180,7 @@ class _Run:
     def assign(self, name: str, stored: Value) -> None:
         """A variable set from the command line."""
         facts = self.compiled.facts
+        name = name.removeprefix("awk::").replace("::", IN_NAMESPACE)
         if name in self.runtime.special or name in ("NF", "NR", "FNR", "RSTART", "RLENGTH"):
             if name == "NF":
                 self.runtime.set_nf(stored)
@@ -172,16 +203,22 @@ class _Run:
                 raise UsageError(f"`{setting}' argument to `-v' not in `var=value' form", 1, hint=False)
             if not re.fullmatch(r"([A-Za-z_]\w*::)?[A-Za-z_]\w*", name, re.ASCII):
                 raise AwkError(f"fatal: `{name}' is not a legal variable name")
-            self.assign(name, Field(unescape(text if runtime.utf8 else as_bytes(text))))
+            if name in BUILTINS or name in KEYWORDS:
+                raise AwkError(f"fatal: cannot use gawk builtin `{name}' as variable name")
+            if name in self.compiled.program.functions:
+                raise AwkError(f"cmd. line:1: error: function name `{name}' previously defined", 1)
+            self.assign(name, Field(unescape(text if runtime.utf8 else as_bytes(text), runtime.odd)))
         deepest = sys.getrecursionlimit()
         if self.compiled.program.functions:
             sys.setrecursionlimit(max(deepest, _DEPTH))
         try:
             await self.phases()
             await runtime.end_edit()
+            if self.o.dump is not None:
+                await dump_variables(runtime, self.o.dump)
         except AwkError as error:
             runtime.flush()
-            self.proc.complain(_located(str(error), runtime))
+            self.proc.complain(_located(str(error), runtime).replace(IN_NAMESPACE, "::"))
             self.status = error.status
         finally:
             sys.setrecursionlimit(deepest)
@@ -270,6 +307,18 @@ def _located(message: str, runtime: Runtime) -> str:
     return f"cmd. line:1: {message}" if message.startswith("fatal: ") else message
 
 
+def _after_exec(words: list[str]) -> list[str]:
+    """`-E FILE` is the last option, whatever the words behind it look like."""
+    for place, word in enumerate(words):
+        if word in ("-E", "--exec") and place + 2 < len(words) and words[place + 2] != "--":
+            return [*words[: place + 2], "--", *words[place + 2 :]]
+        if word.startswith("--exec=") or (word.startswith("-E") and len(word) > 2):
+            return [*words[: place + 1], "--", *words[place + 1 :]]
+        if not word.startswith("-"):
+            break
+    return words
+
+
 _USAGE = "[OPTION]... -f PROGFILE | 'PROGRAM' [FILE]..."
 COMMANDS = [
     Command(
@@ -287,21 +336,20 @@ COMMANDS = [
             "-s --no-optimize",
             "-r --re-interval",
             "-L --lint[=",
-            "-c --traditional",
             "-N --use-lc-numeric",
             "-t --lint-old",
-            "-g --gen-pot",
         ),
         refused={
             "-l --load=": "extensions are not supported",
             "-M --bignum": "numbers are double-precision, as awk's are without this option",
-            "-d --dump-variables[=": "print the variables in an END rule",
+            "-g --gen-pot": "programs are not translated",
+            "-I --trace": "programs are not compiled to instructions that could be shown",
             "-D --debug[=": "there is no debugger",
             "-o --pretty-print[=": "programs are not printed back",
             "-p --profile[=": "programs are not profiled",
-            "-n --non-decimal-data": "strtonum() reads hexadecimal and octal numbers",
         },
         operands_first=True,
+        rewrite=_after_exec,
         bad_usage=1,
     )
     for name in ("awk", "gawk", "mawk", "nawk")

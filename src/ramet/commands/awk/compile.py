@@ -10,10 +10,13 @@ from typing import Any
 from ramet.commands.awk import analyze
 from ramet.commands.awk.analyze import Facts, has_loop, walk
 from ramet.commands.awk.builtins import RUNTIME_NAMES
+from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.emit import Emitter
 from ramet.commands.awk.fast import FastEmitter
 from ramet.commands.awk.formats import sprintf
-from ramet.commands.awk.parser import parse
+from ramet.commands.awk.lexer import BUILTINS, IN_NAMESPACE
+from ramet.commands.awk.numerals import numerals_of
+from ramet.commands.awk.parser import RESERVED, parse
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import (
     Assign,
@@ -323,6 +326,7 @@ class Compiled:
     facts: Facts
     code: CodeType
     constants: dict[str, Any]
+    dialect: Dialect = GNU
     waiting: set[str] = field(default_factory=set)
     """Entry points that must be awaited."""
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
@@ -333,7 +337,10 @@ class Compiled:
         return {
             name: (
                 name in self.facts.waiting,
-                tuple(self.facts.is_array(param, name, self.program) for param in function.params),
+                tuple(
+                    self.facts.is_array(param, name, self.program) and (name, param) not in self.facts.mixed
+                    for param in function.params
+                ),
             )
             for name, function in self.program.functions.items()
         }
@@ -364,14 +371,24 @@ class Compiled:
             **RUNTIME_NAMES,
             **self.constants,
         }
+        numerals = numerals_of(self.dialect)
+        if numerals is not None:
+            for name in ("num", "truth", "compare", "to_number"):
+                space[name] = getattr(numerals, name)
+            runtime.looks_numeric = numerals.looks_numeric
+        if numerals is not None or not self.dialect.utf8:
+            space["sprintf"] = functools.partial(sprintf, number=space["num"], utf8=self.dialect.utf8)
         runtime.namespace = space
         runtime.functions = self.functions
+        if "FUNCTAB" in self.facts.uses:
+            known = (*(name.replace(IN_NAMESPACE, "::") for name in self.functions), *BUILTINS)
+            runtime.functab.update({name: name for name in known})
         exec(self.code, space)
         return space
 
     def fast_rules(self, runtime: Runtime, plain: bool) -> Any:
         """The rules as one loop over many records, for the field separator in force; None when they need more."""
-        if not self.simple or not _plain_separators(runtime):
+        if not self.simple or not self.dialect.plain_numbers or not _plain_separators(runtime):
             return None
         key = (runtime.fs, plain)
         if key not in self.fast:
@@ -394,17 +411,27 @@ def _changes(node: Assign) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def compiled_program(text: str, utf8: bool = True) -> Compiled:
-    program = parse(text)
+def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
+    program = parse(text, dialect)
     facts = analyze.analyze(program)
-    if not utf8:
-        facts.uses.add("bytes")
+    facts.uses |= {
+        use
+        for use, given in (
+            ("bytes", not dialect.utf8),
+            ("numerals", not dialect.plain_numbers),
+            ("IGNORECASE", dialect.ignores_case),
+        )
+        if given
+    }
     for name in facts.names & program.functions.keys():
         raise AwkError(
             f"cmd. line:1: error: function `{name}' called with space between name and `(',\n"
             "or used as a variable or an array",
             1,
         )
+    for node in walk((program.rules, *(function.body for function in program.functions.values()))):
+        if isinstance(node, Call) and node.name not in program.functions and node.name in facts.names | RESERVED:
+            raise AwkError(f"cmd. line:1: error: attempt to use non-function `{node.name}' in function call", 1)
     constants: dict[str, Any] = {}
     lines: list[str] = []
     for name in sorted(facts.names):
@@ -448,7 +475,7 @@ def compiled_program(text: str, utf8: bool = True) -> Compiled:
         lines.append(shared)
         lines += _counter(writer) + writer.lines
     code = compile("\n".join(lines) + "\n", "<awk>", "exec")
-    return Compiled(program, facts, code, constants, waiting)
+    return Compiled(program, facts, code, constants, dialect, waiting)
 
 
 def _counter(writer: Writer) -> list[str]:
@@ -504,6 +531,8 @@ _NEEDS_MORE = frozenset(
         "RT",
         "FILENAME",
         "ARGIND",
+        "SYMTAB",
+        "typeof",
     ]
 )
 

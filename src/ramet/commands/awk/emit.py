@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ramet.commands.awk import analyze
-from ramet.commands.awk.analyze import SPECIAL, Facts
+from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS, Facts
 from ramet.commands.awk.tree import (
     Assign,
     AwkError,
@@ -76,7 +76,20 @@ _NUMBER_BUILTINS = frozenset(
         "intdiv",
     ]
 )
-_TEXT_BUILTINS = frozenset(["substr", "sprintf", "tolower", "toupper", "gensub", "strftime", "typeof"])
+_TEXT_BUILTINS = frozenset(
+    [
+        "substr",
+        "sprintf",
+        "tolower",
+        "toupper",
+        "gensub",
+        "strftime",
+        "typeof",
+        "dcgettext",
+        "dcngettext",
+        "bindtextdomain",
+    ]
+)
 _PYTHON = {"NR": "R.NR", "FNR": "R.FNR", "RSTART": "R.RSTART", "RLENGTH": "R.RLENGTH"}
 
 
@@ -101,14 +114,14 @@ class Emitter:
 
     def array(self, name: str) -> str:
         if name in self.params:
-            return f"p_{name}"
-        if name == "ENVIRON":
-            return "R.environ"
-        if name == "ARGV":
-            return "R.argv"
-        if name == "PROCINFO":
-            return "R.procinfo"
+            return f"(p_{name} := aggregate(p_{name}, {name!r}))" if self.is_mixed(name) else f"p_{name}"
+        if name in SPECIAL_ARRAYS:
+            return f"R.{name.lower()}"
         return f"a_{name}"
+
+    def is_mixed(self, name: str) -> bool:
+        """Whether only a call tells if a parameter is an array."""
+        return (self.scope, name) in self.facts.mixed
 
     def is_array(self, node: Expr) -> bool:
         return isinstance(node, Var) and self.facts.is_array(node.name, self.scope, self.program)
@@ -164,7 +177,7 @@ class Emitter:
 
     def number(self, node: Expr) -> str:
         kind = self.kind(node)
-        if isinstance(node, Str):
+        if isinstance(node, Str) and "numerals" not in self.facts.uses:
             from ramet.commands.awk.values import to_number
 
             return _float(to_number(node.value))
@@ -247,6 +260,8 @@ class Emitter:
         return self.test(node, self.field_text(Field(Num(0.0))))
 
     def _var(self, node: Var) -> str:
+        if self.is_mixed(node.name):
+            return f"scalar(p_{node.name}, {node.name!r})"
         if self.is_array(node):
             return f"R.misused({node.name!r}, {self.array(node.name)})"
         if self.is_special(node.name):
@@ -270,12 +285,12 @@ class Emitter:
 
     def within(self, node: Index | In | Delete) -> str:
         """The array that a reference is to an element of."""
-        return self.nested(self.array(node.name), node.outer)
+        return self.nested(self.array(node.name), node.outer, node.name)
 
-    def nested(self, array: str, path: tuple[tuple[Expr, ...], ...]) -> str:
+    def nested(self, array: str, path: tuple[tuple[Expr, ...], ...], name: str = "") -> str:
         """The array found by going down through elements that are arrays, made on the way where nothing is yet."""
         for subscripts in path:
-            array = f"nested({array}, {self.key(subscripts)})"
+            array = f"nested({array}, {self.key(subscripts)}, {name!r})"
         return array
 
     def _field(self, node: Field) -> str:
@@ -469,22 +484,38 @@ class Emitter:
         args: list[str] = []
         for param, arg in zip(function.params, node.args, strict=False):
             wanted = self.facts.is_array(param, node.name, self.program)
-            if wanted:
+            if (node.name, param) in self.facts.mixed:
+                args.append(self.either(arg))
+            elif wanted:
                 if isinstance(arg, Index):
-                    args.append(self.nested(self.array(arg.name), (*arg.outer, arg.subscripts)))
+                    args.append(self.nested(self.array(arg.name), (*arg.outer, arg.subscripts), arg.name))
                     continue
                 if not isinstance(arg, Var):
-                    raise AwkError(f"cmd. line:1: fatal: function `{node.name}' wants an array as its argument")
+                    raise AwkError(f"cmd. line:1: fatal: attempt to use scalar parameter `{param}' as an array")
                 args.append(self.array(arg.name))
             else:
                 args.append(self.value(arg))
         missing = function.params[len(node.args) :]
-        args += ["Array()" if self.facts.is_array(name, node.name, self.program) else "None" for name in missing]
+        args += [
+            "Array()"
+            if self.facts.is_array(name, node.name, self.program) and (node.name, name) not in self.facts.mixed
+            else "None"
+            for name in missing
+        ]
         code = f"f_{node.name}({', '.join(args)})"
         code = f"(await {code})" if node.name in self.facts.waiting else code
         extra = [self.value(arg) for arg in node.args[len(function.params) :]]
         # What is too much is worked out nevertheless, and dropped.
         return f"({', '.join(extra)}, {code})[-1]" if extra else code
+
+    def either(self, arg: Expr) -> str:
+        """What is passed to a parameter that takes arrays and plain values alike."""
+        if isinstance(arg, Var):
+            if self.is_mixed(arg.name):
+                return f"p_{arg.name}"
+            if self.is_array(arg):
+                return self.array(arg.name)
+        return self.value(arg)
 
     def _indirect(self, node: Indirect) -> str:
         args = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.lexer import Lexer, Token
 from ramet.commands.awk.tree import (
     Assign,
@@ -38,15 +39,21 @@ ARGUMENTS = {
     "system": (1, 1), "close": (1, 2), "fflush": (0, 1), "systime": (0, 0), "strftime": (0, 3), "mktime": (1, 2),
     "strtonum": (1, 1), "compl": (1, 1), "lshift": (2, 2), "rshift": (2, 2), "asort": (1, 3), "asorti": (1, 3),
     "patsplit": (2, 4), "isarray": (1, 1), "typeof": (1, 2), "mkbool": (1, 1), "intdiv": (3, 3),
+    "dcgettext": (1, 3), "dcngettext": (3, 5), "bindtextdomain": (1, 2),
 }  # fmt: skip
 """How many arguments a built-in function takes at least and at most."""
+
+
+ARRAY_ARGUMENTS = {"split": (1, 3), "patsplit": (1, 3), "asort": (0, 1), "asorti": (0, 1), "match": (2,)}
+"""Which arguments of a built-in function are arrays, counted from 0."""
+_PLACES = ("first", "second", "third", "fourth")
 
 
 class Expressions:
     """Tokens one after another, and what they make where a value is meant."""
 
-    def __init__(self, text: str) -> None:
-        self.lexer = Lexer(text)
+    def __init__(self, text: str, dialect: Dialect = GNU) -> None:
+        self.lexer = Lexer(text, dialect)
         self.functions: dict[str, Function] = {}
         self.token = self.lexer.next()
         self.depth = 0
@@ -361,7 +368,18 @@ class Expressions:
             raise self.wrong(f"{len(args)} is invalid as number of arguments for {name}", self.closing)
         if name in ("sub", "gsub") and len(args) == 3 and not _is_changeable(args[2]):
             raise self.wrong(f"{name} third parameter is not a changeable object", self.closing)
+        if name == "index" and isinstance(args[1], Regex):
+            raise AwkError(
+                f"cmd. line:{self.token.line}: fatal: index: regexp constant as second argument is not allowed"
+            )
+        self.check_arrays(name, args)
         return Builtin(name, args)
+
+    def check_arrays(self, name: str, args: tuple[Expr, ...]) -> None:
+        """Whether names stand where a function wants arrays."""
+        for place in ARRAY_ARGUMENTS.get(name, ()):
+            if place < len(args) and not isinstance(args[place], (Var, Index)):
+                raise AwkError(f"cmd. line:{self.token.line}: fatal: {name}: {_PLACES[place]} argument is not an array")
 
     def subscripts(self) -> tuple[Expr, ...]:
         self.expect("[")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value, looks_numeric, num, number_text
 
-_SPEC = re.compile(r"%(?:(\d+)\$)?([-+ #0']*)(\*|\d+)?(?:\.(\*|-?\d*))?(?:[hlL](?![hlL]))?([diouxXeEfFgGaAcs%])")
+_SPEC = re.compile(
+    r"%(?:(\d+)\$)?([-+ #0']*)(\*(?:\d+\$)?|\d+)?(?:\.(\*(?:\d+\$)?|-?\d*))?(?:[hlLjtz](?![hlL]) ?)?"
+    r"([diouxXeEfFgGaAcs%])"
+)
 
 _Conversion = tuple[str, str | None, str | None, str, str | None, int]
 """Flags, width, precision, conversion, which argument it takes if it says so, and where in the format it stands."""
@@ -37,14 +40,24 @@ def _read(form: str) -> tuple[str | _Conversion, ...]:
         pos = found.end()
 
 
-def sprintf(form: str, args: Sequence[Value], convfmt: str) -> str:
+def sprintf(
+    form: str, args: Sequence[Value], convfmt: str, number: Callable[[Value], float] = num, utf8: bool = True
+) -> str:
     out: list[str] = []
     index = at = 0
+    placed: bool | None = None
 
     def take(place: str | None = None) -> Value:
-        nonlocal index
+        nonlocal index, placed
+        if placed is not None and placed != (place is not None):
+            raise AwkError("fatal: must use `count$' on all formats or none")
+        placed = place is not None
         if place is not None:
             index = int(place) - 1
+            if index < 0:
+                raise AwkError("fatal: argument index with `$' must be > 0")
+            if index >= len(args):
+                raise AwkError(f"fatal: argument index {index + 1} greater than total number of supplied arguments")
         if index >= len(args):
             blanks = " " * (at + 1)
             raise AwkError(
@@ -60,30 +73,32 @@ def sprintf(form: str, args: Sequence[Value], convfmt: str) -> str:
         flags, width_text, precision_text, kind, place, at = part
         flags = flags.replace("'", "")
         width = 0
-        if width_text == "*":
-            width = int(num(take()))
+        if width_text is not None and width_text[0] == "*":
+            width = int(number(take(width_text[1:-1] or None)))
             if width < 0:
                 flags, width = flags + "-", -width
         elif width_text:
             width = int(width_text)
         precision: int | None = None
         if precision_text is not None:
-            precision = int(num(take())) if precision_text == "*" else int(precision_text or 0)
+            if precision_text[:1] == "*":
+                precision = int(number(take(precision_text[1:-1] or None)))
+            else:
+                precision = int(precision_text or 0)
             if precision < 0:
                 precision = None
-        out.append(_convert(kind, flags, width, precision, take(place), convfmt))
+        value = take(place)
+        if kind == "c":
+            out.append(_pad(_character(value, utf8), width, flags))
+        elif kind == "s":
+            text = number_text(value, convfmt) if value.__class__ is float else value or ""
+            out.append(_pad(text if precision is None else text[:precision], width, flags))
+        else:
+            out.append(_convert(kind, flags, width, precision, number(value), convfmt))
     return "".join(out)
 
 
-def _convert(kind: str, flags: str, width: int, precision: int | None, value: Value, convfmt: str) -> str:
-    if kind == "s":
-        text = number_text(value, convfmt) if value.__class__ is float else value or ""
-        if precision is not None:
-            text = text[:precision]
-        return _pad(text, width, flags)
-    if kind == "c":
-        return _pad(_character(value), width, flags)
-    number = num(value)
+def _convert(kind: str, flags: str, width: int, precision: int | None, number: float, convfmt: str) -> str:
     if kind in "diouxX":
         if number != number or number in (math.inf, -math.inf):
             return _pad(number_text(number, convfmt), width, flags.replace("0", ""))
@@ -91,11 +106,11 @@ def _convert(kind: str, flags: str, width: int, precision: int | None, value: Va
     return _real(kind, flags, width, precision, number)
 
 
-def _character(value: Value) -> str:
+def _character(value: Value, utf8: bool) -> str:
     numeric = value if value.__class__ is float else looks_numeric(value) if value.__class__ is Field else None
     if numeric is not None:
         code = int(numeric)
-        if 0 <= code < 0x110000 and not 0xD800 <= code <= 0xDFFF:
+        if 0 <= code < (0x110000 if utf8 else 0x80) and not 0xD800 <= code <= 0xDFFF:
             return chr(code)
         return bytes((code & 0xFF,)).decode("utf-8", "surrogateescape")
     return (value or "\0")[:1]
@@ -137,7 +152,7 @@ def _real(kind: str, flags: str, width: int, precision: int | None, number: floa
     sign = "-" if math.copysign(1.0, number) < 0 else "+" if "+" in flags else " " if " " in flags else ""
     number = abs(number)
     if kind in "aA":
-        text = number.hex().replace("0x1.0000000000000p", "0x1p")
+        text = _hexadecimal(number, precision)
         text = text.upper() if kind == "A" else text
     else:
         alternate = "#" if "#" in flags else ""
@@ -145,3 +160,23 @@ def _real(kind: str, flags: str, width: int, precision: int | None, number: floa
     if "0" in flags and "-" not in flags:
         text = text.rjust(width - len(sign), "0")
     return _pad(sign + text, width, flags)
+
+
+def _hexadecimal(number: float, precision: int | None) -> str:
+    """As C's %a has it: no zeros at the end unless a precision asks for them."""
+    mantissa, _, exponent = number.hex().partition("p")
+    lead, _, digits = mantissa.partition(".")
+    if precision is None:
+        digits = digits.rstrip("0")
+    elif precision < 13:
+        scale = 16 ** (13 - precision)
+        whole = int(lead, 16) * 16**13 + int(digits.ljust(13, "0"), 16)
+        rounded, left = divmod(whole, scale)
+        rounded += 2 * left > scale or (2 * left == scale and rounded % 2 == 1)
+        lead, digits = (
+            f"0x{rounded >> 4 * precision:x}",
+            f"{rounded % 16**precision:0{precision}x}" if precision else "",
+        )
+    else:
+        digits = digits.ljust(precision, "0")
+    return f"{lead}{'.' if digits else ''}{digits}p{exponent}"

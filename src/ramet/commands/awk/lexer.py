@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ramet.commands.awk.dialect import EXTENSIONS, GNU, Dialect
 from ramet.commands.awk.tree import AwkError
 
 KEYWORDS = frozenset(
@@ -79,6 +80,9 @@ BUILTINS = frozenset(
         "typeof",
         "mkbool",
         "intdiv",
+        "dcgettext",
+        "dcngettext",
+        "bindtextdomain",
     ]
 )
 _OPERATORS = (
@@ -86,7 +90,9 @@ _OPERATORS = (
     "{", "}", "(", ")", "[", "]", ";", ",", "+", "-", "*", "/", "%", "^", "!", ">", "<", "|", "?", ":", "~", "$", "=",
 )  # fmt: skip
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)?")
+IN_NAMESPACE = "__ns__"
+"""What stands inside the program for the `::` between a namespace and a name."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
@@ -99,8 +105,10 @@ class Token(NamedTuple):
 
 
 class Lexer:
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, dialect: Dialect = GNU) -> None:
+        self.text, self.dialect = text, dialect
+        self.namespace = "awk"
+        """Where names live that do not say it themselves."""
         self.pos = 0
         self.line = 1
         self.warnings: list[str] = []
@@ -144,6 +152,8 @@ class Lexer:
             return self._word(found[0], pos)
         for operator in _OPERATORS:
             if text.startswith(operator, pos):
+                if self.dialect.posix and operator.startswith("**"):
+                    raise self.error("syntax error", pos + 1)
                 self.pos += len(operator)
                 same = {"**": "^", "**=": "^="}.get(operator, operator)
                 return Token(same, same, pos, self.line)
@@ -171,13 +181,25 @@ class Lexer:
 
     def _word(self, word: str, pos: int) -> Token:
         self.pos = pos + len(word)
-        if word in KEYWORDS:
+        if not self.dialect.extensions and (word in EXTENSIONS or (self.dialect.posix and word == "func")):
+            pass
+        elif word in KEYWORDS:
             return Token("function" if word == "func" else word, word, pos, self.line)
-        if word in BUILTINS:
+        elif word in BUILTINS:
             return Token("builtin", word, pos, self.line)
+        word = self._qualified(word)
         if self.text.startswith("(", self.pos):
             return Token("call", word, pos, self.line)
         return Token("name", word, pos, self.line)
+
+    def _qualified(self, word: str) -> str:
+        """A name with its namespace; those of capitals only are everywhere the same, as those of awk itself."""
+        space, _, name = word.rpartition("::")
+        if not space:
+            if self.namespace == "awk" or word.isupper():
+                return word
+            space = self.namespace
+        return name if space == "awk" else f"{space}{IN_NAMESPACE}{name}"
 
     def _string(self) -> str:
         end = self.pos + 1

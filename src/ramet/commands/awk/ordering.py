@@ -26,7 +26,10 @@ def _rank(value: Value) -> int:
 def _by_value(runtime: Runtime, mode: str) -> Callable[[tuple[str, Value], tuple[str, Value]], int]:
     def order(a: tuple[str, Value], b: tuple[str, Value]) -> int:
         left, right = a[1], b[1]
-        if mode == "num":
+        if left.__class__ is Array or right.__class__ is Array:
+            # Arrays come behind everything that is none.
+            result = isinstance(left, Array) - isinstance(right, Array)
+        elif mode == "num":
             x, y = num(left), num(right)
             result = -1 if x < y else 1 if x > y else 0
             if result == 0:

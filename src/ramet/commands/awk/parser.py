@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS
+from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.expressions import Expressions
+from ramet.commands.awk.lexer import IN_NAMESPACE
 from ramet.commands.awk.tree import (
     AwkError,
     Block,
@@ -26,11 +29,14 @@ from ramet.commands.awk.tree import (
     While,
 )
 
+RESERVED = SPECIAL | SPECIAL_ARRAYS
+"""Names of variables that awk itself looks at."""
+
 _SPECIAL = frozenset(("BEGIN", "END", "BEGINFILE", "ENDFILE"))
 
 
-def parse(text: str) -> Program:
-    return _Parser(text).program()
+def parse(text: str, dialect: Dialect = GNU) -> Program:
+    return _Parser(text, dialect).program()
 
 
 class _Parser(Expressions):
@@ -38,16 +44,39 @@ class _Parser(Expressions):
 
     def program(self) -> Program:
         rules: list[Rule] = []
-        self.separators()
+        self.newlines()
         while not self.at("end"):
+            if self.at(";"):
+                raise AwkError(f"cmd. line:{self.token.line}: each rule must have a pattern or an action part", 1)
             if self.at("function"):
                 self.function()
+            elif self.at("@") and self.lexer.text.startswith(("namespace", "load"), self.lexer.pos):
+                self.directive()
             else:
                 rules.append(self.rule())
-            self.separators()
+            self.accept(";")
+            self.newlines()
         if self.errors:
             raise AwkError("\nawk: ".join(self.errors), 1)
         return Program(tuple(rules), self.functions, tuple(self.lexer.warnings))
+
+    def directive(self) -> None:
+        """`@namespace "name"`; `@load` names an extension in C, of which there are none."""
+        self.advance()
+        word = self.advance().text.rpartition(IN_NAMESPACE)[2]
+        if not self.at("string"):
+            raise self.unexpected()
+        if word == "load":
+            raise AwkError(
+                f"cmd. line:{self.token.line}: fatal: cannot load library `{self.token.text}': not supported", 2
+            )
+        name = self.token.text
+        if not name.replace("_", "a").isalnum() or name[0].isdigit() or not name.isascii():
+            raise AwkError(
+                f"cmd. line:{self.token.line}: error: namespace name `{name}' must meet identifier naming rules", 1
+            )
+        self.lexer.namespace = name
+        self.advance()
 
     def rule(self) -> Rule:
         if self.token.kind in _SPECIAL:
@@ -86,11 +115,13 @@ class _Parser(Expressions):
                 raise self.unexpected()
         self.expect(")")
         self.newlines()
-        if name in self.functions:
+        if name in self.functions or name in RESERVED:
             self.report(f"function name `{name}' previously defined")
         for place, param in enumerate(params):
             if param == name:
                 self.report(f"function `{name}': cannot use function name as parameter name")
+            elif param in RESERVED:
+                self.report(f"function `{name}': cannot use special variable `{param}' as a function parameter")
             elif param in params[:place]:
                 first = params.index(param) + 1
                 self.report(f"function `{name}': parameter #{place + 1}, `{param}', duplicates parameter #{first}")

@@ -30,7 +30,7 @@ class Records:
 
     async def fill(self, rs: str, icase: bool = False) -> bool:
         """Split more of the input; False at its end. Called when the batch is used up."""
-        if rs == "\n" or (len(rs) == 1 and rs != " " and not icase and rs.isascii()):
+        if rs == "\n" or (len(rs) == 1 and rs != " " and rs.isascii()):
             return await self._fill_by_char(rs)
         return await self._fill_by_regex(rs, icase)
 

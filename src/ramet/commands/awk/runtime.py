@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
+from typing import TypeVar
 
-from ramet.commands.awk.lexer import unescape
+from ramet.commands.awk.lexer import IN_NAMESPACE, unescape
 from ramet.commands.awk.records import Records
-from ramet.commands.awk.state import Sink, Source, State
+from ramet.commands.awk.state import Sink, Source, State, Unbuffered
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, num
 from ramet.core.errors import reason
@@ -32,8 +33,9 @@ class ExitProgram(Exception):
         self.status = status
 
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)?=", re.ASCII)
 _FLUSH = 1 << 16
+Stream = TypeVar("Stream", Sink, Source)
 
 
 class Runtime(State):
@@ -71,6 +73,10 @@ class Runtime(State):
             if not await self.open_next():
                 return False
 
+    def odd(self, char: str) -> None:
+        """An escape sequence of the command line that means nothing."""
+        self.proc.complain(f"warning: escape sequence `\\{char}' treated as plain `{char}'")
+
     def warn(self, message: str) -> None:
         """A warning, with the place in the input where the program is."""
         self.flush()
@@ -98,7 +104,8 @@ class Runtime(State):
         if self.edit is not None and self.edit.busy:
             self.flush()
             self.stdout = self.proc.stdout
-            await self.edit.end(self.text(self.namespace.get("v_inplace::suffix")))
+            suffix = self.namespace.get(f"v_inplace{IN_NAMESPACE}suffix") or self.namespace.get("v_INPLACE_SUFFIX")
+            await self.edit.end(self.text(suffix))
 
     async def begin_file(self) -> bool:
         """BEGINFILE rules; replaced by the program that has some. Whether the file is to be read."""
@@ -117,7 +124,7 @@ class Runtime(State):
                 continue
             if _ASSIGNMENT.match(word):
                 name, _, value = word.partition("=")
-                self.assign(name, Field(unescape(value)))
+                self.assign(name, Field(unescape(value, self.odd)))
                 continue
             self.used_file = True
             self.main_name = word
@@ -128,7 +135,8 @@ class Runtime(State):
                 if await self._skipped(word, error):
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
-                raise AwkError(f"cmd. line:1: {message}" if self.watches_files else message) from None
+                begun = self.watches_files or "begin" in self.namespace
+                raise AwkError(f"cmd. line:1: {message}" if begun else message) from None
             if await self._opened(Records(reader, self.utf8), word):
                 return True
         if not self.used_file:
@@ -188,31 +196,33 @@ class Runtime(State):
         key = ("<", name)
         if key not in self.sources:
             self._redirects()
+            self._named("<", name)
             try:
                 await self.flush_file(name)
                 reader = await self.proc.open(name)
             except OSError as error:
                 self.special["ERRNO"] = reason(error)
                 return -1.0
-            self.sources[key] = Source(Records(reader, self.utf8))
+            self.sources[key] = self._numbered(Source(Records(reader, self.utf8)))
         return await self._getline(self.sources[key], keep)
 
     async def getline_command(self, command: str, keep: bool) -> float:
         key = ("|", command)
         if key not in self.sources:
             self._redirects()
+            self._named("|", command)
             self.flush()
             reader, writer = pipe()
 
             async def run() -> int:
                 try:
-                    return await self.proc.run(["sh", "-c", command], stdout=writer)
+                    return await self.proc.run(["sh", "-c", command], stdout=writer, env=self.environment())
                 except BrokenPipeError:
                     return 141
                 finally:
                     writer.close_now()
 
-            self.sources[key] = Source(Records(reader, self.utf8), asyncio.ensure_future(run()))
+            self.sources[key] = self._numbered(Source(Records(reader, self.utf8), asyncio.ensure_future(run())))
         return await self._getline(self.sources[key], keep)
 
     async def getline_coprocess(self, command: str, keep: bool) -> float:
@@ -233,7 +243,9 @@ class Runtime(State):
 
         async def run() -> int:
             try:
-                return await self.proc.run(["sh", "-c", command], stdin=read_end, stdout=write_end)
+                return await self.proc.run(
+                    ["sh", "-c", command], stdin=read_end, stdout=write_end, env=self.environment()
+                )
             except BrokenPipeError:
                 return 141
             finally:
@@ -246,6 +258,20 @@ class Runtime(State):
     def _redirects(self) -> None:
         if self.sandbox:
             raise AwkError("fatal: redirection not allowed in sandbox mode")
+
+    def _named(self, kind: str, name: str) -> None:
+        if not name:
+            raise AwkError(f"fatal: expression for `{kind}' redirection has null string value")
+
+    def _numbered(self, stream: Stream) -> Stream:
+        self.opened += 1
+        stream.serial = self.opened
+        return stream
+
+    def environment(self) -> dict[str, str] | None:
+        """What commands see as their environment, once the program has changed it."""
+        changed = {str(name): str(self.text(value)) for name, value in self.environ.items()}
+        return None if not self.utf8 or changed == self.proc.env else changed
 
     async def _getline(self, source: Source, keep: bool) -> float:
         records = source.records
@@ -303,19 +329,19 @@ class Runtime(State):
         if kind == "|&":
             await self._coprocess(name)
             return self.sinks[key]
+        self._named(kind, name)
         if kind == "|":
             self.flush()
             made = Sink(None, name)
         elif name in ("/dev/stdout", "/dev/fd/1", "-"):
             made = _Standard(self)
         else:
-            if not name:
-                raise AwkError("fatal: expression for `>' redirection has null string value")
             try:
-                made = Sink(await self.proc.create(name, append=kind == ">>"))
+                kept = Unbuffered if name in ("/dev/stderr", "/dev/fd/2") else Sink
+                made = kept(await self.proc.create(name, append=kind == ">>"))
             except OSError as error:
                 raise AwkError(f"fatal: cannot redirect to `{name}': {reason(error)}") from None
-        self.sinks[key] = made
+        self.sinks[key] = self._numbered(made)
         return made
 
     async def flush_file(self, name: str) -> None:
@@ -326,25 +352,28 @@ class Runtime(State):
     async def close(self, name: str, end: str = "") -> float:
         """close(): the exit status of a command, 0 for a file, -1 when nothing of that name is open.
 
-        Of a command that is both written to and read from, `end` may close only the one or the other direction.
+        Of a command that is both written to and read from, `end` may close only the one or the other direction. Of
+        a file that is both, what was opened last is closed.
         """
+        if end not in ("", "to", "from"):
+            raise AwkError("fatal: close: second argument must be `to' or `from'")
+        sinks = [(kind, name) for kind in (">", "|", "|&") if (kind, name) in self.sinks and end != "from"]
+        sources = [(kind, name) for kind in ("<", "|", "|&") if (kind, name) in self.sources and end != "to"]
+        if len(sinks) + len(sources) > 1 and ("|&", name) not in sinks:
+            last = max([self.sinks[key].serial for key in sinks] + [self.sources[key].serial for key in sources])
+            sinks = [key for key in sinks if self.sinks[key].serial == last]
+            sources = [key for key in sources if self.sources[key].serial == last]
         status = -1.0
-        for kind in (">", "|", "|&"):
-            sink = self.sinks.pop((kind, name), None) if end != "from" else None
-            if sink is not None:
-                status = await self._close_sink(sink)
-        if end == "to":
-            return status
-        for kind in ("<", "|", "|&"):
-            source = self.sources.pop((kind, name), None)
-            if source is not None:
-                status = await self._close_source(source)
+        for key in sinks:
+            status = await self._close_sink(self.sinks.pop(key))
+        for key in sources:
+            status = await self._close_source(self.sources.pop(key))
         return status
 
     async def _close_sink(self, sink: Sink) -> float:
         if sink.command is not None:
             data = "".join(sink.parts).encode("utf-8", "surrogateescape")
-            status = await self.proc.run(["sh", "-c", sink.command], stdin=BytesReader(data))
+            status = await self.proc.run(["sh", "-c", sink.command], stdin=BytesReader(data), env=self.environment())
             return float(status)
         sink.flush()
         if sink.writer is not None:
@@ -371,7 +400,7 @@ class Runtime(State):
         self.flush()
         for sink in self.sinks.values():
             sink.flush()
-        status = await self.proc.run(["sh", "-c", command])
+        status = await self.proc.run(["sh", "-c", command], env=self.environment())
         return float(status)
 
     def fflush(self, name: str = "") -> float:

@@ -15,8 +15,9 @@ from ramet.commands.awk.inplace import Inplace
 from ramet.commands.awk.lexer import as_bytes
 from ramet.commands.awk.records import Records
 from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
+from ramet.commands.awk.symbols import Symbols
 from ramet.commands.awk.tree import AwkError
-from ramet.commands.awk.values import Array, Field, Value, compare, num, number_text
+from ramet.commands.awk.values import Array, Field, Value, compare, looks_numeric, num, number_text
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
 
@@ -27,10 +28,12 @@ NO_FIELD = Field("")
 class Sink:
     """An output of the program: a file, or the input of a command that runs when it is closed."""
 
-    __slots__ = ("command", "parts", "writer")
+    __slots__ = ("command", "parts", "serial", "writer")
 
     def __init__(self, writer: Writer | None, command: str | None = None) -> None:
         self.writer, self.command = writer, command
+        self.serial = 0
+        """When it was opened, compared to the other streams of the program."""
         self.parts: list[str] = []
 
     def write(self, text: str) -> None:
@@ -44,13 +47,24 @@ class Sink:
             self.parts.clear()
 
 
+class Unbuffered(Sink):
+    """Standard error: what is printed there is seen at once."""
+
+    __slots__ = ()
+
+    def write(self, text: str) -> None:
+        self.parts.append(text)
+        self.flush()
+
+
 class Source:
     """An input of the program: a file, or the output of a command that is running."""
 
-    __slots__ = ("records", "task")
+    __slots__ = ("records", "serial", "task")
 
     def __init__(self, records: Records, task: asyncio.Task[int] | None = None) -> None:
         self.records, self.task = records, task
+        self.serial = 0
 
 
 class State:
@@ -60,10 +74,12 @@ class State:
         self.longest = proc.budget.limits.string_bytes // 4  # a character may take four bytes
         self.namespace: dict[str, Any] = {}
         self.functions: dict[str, tuple[bool, tuple[bool, ...]]] = {}
+        self.looks_numeric: Callable[[str], float | None] = looks_numeric
         self.assign: Callable[[str, Value], None] = lambda name, value: None
         self.out: list[str] = []
         self.sinks: dict[tuple[str, str], Sink] = {}
         self.sources: dict[tuple[str, str], Source] = {}
+        self.opened = 0
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
         self.sandbox = False
@@ -98,7 +114,9 @@ class State:
         self.splitter: Callable[[str], list[str]] = split_blanks
         self.environ = Array({name: Field(value if utf8 else as_bytes(value)) for name, value in proc.env.items()})
         self.argv = Array()
-        self.procinfo = Array({"version": "5.2.1", "pid": 1.0, "ppid": 0.0, "uid": 1000.0, "FS": "FS"})
+        self.procinfo = _procinfo(proc)
+        self.symtab = Symbols(self)
+        self.functab = Array()
 
     # ------------------------------------------------------------------ special variables
 
@@ -134,7 +152,7 @@ class State:
                         records.respell()
         elif name in ("FS", "FPAT", "FIELDWIDTHS"):
             self.get_fields()
-            self.split_by = name
+            self.split_by = self.procinfo["FS"] = name
             self._choose_splitter()
         elif name == "IGNORECASE":
             self.get_fields()
@@ -301,6 +319,16 @@ class State:
             fields.extend([""] * (count - len(fields)))
         self.stale = True
         return value
+
+
+def _procinfo(proc: Proc) -> Array:
+    user = proc.user
+    ids = {"uid": user.uid, "euid": user.uid, "gid": user.gid, "egid": user.gid, "pid": 1, "ppid": 0, "pgrpid": 1}
+    return Array(
+        {name: float(number) for name, number in ids.items()}
+        | {"version": "5.2.1", "FS": "FS", "platform": "posix", "strftime": "%a %b %e %H:%M:%S %Z %Y"}
+        | {"argv": Array({str(place): Field(word) for place, word in enumerate(proc.argv)})}
+    )
 
 
 def _lowered(value: Value) -> Value:

@@ -1,0 +1,55 @@
+"""Which awk a program is written for: what options change of its language and of the numbers it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    utf8: bool = True
+    extensions: bool = True
+    """Whether there is more than what POSIX or the first awk had."""
+    posix: bool = False
+    nondecimal: bool = False
+    """Whether input may hold octal and hexadecimal numbers."""
+    ignores_case: bool = False
+    """Whether IGNORECASE is set from outside the program."""
+
+    @property
+    def plain_numbers(self) -> bool:
+        return not self.posix and not self.nondecimal
+
+
+GNU = Dialect()
+EXTENSIONS = frozenset(
+    [
+        "gensub",
+        "strftime",
+        "systime",
+        "mktime",
+        "strtonum",
+        "and",
+        "or",
+        "xor",
+        "compl",
+        "lshift",
+        "rshift",
+        "asort",
+        "asorti",
+        "patsplit",
+        "isarray",
+        "typeof",
+        "mkbool",
+        "intdiv",
+        "dcgettext",
+        "dcngettext",
+        "bindtextdomain",
+        "switch",
+        "case",
+        "default",
+        "BEGINFILE",
+        "ENDFILE",
+    ]
+)
+"""Words that are ordinary names where there are no extensions."""

@@ -1,0 +1,53 @@
+"""awk's functions of time: moments as text, and the seconds of a moment."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+from ramet.commands.awk.runtime import Runtime
+from ramet.commands.awk.values import num
+
+
+def _zone(runtime: Runtime) -> ZoneInfo | timezone:
+    name = runtime.environ.get("TZ")
+    if name:
+        try:
+            return ZoneInfo(str(name).lstrip(":"))
+        except (ValueError, OSError):
+            pass
+    return UTC
+
+
+def strftime(runtime: Runtime, form: str | None, stamp: float | None, utc: bool) -> str:
+    seconds = runtime.proc.now() if stamp is None else stamp
+    zone = UTC if utc else _zone(runtime)
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds))
+        moment = moment.astimezone(zone)
+    except (OverflowError, ValueError):
+        return ""
+    pattern = runtime.text(runtime.procinfo.get("strftime")) if form is None else form
+    pattern = pattern.replace("%s", str(int(seconds)))
+    if "%Z" in pattern:
+        pattern = pattern.replace("%Z", "GMT" if utc else moment.tzname() or "UTC")
+    return moment.strftime(pattern)
+
+
+def mktime(runtime: Runtime, spec: str, utc: bool) -> float:
+    words = spec.split()
+    try:
+        numbers = [int(word) for word in words[:6]]
+        if len(numbers) < 6:
+            return -1.0
+        year, month, day, hour, minute, second = numbers
+        month -= 1
+        year, month = year + month // 12, month % 12
+        zone = UTC if utc else _zone(runtime)
+        base = datetime(year, month + 1, 1, tzinfo=zone)
+        moment = base + timedelta(days=day - 1, hours=hour, minutes=minute, seconds=second)
+        # The seventh number says that the clock is an hour ahead.
+        ahead = 3600 if len(words) > 6 and num(words[6]) > 0 and not moment.dst() else 0
+        return float(int(moment.timestamp()) - ahead)
+    except (ValueError, OverflowError):
+        return -1.0
