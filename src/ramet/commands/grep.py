@@ -6,14 +6,14 @@ import asyncio
 import errno
 import fnmatch
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import itemgetter
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, several, value
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
+from ramet.commands.grep_tree import TreeWalk
 from ramet.commands.inputs import LARGE, PART, is_utf8, slurp
 from ramet.commands.sieving import sieve
 from ramet.core import ops
@@ -23,9 +23,7 @@ from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 from ramet.core.streams import BLOCK, FileStream, Reader
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
-
-TOGETHER = 64
-"""Files of one directory that are read at once."""
+from ramet.patterns.scanning import find
 
 
 def _context(text: str) -> int:
@@ -145,6 +143,7 @@ class GrepOptions:
 
 
 _LONG = 16 * 1024
+_LARGEST_FILE = (1 << 63) - 1
 _DIALECTS: dict[str, Dialect | str] = {
     "E": patterns.GREP_EXTENDED,
     "G": patterns.GREP_BASIC,
@@ -160,6 +159,9 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     operands = list(operands)
     found = await _patterns(proc, o, operands)
     wanted = list(found)
+    nothing = wanted == [b""] and not (o.words or o.whole_line) if o.invert else not wanted
+    if (o.max_count == 0 or nothing) and o.list_files != "without":
+        return 1
     try:
         make = partial(_matchers, o, wanted, o.syntax or default, is_utf8(proc), proc.budget.limits.regex_seconds)
         # Thousands of patterns take a while, in which others shall run and the time limit counts.
@@ -169,9 +171,6 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
             proc.complain(message)
         return 2
     plan = _plan(proc, o, made, o.syntax or default)
-    nothing = wanted == [b""] and not (o.words or o.whole_line) if o.invert else not wanted
-    if (o.max_count == 0 or nothing) and o.list_files != "without":
-        return 1
     run = _Run(proc, o, plan, wanted, many=len(operands) > 1)
     try:
         await run.all(operands)
@@ -333,6 +332,10 @@ class _Globs:
                 return not include
         return self.rules[0][0]
 
+    def by_name(self) -> Callable[[str], bool] | None:
+        """Whether a bare name is skipped; None where none is."""
+        return (lambda name: self.skips((name,))) if self.rules else None
+
 
 def _suffixes(word: str) -> list[str]:
     """A name as the globs see it: whole, and each trailing part that starts behind a slash."""
@@ -392,7 +395,7 @@ class _Run:
             self.fail(word, error)
             if error.errno == errno.EISDIR and self.o.directories == "read":
                 # A directory opens well and has nothing to read: it counts as an empty file.
-                self.report(Search(self.plan, self.shared, encode(word) if self.show_name else None), word)
+                self.report(self.search(word), word)
             return
         try:
             await self.stream(reader, word)
@@ -423,22 +426,29 @@ class _Run:
         passes = None
         if rejects is not None:
             passes = await sieve(self.proc, self.wanted, self.text_of_pattern, self.o.icase, top)
-        async for directory, files in self.walk(top, prefix):
+        async for batch in self.walk().batches(top, prefix):
             await budget.breathe()
+            directory, names = batch.directory, batch.names
             if passes is not None:
-                files = [file for file in files if passes(file[0])]
-            contents = await ops.small_files(fs, directory, [path.name for path, _ in files])
-            for (path, name), data in zip(files, contents, strict=True):
+                names = [name for name in names if passes(directory / name)]
+            contents = await ops.small_files(fs, directory, names)
+            left: Iterable[tuple[str, bytes | None]] = zip(names, contents, strict=True)
+            if rejects is not None:
+                left = [(name, data) for name, data in left if data is None or not rejects(data)]
+            for bare, data in left:
+                name = batch.shown(bare)
                 if data is None:
                     try:
-                        data = await ops.read_bytes(fs, path)
+                        data = await ops.read_bytes(fs, directory / bare)
                     except OSError as error:
                         self.fail(name, error)
                         continue
                     await budget.breathe()
-                if rejects is not None and rejects(data):
-                    continue
-                search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
+                    if rejects is not None and rejects(data):
+                        continue
+                search = self.search(name)
+                if self.plan.initial_tab:
+                    search.width = self.digits(len(data))
                 if data:
                     search.feed(data)
                 self.report(search, name)
@@ -446,6 +456,10 @@ class _Run:
                     await out.drain()
                 if self.o.quiet and self.selected:
                     return
+
+    def walk(self) -> TreeWalk:
+        follow = self.o.directories == "dereference"
+        return TreeWalk(self.proc, follow, self.files.by_name(), self.dirs.by_name(), self.fail)
 
     @property
     def text_of_pattern(self) -> bytes | None:
@@ -460,58 +474,8 @@ class _Run:
             return None
         select, literal = plan.select, plan.select.literal
         if literal is not None:
-            return lambda data: literal not in data
+            return lambda data: find(data, literal) < 0
         return lambda data: b"\0" not in data and select.bulk(data).search(data, 0) is None
-
-    async def walk(self, top: Path, prefix: str) -> AsyncIterator[tuple[Path, list[tuple[Path, str]]]]:
-        """The files of a tree that the globs leave, in order, with the names to print; neighbours come together."""
-        fs, follow = self.proc.fs, self.o.directories == "dereference"
-        above: tuple[Path, ...] = (await fs.resolve(top),) if follow else ()
-        here = top
-        files: list[tuple[Path, str]] = []
-        pending = [(entry, above) for entry in await self.entries(top, prefix)]
-        while pending:
-            (path, name, kind), above = pending.pop()
-            if kind is Kind.LINK:
-                if not follow:
-                    continue
-                try:
-                    path = await fs.resolve(path)
-                    kind = (await fs.stat(path)).kind
-                except OSError as error:
-                    self.fail(name, error)
-                    continue
-            if kind is Kind.DIR:
-                if self.dirs.skips((name[name.rfind("/") + 1 :],)):
-                    continue
-                if follow:
-                    if path in above:
-                        self.proc.complain(f"{name}: warning: recursive directory loop")
-                        continue
-                    above = (*above, path)
-                if files:
-                    yield here, files
-                    files = []
-                pending += [(entry, above) for entry in await self.entries(path, name + "/")]
-            elif kind is Kind.FILE and not self.files.skips((name[name.rfind("/") + 1 :],)):
-                if files and (len(files) == TOGETHER or path.parent != here):
-                    yield here, files
-                    files = []
-                if not files:
-                    here = path.parent
-                files.append((path, name))
-        if files:
-            yield here, files
-
-    async def entries(self, directory: Path, shown: str) -> list[tuple[Path, str, Kind]]:
-        """What a directory holds, last name first."""
-        try:
-            found = await ops.kinds(self.proc.fs, directory)
-        except OSError as error:
-            self.fail(shown.rstrip("/") or ".", error)
-            return []
-        found = sorted(found, key=itemgetter(0), reverse=True)
-        return [(directory / name, shown + name, stat.kind) for name, stat in found]
 
     async def is_output(self, reader: Reader) -> bool:
         """Whether what is printed would be read again; asked where more than a line may be."""
@@ -523,13 +487,24 @@ class _Run:
         source, target = await reader.stat(), await out.stat()
         return source.kind is Kind.FILE and source.inode is not None and source.inode == target.inode
 
+    def search(self, name: str) -> Search:
+        return Search(self.plan, self.shared, encode(name) if self.show_name else None)
+
+    def digits(self, size: int | None) -> int:
+        """With -T numbers are as wide as the largest that can come: the size, if there is one, says what that is."""
+        return len(str(_LARGEST_FILE if size is None else size + self.plan.line_number))
+
     async def stream(self, reader: Reader, name: str) -> None:
         if await self.is_output(reader):
             self.failed = True
             if not self.o.no_messages:
                 self.proc.complain(f"{name}: input file is also the output")
             return
-        search = Search(self.plan, self.shared, encode(name) if self.show_name else None)
+        search = self.search(name)
+        if self.plan.initial_tab:
+            stat = await reader.stat() if isinstance(reader, FileStream) else None
+            regular = stat is not None and stat.kind is Kind.FILE
+            search.width = self.digits(stat.size if regular and stat is not None else None)
         out, budget = self.proc.stdout, self.proc.budget
         size = LARGE if self.plan.quiet else PART if self.plan.only_matching else BLOCK
         while not search.done:

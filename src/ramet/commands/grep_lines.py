@@ -417,7 +417,7 @@ class Search:
             self._offset -= kept
             self._number -= self._before.count(delim)
             block = self._before + block
-        edge = 0
+        edge = looked = 0
         if not self._stopping:
             for start, stop in self._hits(block, kept):
                 edge = self._trailing(block, edge, check, start)
@@ -428,14 +428,15 @@ class Search:
                     end = block.find(delim, first)
                     self._show(block, first, end, False, check)
                     first = end + 1
-                self._show(block, start, stop, True, check)
+                if self._show(block, start, stop, True, check):
+                    self._adjacent, edge = True, stop + 1
                 self.shared.used = True
                 self._pending = max(plan.after, 0)
-                edge = stop + 1
+                looked = stop + 1
                 self.selected += 1
                 if plan.max_count is not None and self.selected >= plan.max_count:
                     self._stopping = True
-                    self.unused = block[edge:]
+                    self.unused = block[looked:]
                     break
         edge = self._trailing(block, edge, check)
         if self._stopping and (not self._pending or edge < len(block)):
@@ -448,15 +449,18 @@ class Search:
         self._offset += len(block)
         self._before = block[cut:]
 
-    def _show(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> None:
-        if self.plan.line_number:
+    def _show(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> bool:
+        if not self.plan.line_number:
+            return self._print(block, start, stop, chosen, check)
+        if start >= self._counted:
             self._number += occurrences(block, self.plan.delim, self._counted, start)
-            self._counted = start
-            self._number += 1
-            self._print(block, start, stop, chosen, check)
-            self._number -= 1
         else:
-            self._print(block, start, stop, chosen, check)
+            self._number -= occurrences(block, self.plan.delim, start, self._counted)
+        self._counted = start
+        self._number += 1
+        printed = self._print(block, start, stop, chosen, check)
+        self._number -= 1
+        return printed
 
     def _print_separator(self, separator: bytes) -> None:
         colours = self.plan.colours
@@ -469,7 +473,10 @@ class Search:
             close = block.find(self.plan.delim, pos)
             if close < 0:
                 close = len(block)
-            self._show(block, pos, close, False, check)
+            if not self._show(block, pos, close, False, check):
+                # A line that cannot be printed ends the context.
+                self._pending = 0
+                break
             self._pending -= 1
             pos = close + 1
         return min(pos, len(block))
@@ -508,19 +515,19 @@ class Search:
             head += b"\t"
         return head
 
-    def _print(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> None:
+    def _print(self, block: bytes, start: int, stop: int, chosen: bool, check: bool) -> bool:
+        """Print a line; False for one that is no text and therefore is not printed."""
         plan = self.plan
         line = block[start:stop]
         sep = plan.match_mark if chosen else plan.context_mark
         matching = chosen != plan.invert
-        self._adjacent = True
         if plan.only_matching:
             if matching:
                 self._print_pieces(line, self._offset + start, sep, check)
-            return
+            return True
         if check and not _valid(line):
-            self.binary_hit, self._adjacent = True, False
-            return
+            self.binary_hit = True
+            return False
         self.out.append(self._head(sep, self._offset + start, not line))
         colours = plan.colours
         if colours is not None:
@@ -533,6 +540,7 @@ class Search:
                 line = colours.paint(line_sgr, line)
         self.out.append(line)
         self.out.append(plan.delim)
+        return True
 
     def _pieces(self, line: bytes) -> Iterator[Span]:
         plan = self.plan

@@ -136,6 +136,9 @@ class History:
     def note(self, operation: OperationRecord) -> None:
         self._operations.append(operation)
 
+    def note_all(self, operations: list[OperationRecord]) -> None:
+        self._operations.extend(operations)
+
     def of(self, session_id: str) -> list[ExecutionRecord]:
         return [record for record in self._records if record.session_id == session_id]
 

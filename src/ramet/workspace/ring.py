@@ -56,8 +56,15 @@ class Ring(Generic[T]):
         self._length += 1
         if len(live) >= 2 * PIECE:
             self._pack()
-        while self._length > self.most:
+        if self._length > self.most:
             self._drop()
+
+    def extend(self, rows: list[T]) -> None:
+        self._live.extend(rows)
+        self._length += len(rows)
+        while len(self._live) >= 2 * PIECE:
+            self._pack()
+        self._drop()
 
     def _pack(self) -> None:
         rows = [self._live.popleft() for _ in range(PIECE)]
@@ -65,22 +72,26 @@ class Ring(Generic[T]):
         self._pieces.append(Piece(self._key(rows[0]), self._key(rows[-1]), len(rows), data))
 
     def _drop(self) -> None:
-        self._length -= 1
-        if not self._pieces:
-            self._live.popleft()
-            return
-        self._skip += 1
-        if self._skip == self._pieces[0].rows:
-            self._pieces.popleft()
-            self._skip = 0
+        """Forget the oldest rows that are too many."""
+        while self._length > self.most:
+            if not self._pieces:
+                self._live.popleft()
+                self._length -= 1
+                continue
+            left = self._pieces[0].rows - self._skip
+            gone = min(left, self._length - self.most)
+            self._length -= gone
+            self._skip += gone
+            if gone == left:
+                self._pieces.popleft()
+                self._skip = 0
 
     def lay(self, first: float, last: float, rows: int, load: Callable[[], list[T]]) -> None:
         """Add a piece that lies elsewhere. It comes before all rows that are added one by one."""
         assert not self._live
         self._pieces.append(Piece(first, last, rows, load))
         self._length += rows
-        while self._length > self.most:
-            self._drop()
+        self._drop()
 
     def adopt(self, other: Ring[T]) -> None:
         """Begin with what another ring holds, without looking at it."""

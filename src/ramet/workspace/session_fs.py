@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 from ramet.core.errors import fail, strerror
 from ramet.core.fs import Lending, Open, Power
-from ramet.core.paths import Path
+from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, How, Queryable, Whole
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import FileStream, closing
@@ -146,14 +147,9 @@ class SessionFS(Whole, Lending):
         except OSError:
             return [None] * len(names)  # the reading of each says what is wrong with it
         found = await self._vfs.small_files(directory, names, self._may.bits(READ))
-        mount, now, moved = self._vfs.mount_of(directory), self._now(), 0
-        session, agent, note = self.session_id, self.agent_id, self._history.note
-        for name, data in zip(names, found, strict=True):
-            if data is not None:
-                shown = self._secrets.scrub_text(directory / name) if self._secrets else directory / name
-                note(OperationRecord(now, session, agent, "read", shown, mount, len(data), ""))
-                moved += len(data)
-        self.bytes_read[mount] += moved
+        read = [(name, len(data)) for name, data in zip(names, found, strict=True) if data is not None]
+        self.bytes_read[self._vfs.mount_of(directory)] += sum(size for _, size in read)
+        self._note_all("read", directory, read)
         return found
 
     async def read(self, path: Path, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
@@ -210,7 +206,7 @@ class SessionFS(Whole, Lending):
         except OSError:
             return 0  # copying each of them says what is wrong
         done = self._vfs.copy_files_now(src, dst, names, self._may.bits(READ))
-        self._note_all("copy", dst, names[:done])
+        self._note_all("copy", dst, zip(names[:done], repeat(0)))
         return done
 
     async def remove_files(self, directory: Path, names: Sequence[str]) -> int:
@@ -221,15 +217,20 @@ class SessionFS(Whole, Lending):
         except OSError:
             return 0
         done = self._vfs.remove_files_now(directory, names)
-        self._note_all("remove", directory, names[:done])
+        self._note_all("remove", directory, zip(names[:done], repeat(0)))
         return done
 
-    def _note_all(self, verb: str, directory: Path, names: Sequence[str]) -> None:
-        mount, now, note = self._vfs.mount_of(directory), self._now(), self._history.note
-        session, agent, secrets = self.session_id, self.agent_id, self._secrets
-        for name in names:
-            shown = secrets.scrub_text(directory / name) if secrets else directory / name
-            note(OperationRecord(now, session, agent, verb, shown, mount, 0, ""))
+    def _note_all(self, verb: str, directory: Path, files: Iterable[tuple[str, int]]) -> None:
+        """One operation on each of these files of a directory, with the bytes that it moved."""
+        mount, now, session, agent = self._vfs.mount_of(directory), self._now(), self.session_id, self.agent_id
+        top = "/" if directory == ROOT else f"{directory}/"
+        if self._secrets:
+            scrub = self._secrets.scrub_text
+            files = [(scrub(top + name), size) for name, size in files]
+            top = ""
+        self._history.note_all(
+            [OperationRecord(now, session, agent, verb, top + name, mount, size, "") for name, size in files]
+        )
 
     async def setattr(self, path: Path, attrs: Attrs) -> None:
         may = self._may.reach(path) if attrs.size is None and attrs != Attrs() else self._may.written(path)
