@@ -422,7 +422,9 @@ class Search:
             for start, stop in self._hits(block, kept):
                 edge = self._trailing(block, edge, check, start)
                 first = self._lead(block, edge, start)
-                if self.shared.used and plan.separator is not None and not (self._adjacent and first == edge):
+                # Of lines that do not match, a run is one group.
+                joined = (self._adjacent and first == edge) or (plan.invert and start == looked > 0)
+                if self.shared.used and plan.separator is not None and not joined:
                     self._print_separator(plan.separator)
                 while first < start:
                     end = block.find(delim, first)
