@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, value
+from ramet.commands.old_sums import bsd_total, sysv_total
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -303,11 +304,7 @@ async def _old_sum(proc: Proc, reader: Reader, sysv: bool, name: str, count: int
     total = size = 0
     while block := await reader.read(1 << 16):
         size += len(block)
-        if sysv:
-            total += sum(block)
-        else:
-            for byte in block:
-                total = ((total >> 1) + ((total & 1) << 15) + byte) & 0xFFFF
+        total = total + sysv_total(block) if sysv else bsd_total(total, block)
         await proc.budget.breathe()
     if sysv:
         folded = (total & 0xFFFF) + ((total & 0xFFFFFFFF) >> 16)
