@@ -428,11 +428,16 @@ class _Temporary:
             os.unlink(self._temp, dir_fd=self._parent)
 
 
+_REGULAR: Final = Kind.FILE
+_new: Final = tuple.__new__
+"""Makes a `Stat` without the call that names its fields: a walk makes one per file."""
+
+
 def _describe(info: os.stat_result, target: str | None = None) -> Stat:
     mode, size, modified, inode = info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino
     if mode & _FORMAT == modes.S_IFREG:
-        version = f"{modified:x}-{size:x}-{inode:x}-{info.st_ctime_ns:x}"
-        return Stat(Kind.FILE, size, modified, version, 0, mode & 0o7777, None, inode, info.st_nlink)
+        version = "%x-%x-%x-%x" % (modified, size, inode, info.st_ctime_ns)  # noqa: UP031 - twice as fast as an f-string
+        return _new(Stat, (_REGULAR, size, modified, version, 0, mode & 0o7777, None, inode, info.st_nlink))
     return Stat(_KINDS[mode & _FORMAT], size, modified, None, 0, mode & 0o7777, target, inode, info.st_nlink)
 
 
@@ -446,7 +451,7 @@ def _small(directory: int, name: str, need: int) -> bytes | None:
         return None
     try:
         mode = os.fstat(fd).st_mode
-        if not modes.S_ISREG(mode) or mode & need != need:
+        if mode & _FORMAT != modes.S_IFREG or mode & need != need:
             return None
         data = os.read(fd, _SMALL)
         return data if len(data) < _SMALL else None
