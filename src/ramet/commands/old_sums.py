@@ -30,7 +30,7 @@ def bsd_total(total: int, block: bytes) -> int:
     ring = total >> 1 | (total & 1) << 15
     for at, weighted in enumerate(_weighted(block, groups)):
         added = ring + weighted
-        if ring < limits[added]:
+        if added < _FULL or ring < limits[added & 0xFF]:
             ring = after[added]
             continue
         for byte in block[_GROUP * at : _GROUP * (at + 1)]:
@@ -54,13 +54,14 @@ def _weighted(block: bytes, groups: int) -> array[int]:
 
 
 @functools.lru_cache(maxsize=1)
-def _tables() -> tuple[list[int], list[int]]:
-    """By what a group made of the sum: the sum turned on by eight places, and below which sum before that is right."""
+def _tables() -> tuple[array[int], list[int]]:
+    """By what a group made of the sum, the sum turned on by eight places; and where that had a carry, by its low bits,
+    below which sum before it is right."""
     ring = array("H", range(_FULL))
     ring.byteswap()
-    carried = [_FULL - 255] * _FULL
+    limits = [_FULL - 255] * 256
     for ones in range(1, _GROUP + 1):
         # So many low bits are set: a carry made by one of the first bytes, up to that many, was dropped.
         most = 255 * ((2 << ones) - 1)
-        carried[(1 << ones) - 1 :: 1 << ones] = [max(0, _FULL - most)] * (_FULL >> ones)
-    return (ring + ring[1:]).tolist(), [_FULL] * _FULL + carried
+        limits[(1 << ones) - 1 :: 1 << ones] = [max(0, _FULL - most)] * (256 >> ones)
+    return ring + ring[1:], limits
