@@ -20,11 +20,10 @@ import os
 import shutil
 import stat as modes
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, TypeVar
 
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
@@ -35,7 +34,7 @@ from ramet.store.filecache import FileCache, umask
 from ramet.store.ids import SIZE, TreeId, chunk_id
 from ramet.store.indexes import Place
 from ramet.store.packs import PackReader
-from ramet.store.trees import DIR, FILE, Node
+from ramet.store.trees import DIR, FILE, Node, Row
 
 Want = TypeVar("Want")
 Got = TypeVar("Got")
@@ -45,22 +44,10 @@ BATCH: Final = 50_000
 ENOUGH: Final = 96 * 1024
 """Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
 _REGULAR: Final = modes.S_IFREG
-_facts: Final = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_nlink")
-
-
-class Found(NamedTuple):
-    """What is at a path now."""
-
-    mode: int
-    size: int
-    mtime_ns: int
-    names: int
-
-    @property
-    def is_dir(self) -> bool:
-        return modes.S_ISDIR(self.mode)
-
-
+Present = os.stat_result | None
+"""What is at a path now; None for nothing."""
+Below = list[tuple[bytes, Node | None, Present]]
+"""Directories that are still to be done: path, what they are to be, and what they are now."""
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -141,7 +128,7 @@ class _Checkout:
 
     def run(self, tree: TreeId, top: bytes) -> None:
         """Directories first get their entries, files their content in batches, and last the times of directories."""
-        stack: list[tuple[bytes, Node | None, Found | None]] = [(top, None, None)]
+        stack: Below = [(top, None, None)]
         done: list[tuple[bytes, int, int, dict[str, bytes]]] = []
         while stack:
             folder, node, found = stack.pop()
@@ -163,39 +150,62 @@ class _Checkout:
 
     # ----------------------------------------------------------------------------------------------- planning
 
-    def directory(self, tree: TreeId, folder: bytes) -> list[tuple[bytes, Node | None, Found | None]]:
-        """Take a directory to what the tree says except for the content of its files.
+    def directory(self, tree: TreeId, folder: bytes) -> Below:
+        """Take a directory to what the tree says except for the content of its files; gives its subdirectories.
 
-        Gives its subdirectories: path, what they are to be, and what they are now. Files that are as they must be cost
-        one comparison each.
+        Files that are as they must be cost one question to the system and one comparison each.
         """
-        nodes = trees.decode(self.packs.read(tree))
+        data = self.packs.read(tree)
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return self.entries(nodes, folder, fd)
+            there = os.listdir(fd)
+            if not there:
+                return self.entries([(node, None) for node in trees.decode(data)], folder, fd)
+            rows = trees.rows(data)
+            found = self.compared(rows, self.matched(_names(rows), there, folder, fd))
+            self.receipt.kept += len(rows) - len(found)
+            return self.entries(found, folder, fd)
         finally:
             os.close(fd)
 
-    def entries(self, nodes: list[Node], folder: bytes, fd: int) -> list[tuple[bytes, Node | None, Found | None]]:
-        """As `directory`, for one that is open."""
+    def matched(self, names: list[str], there: list[str], folder: bytes, fd: int) -> Sequence[Present]:
+        """What is there now under each of these names. Whatever has another name is removed."""
+        if len(names) == len(there):
+            try:
+                return _looked(names, fd)
+            except FileNotFoundError:
+                pass  # as many, but others
+        wanted, present = set(names), set(there)
+        for name in there:
+            if name not in wanted:
+                (info,) = _looked([name], fd)
+                self.remove(folder + b"/" + os.fsencode(name), modes.S_ISDIR(info.st_mode))
+        infos = iter(_looked([name for name in names if name in present], fd))
+        return [next(infos) if name in present else None for name in names]
+
+    def compared(self, rows: list[Row], infos: Sequence[Present]) -> list[tuple[Node, Present]]:
+        """The entries about which there is something to do: all but ordinary files that are as they must be."""
+        if self.verify:
+            return [(Node(*row), info) for row, info in zip(rows, infos, strict=True)]
+        # Unpacked and compared field by field: for most files this line is all that is done.
+        return [
+            (Node(name, kind, mode, mtime_ns, size, payload, group, xattrs), info)
+            for (name, kind, mode, mtime_ns, size, payload, group, xattrs), info in zip(rows, infos, strict=True)
+            if info is None
+            or info.st_mtime_ns != mtime_ns
+            or info.st_size != size
+            or info.st_mode != _REGULAR | mode
+            or info.st_nlink != 1
+            or kind
+            or group
+            or xattrs
+        ]
+
+    def entries(self, todo: list[tuple[Node, Present]], folder: bytes, fd: int) -> Below:
+        """Make entries of an open directory what they must be, as far as that is not the content of files."""
         cache = self.cache
-        present = _listed(fd)
-        names = _names(nodes) if present else []
-        todo = nodes
-        if present:
-            for name in present.keys() - set(names):
-                self.remove(folder + b"/" + os.fsencode(name), modes.S_ISDIR(present.pop(name)[0]))
-        if present and not self.verify:
-            todo = [
-                node
-                for name, node in zip(names, nodes, strict=True)
-                if present.get(name) != (_REGULAR | node[2], node[4], node[3], 1) or node[1] or node[6] or node[7]
-            ]
-            self.receipt.kept += len(nodes) - len(todo)
-        below: list[tuple[bytes, Node | None, Found | None]] = []
-        for node in todo:
-            there = present.get(os.fsdecode(node.name)) if present else None
-            found = None if there is None else Found(*there)
+        below: Below = []
+        for node, found in todo:
             path = folder + b"/" + node.name
             if node.kind == FILE:
                 if found is None and cache is not None and not node.group and not node.xattrs and cache.give(node, fd):
@@ -205,13 +215,13 @@ class _Checkout:
                     continue
                 self.file(node, path, found, fd)
             elif node.kind == DIR:
-                if found is not None and not found.is_dir:
+                if found is not None and not modes.S_ISDIR(found.st_mode):
                     self.remove(path, False)
                     found = None
                 if found is None:
                     self.changed = True
                     os.mkdir(path, 0o700)
-                elif found.mode & 0o700 != 0o700:
+                elif found.st_mode & 0o700 != 0o700:
                     os.chmod(path, 0o700)
                     found = None  # its mode is no longer what it was
                 below.append((path, node, found))
@@ -219,20 +229,20 @@ class _Checkout:
                 self.link(node, path, found)
         return below
 
-    def link(self, node: Node, path: bytes, found: Found | None) -> None:
+    def link(self, node: Node, path: bytes, found: Present) -> None:
         if found is not None:
-            if modes.S_ISLNK(found.mode) and os.readlink(path) == node.payload:
-                if found.mtime_ns != node.mtime_ns:
+            if modes.S_ISLNK(found.st_mode) and os.readlink(path) == node.payload:
+                if found.st_mtime_ns != node.mtime_ns:
                     os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
                 self.receipt.kept += 1
                 return
-            self.remove(path, found.is_dir)
+            self.remove(path, modes.S_ISDIR(found.st_mode))
         self.changed = True
         os.symlink(node.payload, path)
         os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
         self.receipt.written += 1
 
-    def file(self, node: Node, path: bytes, found: Found | None, folder: int) -> None:
+    def file(self, node: Node, path: bytes, found: Present, folder: int) -> None:
         group = trees.split_group(node.group)[0]
         if group:
             other = self.first.setdefault(group, path)
@@ -241,17 +251,17 @@ class _Checkout:
                     self.receipt.kept += 1
                     return
                 if found is not None:
-                    self.remove(path, found.is_dir)
+                    self.remove(path, modes.S_ISDIR(found.st_mode))
                 self.changed = True
                 self.again.append((other, path))
                 return
         if found is not None:
             if self.is_there(node, path, found):
-                if found.mode & 0o7777 != node.mode:
+                if found.st_mode & 0o7777 != node.mode:
                     os.chmod(path, node.mode)
                 self.receipt.kept += 1
                 return
-            self.remove(path, found.is_dir)
+            self.remove(path, modes.S_ISDIR(found.st_mode))
         self.changed = True
         if self.cache is not None and not group and not node.xattrs and self.cache.give(node, folder):
             self.receipt.written += 1
@@ -269,13 +279,13 @@ class _Checkout:
         except FileNotFoundError:
             return False
 
-    def is_there(self, node: Node, path: bytes, found: Found) -> bool:
+    def is_there(self, node: Node, path: bytes, found: os.stat_result) -> bool:
         """Whether a file that is there is the one, mode apart."""
-        if not modes.S_ISREG(found.mode) or (found.size, found.mtime_ns) != (node.size, node.mtime_ns):
+        if not modes.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (node.size, node.mtime_ns):
             return False
-        if found.names != max(1, trees.split_group(node.group)[1]) and self.cache is None:
+        if found.st_nlink != max(1, trees.split_group(node.group)[1]) and self.cache is None:
             return False
-        if self.cache is not None and found.names > 1 and found.mode & 0o7777 != node.mode:
+        if self.cache is not None and found.st_nlink > 1 and found.st_mode & 0o7777 != node.mode:
             return False  # a change of mode would reach every other checkout
         if node.xattrs and _xattrs(path) != node.xattrs:
             return False
@@ -367,19 +377,19 @@ class _Checkout:
         self.receipt.removed += 1
 
 
-def _listed(folder: int) -> dict[str, tuple[int, int, int, int]]:
-    """What is in an open directory: asked for through its descriptor, the system looks up one name and not a path."""
-    with os.scandir(folder) as entries:
-        return {entry.name: _facts(entry.stat(follow_symlinks=False)) for entry in entries}
+def _looked(names: list[str], folder: int) -> list[os.stat_result]:
+    """What is under names in an open directory: asked so, the system looks up one name and not a path."""
+    look = os.stat
+    return [look(name, dir_fd=folder, follow_symlinks=False) for name in names]
 
 
-def _names(nodes: list[Node]) -> list[str]:
+def _names(rows: list[Row]) -> list[str]:
     """The names of entries as the system lists them, decoded at once: no name holds a NUL."""
-    return os.fsdecode(b"\0".join([node[0] for node in nodes])).split("\0") if nodes else []
+    return os.fsdecode(b"\0".join([row[0] for row in rows])).split("\0") if rows else []
 
 
-def _is_folder(node: Node, found: Found) -> bool:
-    return (found.mode, found.mtime_ns) == (modes.S_IFDIR | node.mode, node.mtime_ns)
+def _is_folder(node: Node, found: os.stat_result) -> bool:
+    return (found.st_mode, found.st_mtime_ns) == (modes.S_IFDIR | node.mode, node.mtime_ns)
 
 
 def _content_is(node: Node, path: bytes) -> bool:
