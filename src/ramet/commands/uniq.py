@@ -109,7 +109,7 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
         for this, members in groupby(lines, key):
             if counting:
                 first = this if plain else next(members)
-                n = sum(1 for _ in members) + (0 if plain else 1)
+                n = len(list(members)) + (0 if plain else 1)
                 if this == held_key:
                     count += n
                     continue
