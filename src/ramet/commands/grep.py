@@ -23,6 +23,7 @@ from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 from ramet.core.streams import BLOCK, FileStream, Reader
 from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
+from ramet.patterns.errors import CLASS_SYNTAX
 from ramet.patterns.scanning import find
 
 
@@ -213,7 +214,7 @@ def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
         try:
             patterns.compile(pattern, _DIALECTS[syntax], icase=o.icase)
         except PatternError as error:
-            messages.append(place + str(error))
+            messages.append(str(error) if str(error) == CLASS_SYNTAX else place + str(error))
     return messages
 
 

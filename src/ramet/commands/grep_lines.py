@@ -398,7 +398,12 @@ class Search:
         pattern = matcher.over_block(block)
         if pattern is None:
             return False
-        found = pattern.findall(block) if not pattern.groups else [match[0] for match in pattern.finditer(block)]
+        # There is no line behind the last newline, not even an empty one.
+        end = len(block) - block.endswith(b"\n")
+        if pattern.groups:
+            found = [match[0] for match in pattern.finditer(block, 0, end)]
+        else:
+            found = pattern.findall(block, 0, end)
         shown = list(filter(None, found))
         if shown:
             head = self.name_head(self.plan.match_mark)
