@@ -36,8 +36,10 @@ from ramet.agents.openai_agents import (
     live,
 )
 from ramet.agents.openai_agents.checkpoints import MAGIC, Pointer
+from ramet.backends.disk import DiskResource
 from ramet.backends.ram import RAMResource
 from ramet.backends.s3 import S3Resource
+from ramet.workspace.workspace import Workspace
 
 Use = Callable[[Any], Awaitable[None]]
 
@@ -223,6 +225,41 @@ def test_resources_of_the_client_are_in_every_session() -> None:
         assert (await session.exec("ls -d /data; touch /data/x")).exit_code == 1
 
     in_session(use, client=client)
+
+
+@pytest.mark.parametrize("where", ["memory", "memory of its own", "disk", "disk of its own"])
+def test_sessions_work_in_a_workspace_that_is_given(where: str, tmp_path: Path) -> None:
+    """The document's own sample: `client = ...Client(workspace)`, a checkpoint, and a fresh session that takes it."""
+
+    def made(name: str) -> Workspace:
+        resource: Any = RAMResource() if "memory" in where else DiskResource(tmp_path / name)
+        return Workspace({"/workspace" if "own" in where else "/": resource})
+
+    async def test() -> None:
+        workspace = made("one")
+        await workspace.execute("mkdir -p /workspace/d; echo before > /workspace/d/f; ln -s d /workspace/l")
+        client = RametSandboxClient(workspace)
+        session, other = await client.create(), await client.create()
+        assert (await session.exec("cat d/f; echo after > g; pwd")).stdout == b"before\n/workspace\n"
+        assert await get(other, "g") == b"after\n", "they share it"
+        snapshot = await session.persist_workspace()
+        fresh_session = await RametSandboxClient(made("two")).create()
+        await fresh_session.exec("echo stays > h")
+        await fresh_session.hydrate_workspace(snapshot)
+        assert await get(fresh_session, "l/f") == b"before\n" and await get(fresh_session, "h") == b"stays\n"
+        async with session:
+            first = await session._inner.checkpoint(str(tmp_path / "store"), "w")
+            await session.exec("rm -r d; echo new > new")
+            assert (await session._inner.checkpoint(str(tmp_path / "store"), "w")).revision != first.revision
+            await session._inner._take_up(first.encode())
+            assert (await session.exec("cat l/f; ls")).stdout == b"before\nd\ng\nl\n"
+        await client.delete(session)
+        assert (await workspace.execute("cat /workspace/g")).text == "after\n", "whoever gave it keeps it"
+        assert await get(other, "g") == b"after\n" and [one.session_id for one in workspace.list_sessions()] == [
+            "default"
+        ]
+
+    asyncio.run(test())
 
 
 def test_a_repository_is_fetched_by_the_machines_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,9 +102,8 @@ class Made(NamedTuple):
     """Where the workspace was in its sandbox: absolute links in it begin with that."""
 
 
-async def commit(store: str, name: str, files: RAMResource, skip: Iterable[str], made: Made) -> Revision:
-    """The tree as the newest revision of a workspace; the newest one itself when nothing has changed."""
-    fork = await without(files, skip)
+async def commit(store: str, name: str, fork: RAMResource, made: Made) -> Revision:
+    """A tree as the newest revision of a workspace; the newest one itself when nothing has changed."""
     repository = repository_at(store)
     known = unchanged(fork, repository.scope(name))
     if known is not None and not repository.packs.remote:
@@ -151,12 +150,12 @@ def _head(repository: Repository, name: str) -> Revision | None:
     return repository.head(name) if repository.refs.exists(name) else None
 
 
-async def adopt(files: RAMResource, repository: Repository, revision: Revision) -> None:
-    """The tree of a revision in place of what is there. From a store at hand nothing is read until it is looked at."""
+async def tree_at(repository: Repository, revision: Revision) -> RAMResource:
+    """The tree of a revision. From a store at hand nothing is read until it is looked at."""
     found = repository.lazy(tree_of(revision), revision.workspace)
     if repository.packs.remote:
         await asyncio.to_thread(_load, found)
-    files.take_over(found)
+    return found
 
 
 def _load(tree: RAMResource) -> None:

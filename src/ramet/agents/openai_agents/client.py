@@ -13,9 +13,10 @@ from agents.sandbox.session.manager import Instrumentation
 from agents.sandbox.session.sandbox_client import BaseSandboxClient, BaseSandboxClientOptions
 from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 
-from ramet.agents.openai_agents.live import LIVE, drop_live, open_live
+from ramet.agents.openai_agents.live import LIVE, Given, drop_live, open_live
 from ramet.agents.openai_agents.session import RametSandboxSession, RametSandboxSessionState
 from ramet.workspace.mounts import MountForm
+from ramet.workspace.workspace import Workspace
 
 
 class RametSandboxClientOptions(BaseSandboxClientOptions):
@@ -43,7 +44,8 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         async with session:
             print((await session.exec("cat notes.txt")).stdout)
 
-    A session's files live in this process until `delete`; a snapshot carries them further.
+    A session's files live in this process until `delete`; a snapshot carries them further. A client that is given a
+    workspace has its sessions work in that one: they share it, and what they did is there when they are gone.
     """
 
     backend_id = "ramet"
@@ -51,15 +53,19 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
 
     def __init__(
         self,
+        workspace: Workspace | None = None,
         *,
         instrumentation: Instrumentation | None = None,
         dependencies: Dependencies | None = None,
         mounts: Mapping[str, MountForm] | None = None,
     ) -> None:
-        """`mounts` are in every session of this client: absolute path to resource, or to (resource, mode)."""
+        """`mounts` are in every session of this client: absolute path to resource, or to (resource, mode).
+
+        With a `workspace` all sessions work in it, at the manifest's root (`/workspace`); whoever gave it closes it.
+        """
         self._instrumentation = instrumentation if instrumentation is not None else Instrumentation()
         self._dependencies = dependencies
-        self._mounts = dict(mounts or {})
+        self._given = Given(dict(mounts or {}), workspace)
 
     async def create(
         self,
@@ -80,7 +86,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
             exposed_ports=() if options is None else options.exposed_ports,
             checkpoint_store=None if options is None else options.checkpoint_store,
         )
-        return self._opened(state)
+        return await self._opened(state)
 
     async def resume(self, state: SandboxSessionState) -> SandboxSession:
         """The session of this state: on its live files when they are still here, else on its snapshot once started."""
@@ -89,7 +95,7 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
         check = getattr(state, "assert_path_grants_rebound", None)
         if check is not None:
             check()
-        return self._opened(state)
+        return await self._opened(state)
 
     async def delete(self, session: SandboxSession) -> SandboxSession:
         inner = session._inner
@@ -102,9 +108,10 @@ class RametSandboxClient(BaseSandboxClient[RametSandboxClientOptions | None]):
     def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:
         return self._deserialize_session_state_payload(payload, RametSandboxSessionState)
 
-    def _opened(self, state: RametSandboxSessionState) -> SandboxSession:
+    async def _opened(self, state: RametSandboxSessionState) -> SandboxSession:
         preserved = state.session_id in LIVE
         inner = RametSandboxSession.from_state(state)
-        inner._live = open_live(state.session_id, state.manifest, self._mounts)
+        inner._given = self._given
+        inner._live = await open_live(state.session_id, state.manifest, self._given)
         inner._set_start_state_preserved(preserved)
         return self._wrap_session(inner, instrumentation=self._instrumentation)

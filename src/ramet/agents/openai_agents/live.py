@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ramet.agents.openai_agents.archive import Marker, Packed, Segment
+from ramet.agents.openai_agents.checkpoints import without
 from ramet.agents.openai_agents.mounts import native_resource
 from ramet.backends.disk import DiskResource
-from ramet.backends.ram import RAMResource
+from ramet.backends.ram import Dir, RAMResource
+from ramet.core import ops
+from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, encode, parse
-from ramet.workspace.mounts import MountForm, MountMode
+from ramet.core.resource import Resource
+from ramet.core.stat import Kind
+from ramet.workspace.mounts import MountForm, MountMode, as_mounts
 from ramet.workspace.workspace import Workspace
 
 MAX_PACKED = 32 << 20
@@ -28,13 +35,23 @@ LINES = 5
 """Commands that the message of a revision names."""
 
 
+class Given(NamedTuple):
+    """What a client has for its sessions: mounts for each of them, or one workspace in which all of them work."""
+
+    mounts: Mapping[str, MountForm] = MappingProxyType({})
+    workspace: Workspace | None = None
+
+
 @dataclass
 class Live:
-    """One sandbox: its workspace, and the tree that is mounted at the manifest's root."""
+    """One sandbox: its workspace, and where in it the manifest's root is."""
 
     root: Path
-    files: RAMResource
     workspace: Workspace
+    label: str = "exec"
+    """Begins the names of its shell sessions: a workspace that was given has others."""
+    owned: bool = True
+    """Whether the workspace ends with the sandbox."""
     busy: set[int] = field(default_factory=set)
     """Numbers of the shell sessions that run now."""
     told: int = 0
@@ -50,7 +67,8 @@ class Live:
         for prefix in self.workspace.fs.mounts:
             if prefix != self.root and prefix.under(self.root) and not any(prefix.under(path) for path in skipped):
                 return None
-        return (self.files.digest(ROOT), *map(encode, sorted(skip)))
+        place = self._memory()
+        return None if place is None else (place[0].digest(place[1]), *map(encode, sorted(skip)))
 
     def known(self, key: tuple[bytes, ...] | None, skip: list[str]) -> tuple[dict[str, Segment], Marker | None]:
         """What is still here of the last archive, and how to see what of it is still right."""
@@ -59,7 +77,37 @@ class Live:
         return self.segments[1], self._mark
 
     def _mark(self, name: str) -> bytes:
-        return self.files.digest(parse("/" + name))
+        place = self._memory()
+        assert place is not None, "there is no key for what is not in memory"
+        return place[0].digest(place[1] / name if name else place[1])
+
+    def _memory(self) -> tuple[RAMResource, Path] | None:
+        """The memory that holds the root, and where it does so; None where the root is somewhere else."""
+        holders = [mount for mount in self.workspace.mounts(scratch=True) if self.root.under(mount.prefix)]
+        holder = max(holders, key=lambda mount: len(mount.prefix))
+        if not isinstance(holder.resource, RAMResource):
+            return None
+        return holder.resource, self.root.below(holder.prefix)
+
+    async def tree(self, skip: Iterable[str]) -> RAMResource:
+        """The files below the root without some paths, to be kept: shared where they are in memory, else a copy."""
+        place = self._memory()
+        if place is not None:
+            return await without(subtree(*place), skip)
+        copy, left_out = RAMResource(), {self.root / name for name in skip}
+        await _copy(self.workspace.fs, self.root, copy, ROOT, left_out)
+        return copy
+
+    async def take_up(self, found: RAMResource) -> None:
+        """A tree in place of what is below the root; nothing is copied where the root is memory of its own."""
+        place = self._memory()
+        if place is not None and place[1] == ROOT:
+            place[0].take_over(found)
+            return
+        fs = self.workspace.fs
+        for name, _ in await ops.scan_sorted(fs, self.root):
+            await ops.remove_tree(fs, self.root / name)
+        await _copy(found, ROOT, fs, self.root, set())
 
     def keep_packed(self, key: tuple[bytes, ...] | None, skip: list[str], packed: Packed) -> None:
         fits = key is not None and len(packed.archive) <= MAX_PACKED
@@ -98,12 +146,12 @@ def _asked(command: str) -> str:
 LIVE: dict[uuid.UUID, Live] = {}
 
 
-def open_live(session_id: uuid.UUID, manifest: Any, more: Mapping[str, MountForm] | None = None) -> Live:
-    """The live workspace of this session, made now when there is none."""
+async def open_live(session_id: uuid.UUID, manifest: Any, given: Given) -> Live:
+    """The live workspace of this session, made now when there is none; one that was given gets a root."""
     found = LIVE.get(session_id)
     if found is None:
-        root, files = parse(manifest.root), RAMResource()
-        mounts: dict[str, MountForm] = {**(more or {}), str(root): files}
+        root = parse(manifest.root)
+        mounts: dict[str, MountForm] = {**given.mounts}
         for grant in reversed(manifest.extra_path_grants):  # of two grants for one path the first one holds
             source = getattr(grant, "host_path", None)
             if source is None and not parse(grant.path).under(root):  # what lies in the workspace is the workspace's
@@ -111,7 +159,15 @@ def open_live(session_id: uuid.UUID, manifest: Any, more: Mapping[str, MountForm
             if source is not None:
                 mode = MountMode.READ if grant.read_only else MountMode.WRITE
                 mounts[grant.path] = (DiskResource(str(PurePath(source))), mode)
-        found = LIVE[session_id] = Live(root, files, Workspace(mounts))
+        if given.workspace is None:
+            found = Live(root, Workspace({**mounts, str(root): RAMResource()}))
+        else:
+            found = Live(root, given.workspace, f"sandbox-{session_id.hex[:12]}", owned=False)
+            for prefix, mount in as_mounts(mounts).items():
+                if prefix not in given.workspace.fs.mounts:
+                    given.workspace.mount(str(prefix), mount.resource, mount.mode)
+            await ops.make_dirs(given.workspace.fs, root)
+        LIVE[session_id] = found
     return found
 
 
@@ -124,7 +180,33 @@ def same_on_the_machine(path: str) -> str | None:
 
 
 async def drop_live(session_id: uuid.UUID) -> None:
-    """End the workspace of this session; its files are gone."""
+    """End the workspace of this session: its files are gone, unless somebody gave it one."""
     found = LIVE.pop(session_id, None)
-    if found is not None:
+    if found is not None and found.owned:
         await found.workspace.close()
+
+
+def subtree(memory: RAMResource, top: Path) -> RAMResource:
+    """A directory of a tree as a tree of its own, which shares everything until one of them changes."""
+    if top == ROOT:
+        return memory
+    twin, found = memory.fork(), RAMResource()
+    directory = twin.node(top)
+    if not isinstance(directory, Dir):
+        raise fail(errno.ENOTDIR, top)
+    found.adopt(directory, dict(twin.links))
+    return found
+
+
+async def _copy(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path, left_out: Collection[Path]) -> None:
+    """Everything below one directory into another one, which is there."""
+    for name, stat in await ops.scan_sorted(src_fs, src):
+        source, target = src / name, dst / name
+        if source in left_out:
+            continue
+        if stat.kind is Kind.DIR:
+            await dst_fs.mkdir(target)
+            await _copy(src_fs, source, dst_fs, target, left_out)
+            await ops.keep_attrs(dst_fs, target, stat)
+        else:
+            await ops.copy_file(src_fs, source, dst_fs, target, stat)

@@ -40,10 +40,10 @@ from agents.sandbox.types import ExecResult, Permissions, User
 from agents.sandbox.util.tar_utils import UnsafeTarMemberError
 
 from ramet.agents.openai_agents.archive import BAD_ARCHIVE, Archive, again, pack, place
-from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, adopt, commit, repository_at, without
+from ramet.agents.openai_agents.checkpoints import MAGIC, Made, Pointer, commit, repository_at, tree_at
 from ramet.agents.openai_agents.confine import real_path
 from ramet.agents.openai_agents.gitrepo import fetch_repository
-from ramet.agents.openai_agents.live import LIVE, Live, open_live
+from ramet.agents.openai_agents.live import LIVE, Given, Live, open_live
 from ramet.agents.openai_agents.snapshots import RametSnapshot
 from ramet.agents.openai_agents.terminals import Terminals
 from ramet.core import ops
@@ -78,6 +78,7 @@ class RametSandboxSession(BaseSandboxSession):
     def __init__(self, *, state: RametSandboxSessionState) -> None:
         self.state = state
         self._live: Live | None = None
+        self._given = Given()
         self._running = False
         self._terminals = Terminals()
 
@@ -90,7 +91,7 @@ class RametSandboxSession(BaseSandboxSession):
     async def _ensure_backend_started(self) -> None:
         preserved = self.state.session_id in LIVE
         if self._live is None or not preserved:
-            self._live = open_live(self.state.session_id, self.state.manifest)
+            self._live = await open_live(self.state.session_id, self.state.manifest, self._given)
             self._set_start_state_preserved(preserved)
 
     async def _after_start(self) -> None:
@@ -192,7 +193,7 @@ class RametSandboxSession(BaseSandboxSession):
         if timeout is not None and timeout <= 0:
             raise ExecTimeoutError(command=command, timeout_s=timeout)
         number = live.take_number()
-        session_id = f"exec-{number}"
+        session_id = f"{live.label}-{number}"
         try:
             env = await self._environment(live)
             live.workspace.create_session(session_id, env=env, cwd=str(live.root))
@@ -531,7 +532,7 @@ class RametSandboxSession(BaseSandboxSession):
         live = self._here()
         await live.workspace.sync()
         made = Made(live.said(), str(live.root))
-        revision = await commit(store, workspace, live.files, self._skipped(), made)
+        revision = await commit(store, workspace, await live.tree(self._skipped()), made)
         return Pointer(store, workspace, revision.id.hex())
 
     async def _take_up(self, raw: bytes) -> None:
@@ -541,7 +542,7 @@ class RametSandboxSession(BaseSandboxSession):
         try:
             pointer = Pointer.decode(raw)
             repository = repository_at(pointer.store)
-            await adopt(live.files, repository, repository.find(pointer.workspace, pointer.revision))
+            await live.take_up(await tree_at(repository, repository.find(pointer.workspace, pointer.revision)))
         except (OSError, ValueError, RametError) as error:
             raise WorkspaceArchiveWriteError(path=root, context={"reason": "revision"}, cause=error) from error
 
@@ -556,7 +557,7 @@ class RametSandboxSession(BaseSandboxSession):
 
     async def _compute_and_cache_snapshot_fingerprint(self, *, version: str | None = None) -> dict[str, str]:
         """The content id of the tree, which costs what has changed, bound to the manifest it was made with."""
-        tree = (await without(self._here().files, self._skipped())).digest(ROOT).hex()
+        tree = (await self._here().tree(self._skipped())).digest(ROOT).hex()
         try:
             made_with = self._resume_manifest_digest()
         except ValueError:  # the SDK cannot write down a manifest with content that is not text

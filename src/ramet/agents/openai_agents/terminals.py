@@ -151,7 +151,7 @@ class Terminals:
 
 async def _run(live: Live, text: str, env: Mapping[str, str], terminal: Terminal, stdin: PipeReader | None) -> None:
     number = live.take_number()
-    session_id = f"exec-{number}"
+    session_id = f"{live.label}-{number}"
     exit_code = BROKEN
     try:
         live.workspace.create_session(session_id, env=env, cwd=str(live.root))
