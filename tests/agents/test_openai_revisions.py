@@ -255,9 +255,8 @@ def test_sessions_work_in_a_workspace_that_is_given(where: str, tmp_path: Path) 
             assert (await session.exec("cat l/f; ls")).stdout == b"before\nd\ng\nl\n"
         await client.delete(session)
         assert (await workspace.execute("cat /workspace/g")).text == "after\n", "whoever gave it keeps it"
-        assert await get(other, "g") == b"after\n" and [one.session_id for one in workspace.list_sessions()] == [
-            "default"
-        ]
+        assert await get(other, "g") == b"after\n"
+        assert [one.session_id for one in workspace.list_sessions()] == ["default"]
 
     asyncio.run(test())
 
