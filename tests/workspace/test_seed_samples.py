@@ -139,6 +139,13 @@ def test_a_snapshot_is_built_from_public_parts(tmp_path: Path) -> None:
     assert run(Workspace.load(tmp_path / "made.tar"), "cat /f").text == "hand made\n"
 
 
+def test_a_later_version_of_ours_is_refused_by_its_number(tmp_path: Path) -> None:
+    bundle = split_manifest_and_blobs({**to_state_dict(Workspace()), "version": 2})
+    write_tar(tmp_path / "made.tar", bundle)
+    with pytest.raises(ValueError, match="version 2; only version 1"):
+        Workspace.load(tmp_path / "made.tar")
+
+
 def test_a_sandbox_connector_can_map_its_sessions() -> None:
     """What the connector thread asks for: a session per id, per-call cwd and env, cancellation apart from timeouts."""
 

@@ -21,6 +21,8 @@ _UNMAPPED: Final = ("clis", "fingerprints", "profiles", "command_limits", "jobs"
 
 def is_foreign(manifest: Mapping[str, Any]) -> bool:
     """Whether this manifest was written by mirage-ai in a version that we read."""
+    if "format" in manifest:  # ours says what it is, in every version
+        return False
     return manifest.get("version") in VERSIONS and ("mirage_version" in manifest or "sessions" in manifest)
 
 
