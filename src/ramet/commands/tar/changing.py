@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from ramet.commands import compression
-from ramet.commands.clock import NANO
 from ramet.commands.copy import lookup
-from ramet.commands.declare import shown
 from ramet.commands.tar.format import BadArchive, Members, Output
 from ramet.commands.tar.job import Failed, Job
-from ramet.commands.tar.names import named_files, stored_name, wanted_match
+from ramet.commands.tar.names import shown_name
 from ramet.commands.tar.reading import bad_archive, opened_archive
-from ramet.commands.tar.writing import fill, packing_of
-from ramet.core import paths
+from ramet.commands.tar.selecting import complain_missing, named_files, wanted_match
+from ramet.commands.tar.writing import fill, layout_of, packing_of
 from ramet.core.errors import reason
 from ramet.core.resource import How
 from ramet.core.stat import Attrs
 from ramet.core.streams import Capture
 
 
-async def append_members(job: Job, operands: list[str]) -> None:
+async def append_members(job: Job) -> None:
     proc, o = job.proc, job.o
     if o.file in (None, "-"):
         raise Failed("Refusing to append to standard output")
     if packing_of(job) is not None:
         raise Failed("Cannot update compressed archives")
-    names = await named_files(job, operands)
+    names = await named_files(job)
     path = proc.path(o.file or "")
     end = 0
-    newest: dict[str, float] = {}
     existing = await lookup(proc, path, follow=True)
     if existing is not None and existing.size:
         reader = await proc.open(o.file or "")
@@ -38,29 +35,19 @@ async def append_members(job: Job, operands: list[str]) -> None:
         members = Members(reader)
         try:
             while (member := await members.next()) is not None:
-                newest[member.name.rstrip("/")] = member.mtime
+                if o.mode == "u":
+                    job.newest[member.name.rstrip("/")] = int(member.mtime)
                 await members.skip()
                 end = members.at
         except BadArchive as bad:
             raise Failed(str(bad)) from None
         await proc.close(reader)
-    kept = names
-    if o.mode == "u":
-        kept = []
-        for cwd, name in names:
-            stat = await lookup(proc, paths.parse(name, cwd))
-            if (
-                stat is None
-                or stat.is_dir
-                or int((stat.mtime_ns or 0) // NANO) > int(newest.get(stored_name(job, name).rstrip("/"), -1))
-            ):
-                kept.append((cwd, name))
     captured = Capture()
 
     async def emit(data: bytes) -> None:
         captured.write(data)
 
-    await fill(job, kept, Output(emit, pax=o.format in ("pax", "posix"), at=end))
+    await fill(job, names, Output(emit, layout_of(job), at=end))
     if end == 0:
         await proc.fs.write(path, captured.getvalue())
         return
@@ -68,7 +55,7 @@ async def append_members(job: Job, operands: list[str]) -> None:
     await proc.fs.write(path, captured.getvalue(), How.APPEND)
 
 
-async def append_archives(job: Job, operands: list[str]) -> None:
+async def append_archives(job: Job) -> None:
     """The members of other archives, behind those of the first."""
     proc, o = job.proc, job.o
     if o.file in (None, "-"):
@@ -78,12 +65,12 @@ async def append_archives(job: Job, operands: list[str]) -> None:
     async def emit(data: bytes) -> None:
         captured.write(data)
 
-    out = Output(emit, pax=o.format in ("pax", "posix"))
-    for name in (o.file or "", *operands):
+    out = Output(emit, layout_of(job))
+    for name in (o.file or "", *(str(word) for kind, word in o.order if not kind)):
         try:
             reader = await proc.open(name)
         except OSError as error:
-            raise Failed(f"{shown(name)}: Cannot open: {reason(error)}") from None
+            raise Failed(f"{shown_name(job, name)}: Cannot open: {reason(error)}") from None
         members = Members(reader)
         try:
             while (member := await members.next()) is not None:
@@ -97,22 +84,22 @@ async def append_archives(job: Job, operands: list[str]) -> None:
     await proc.fs.write(proc.path(o.file or ""), captured.getvalue())
 
 
-async def delete_members(job: Job, operands: list[str]) -> None:
+async def delete_members(job: Job) -> None:
     proc, o = job.proc, job.o
-    wanted = [name.rstrip("/") for _, name in await named_files(job, operands)]
+    wanted = await named_files(job)
     raw, members = await opened_archive(job)
     captured = Capture()
 
     async def emit(data: bytes) -> None:
         captured.write(data)
 
-    out = Output(emit, pax=o.format in ("pax", "posix"))
+    out = Output(emit, layout_of(job))
     seen: set[str] = set()
     try:
         while (member := await members.next()) is not None:
             match = wanted_match(job, member.name, wanted)
             if match is not None:
-                seen.add(match)
+                seen.add(match.name)
                 continue
             await out.member(member, members.content())
     except BadArchive as bad:
@@ -121,6 +108,4 @@ async def delete_members(job: Job, operands: list[str]) -> None:
     await out.finish()
     await proc.close(raw)
     await proc.fs.write(proc.path(o.file or ""), captured.getvalue())
-    for name in wanted:
-        if name not in seen:
-            job.complain(f"{shown(name)}: Not found in archive")
+    complain_missing(job, wanted, seen)

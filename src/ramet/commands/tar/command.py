@@ -3,86 +3,58 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
 
 from ramet.commands.compression import FORMATS
-from ramet.commands.declare import Command, UsageError, quote
-from ramet.commands.inputs import slurp
+from ramet.commands.copy_options import CONTROL
+from ramet.commands.declare import Command, UsageError, help_text, parse, quote
 from ramet.commands.tar.changing import append_archives, append_members, delete_members
+from ramet.commands.tar.format import BLOCK, RECORD
 from ramet.commands.tar.job import Failed, Job
-from ramet.commands.tar.names import transformer
+from ramet.commands.tar.names import STYLES
 from ramet.commands.tar.options import TarOptions, old_tar
-from ramet.commands.tar.reading import read_archive, tell_label
+from ramet.commands.tar.reading import read_archive, tell_label, verify_archive
+from ramet.commands.tar.selecting import read_exclusions
+from ramet.commands.tar.transforms import transformer
 from ramet.commands.tar.writing import create_archive
-from ramet.core.paths import decode
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 
-
-def _late(o: TarOptions) -> list[str]:
-    """Patterns that were given behind the last name, where they come too late."""
-    late: list[str] = []
-    for name, stored in reversed(o.order):
-        if not name:
-            return late[::-1]
-        if name == "exclude":
-            late.append(str(stored))
-    return []
+_FORMATS = ("gnu", "oldgnu", "pax", "posix", "ustar", "v7")
+_DEFAULTS = "--format=gnu -f- -b20 --quoting-style=escape --rmt-command=/usr/sbin/rmt --rsh-command=/usr/bin/rsh\n"
+_KEYWORDS = (
+    "all", "alone-zero-block", "bad-dumpdir", "cachedir", "contiguous-cast", "file-changed", "file-ignored",
+    "file-removed", "file-shrank", "file-unchanged", "filename-with-nuls", "ignore-archive", "ignore-newer",
+    "new-directory", "rename-directory", "symlink-cast", "timestamp", "unknown-cast", "unknown-keyword", "xdev",
+    "decompress-program", "existing-file", "xattr-write", "record-size", "failed-read", "missing-zero-blocks",
+    "verbose", "none",
+)  # fmt: skip
 
 
 async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
+    if proc.env.get("TAR_OPTIONS"):
+        # They stand before everything of the command line.
+        o, _ = parse(COMMANDS[0], [*shlex.split(proc.env["TAR_OPTIONS"]), *old_tar(proc.argv[1:])])
+    if o.show_defaults or o.usage:
+        await proc.emit(encode(_DEFAULTS if o.show_defaults else help_text(COMMANDS[0])))
+        return 0
     if not o.mode:
         proc.complain("You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
         proc.stderr.write(b"Try 'tar --help' or 'tar --usage' for more information.\n")
         return 2
-    if o.program is not None:
-        o = dataclasses.replace(o, packing=_packing(o.program))
-    verbose = sum(1 for name, _ in o.order if name == "verbose")
-    job = Job(proc, o, proc.cwd, verbose)
-    late = _late(o) if o.mode in ("c", "r", "u") else []
-    job.excluded = list(o.exclude[: len(o.exclude) - len(late)])
-    if late:
-        proc.complain(
-            "The following options were used after any non-optional arguments in archive create or update mode.  "
-            "These options are positional and affect only arguments that follow them.  Please, rearrange them properly."
-        )
-        for pattern in late:
-            proc.complain(f"--exclude {quote(pattern)} has no effect")
-        job.status = 2
-    for word in o.exclude_from:
-        job.excluded += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
-    if o.exclude_vcs:
-        job.excluded += [
-            ".git",
-            ".gitignore",
-            ".gitmodules",
-            ".gitattributes",
-            ".svn",
-            ".hg",
-            ".hgignore",
-            ".bzr",
-            "CVS",
-            "RCS",
-            "SCCS",
-            "_darcs",
-        ]
-    if o.exclude_backups:
-        job.excluded += [".#*", "*~", "#*#"]
+    job = Job(proc, _settled(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
+    job.record = _record(o)
     if o.transform:
         job.rename = transformer(o.transform)
-    if o.index_file is not None:
-        job.listing_to = job.index = await proc.create(o.index_file)
     try:
-        if o.mode == "c":
-            await create_archive(job, operands)
-        elif o.mode in ("r", "u"):
-            await append_members(job, operands)
-        elif o.mode == "A":
-            await append_archives(job, operands)
-        elif o.mode == "delete":
-            await delete_members(job, operands)
-        elif o.mode == "label":
-            return await tell_label(job, operands)
-        else:
-            await read_archive(job, operands)
+        job.quoting = _style(o.quoting_style)
+        await read_exclusions(job)
+        if o.index_file is not None:
+            job.listing_to = job.index = await proc.create(o.index_file)
+        await _OPERATIONS.get(o.mode, read_archive)(job)
+        if o.verify and o.mode in ("c", "r", "u") and o.file not in (None, "-"):
+            await verify_archive(job)
     except Failed as failed:
         if failed.args:
             proc.complain(str(failed))
@@ -94,6 +66,78 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
     if job.status == 2:
         proc.complain("Exiting with failure status due to previous errors")
     return job.status
+
+
+_OPERATIONS: dict[str, Callable[[Job], Awaitable[None]]] = {
+    "c": create_archive,
+    "r": append_members,
+    "u": append_members,
+    "A": append_archives,
+    "delete": delete_members,
+    "label": tell_label,
+}
+"""What each mode does; those that are not here read the archive."""
+
+
+def _settled(proc: Proc, o: TarOptions) -> TarOptions:
+    """The options with what follows from others and from the environment; wrong values are refused here."""
+    if o.program is not None:
+        o = dataclasses.replace(o, packing=_packing(o.program))
+    if o.old and o.mode == "c":
+        o = dataclasses.replace(o, format="v7")
+    if o.file is None and proc.env.get("TAPE"):
+        o = dataclasses.replace(o, file=proc.env["TAPE"])
+    if o.format not in _FORMATS:
+        raise UsageError(f"{o.format}: Invalid archive format", 2)
+    if not o.strip.isdecimal():
+        raise UsageError(f"{o.strip}: Invalid number of elements", 2)
+    if o.backup and o.backup != "default":
+        o = dataclasses.replace(o, backup=_chosen("--backup", o.backup, CONTROL, 2))
+    for keyword in o.warnings:
+        _chosen("--warning", keyword.removeprefix("no-"), _KEYWORDS)
+    if o.atime is not None:
+        _chosen("--atime-preserve", o.atime, ("replace", "system"))
+    return o
+
+
+def _chosen(option: str, given: str, choices: Sequence[str], together: int = 1) -> str:
+    """One of the words that an option takes; `together` of them at a time mean the same."""
+    matches = [given] if given in choices else [choice for choice in choices if choice.startswith(given) and given]
+    if len(matches) == 1:
+        return matches[0]
+    rows = [choices[at : at + together] for at in range(0, len(choices), together)]
+    listed = "\n".join("  - " + ", ".join(quote(choice) for choice in row) for row in rows)
+    what = "ambiguous" if matches else "invalid"
+    raise UsageError(
+        f"{what} argument {quote(given)} for {quote(option)}\nValid arguments are:\n{listed}", 2, hint=False
+    )
+
+
+def _record(o: TarOptions) -> int:
+    """How many bytes a record has, by the last option that says so."""
+    size = RECORD
+    for name, given in o.order:
+        text = str(given)
+        if name == "blocking":
+            if not text.isdecimal() or not int(text):
+                raise UsageError(f"{text}: Invalid blocking factor", 2)
+            size = int(text) * BLOCK
+        elif name == "record_size":
+            number = text.rstrip("bBckKMGw")
+            unit = {"": 1, "c": 1, "w": 2, "b": 512, "B": 1024, "k": 1024, "K": 1024, "M": 1 << 20, "G": 1 << 30}
+            if not number.isdecimal() or text[len(number) :] not in unit:
+                raise UsageError(f"{text}: Invalid record size", 2)
+            size = int(number) * unit[text[len(number) :]]
+            if not size or size % BLOCK:
+                raise UsageError(f"Record size must be a multiple of {BLOCK}.", 2)
+    return size
+
+
+def _style(given: str) -> str:
+    matches = [given] if given in STYLES else [style for style in STYLES if style.startswith(given)]
+    if len(matches) != 1:
+        raise Failed(f"Unknown quoting style '{given}'. Try 'tar --quoting-style=help' to get a list.")
+    return matches[0]
 
 
 _PROGRAMS = {"pigz": "gzip", "gunzip": "gzip", "pbzip2": "bzip2", "pxz": "xz", "zstdmt": "zstd", "unzstd": "zstd"}
@@ -118,57 +162,43 @@ COMMANDS = [
         bad_usage=64,
         rewrite=old_tar,
         ignored=(
-            "-b= --blocking-factor=",
             "-B --read-full-records",
             "-S --sparse",
-            "--no-same-owner -o",
+            "--no-same-owner",
             "--same-owner",
             "--no-same-permissions",
             "-s --preserve-order --same-order",
-            "--atime-preserve[=",
             "--xattrs",
             "--no-xattrs",
             "--acls",
             "--no-acls",
             "--selinux",
             "--no-selinux",
-            "--checkpoint[=",
-            "--warning=",
             "--force-local",
-            "--quoting-style=",
-            "--record-size=",
-            "--hard-dereference",
+            "--hole-detection=",
+            "--sparse-version=",
+            "--xattrs-include=",
+            "--xattrs-exclude=",
+            "--level=",
+            "--restrict",
             "--seek -n",
             "--no-seek",
-            "--no-overwrite-dir",
-            "--overwrite-dir",
             "--delay-directory-restore",
             "--no-delay-directory-restore",
-            "--old-archive",
-            "--posix",
-            "--no-wildcards-match-slash",
-            "--wildcards-match-slash",
-            "--verbatim-files-from",
-            "--no-verbatim-files-from",
             "--check-device",
             "--no-check-device",
-            "--recursive-unlink",
-            "--no-quote-chars=",
-            "--keep-directory-symlink",
-            "-R --block-number",
-            "-l --check-links",
         ),
         refused={
             "-M --multi-volume": "there are no tapes to change",
             "-g= --listed-incremental=": "incremental dumps are not supported",
             "-G --incremental": "incremental dumps are not supported",
-            "-w --interactive --confirmation": "there is no terminal to ask",
             "-Z --compress --uncompress": "the compress format is obsolete",
             "--lzip": "the lzip format is not supported",
             "--lzop": "the lzop format is not supported",
             "-L= --tape-length=": "there are no tapes",
             "-F= --info-script= --new-volume-script=": "there are no tapes",
-            "--checkpoint-action=": "not supported",
+            "--volno-file=": "there are no volumes to count",
+            "--show-snapshot-field-ranges": "incremental dumps are not supported",
             "--rmt-command=": "there are no remote tapes",
             "--rsh-command=": "there are no remote tapes",
         },

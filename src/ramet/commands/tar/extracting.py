@@ -5,16 +5,15 @@ from __future__ import annotations
 import errno
 
 from ramet.commands.clock import NANO
-from ramet.commands.copy import lookup
-from ramet.commands.declare import quote, shown
-from ramet.commands.tar.format import FIFO, HARDLINK, SYMLINK, Member, Members
-from ramet.commands.tar.job import Job
-from ramet.commands.tar.names import member_line, safe_name, shown_name
+from ramet.commands.copy import back_up, backups, lookup, sibling
+from ramet.commands.tar.format import BLOCK, FIFO, HARDLINK, SYMLINK, Member, Members
+from ramet.commands.tar.job import Job, environment
+from ramet.commands.tar.names import listed_name, member_line, quoted, safe_name, shown_name
 from ramet.core import ops
 from ramet.core.errors import Unsupported, reason
 from ramet.core.paths import Path, encode
 from ramet.core.resource import How
-from ramet.core.stat import Attrs, Kind
+from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import BytesReader
 
 
@@ -42,11 +41,8 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
         return
     if job.verbose:
         job.say(
-            member_line(job, member)
-            if job.verbose > 1
-            else shown_name(
-                job, name + "/" if member.is_dir and not name.endswith("/") and o.show_names else member.name
-            )
+            member_line(job, member) if job.verbose > 1 else shown_name(job, listed_name(job, member)),
+            member.offset // BLOCK + 1,
         )
         if proc.stdout.full and not o.to_stdout:
             await proc.stdout.drain()
@@ -58,20 +54,20 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
     if o.to_command is not None:
         if member.is_file:
             content = BytesReader(b"".join([block async for block in members.content()]))
-            status = await proc.run(["sh", "-c", o.to_command], stdin=content)
-            if status:
-                job.complain(f"{shown(name)}: Child returned status {status}")
+            status = await proc.run(["sh", "-c", o.to_command], stdin=content, env=_told(job, member, name))
+            if status and not o.ignore_command_error:
+                job.complain(f"{shown_name(job, name)}: Child returned status {status}")
         return
     path = job.path(name)
     if not await _within(job, path):
-        job.complain(f"{shown(name)}: Cannot open: a link in the path leads out of the directory")
+        job.complain(f"{shown_name(job, name)}: Cannot open: a link in the path leads out of the directory")
         return
     try:
         await _place(job, member, members, name, path, later)
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise
-        job.complain(f"{shown(name)}: Cannot {'mkdir' if member.is_dir else 'open'}: {reason(error)}")
+        job.complain(f"{shown_name(job, name)}: Cannot {'mkdir' if member.is_dir else 'open'}: {reason(error)}")
 
 
 async def _place(
@@ -83,24 +79,27 @@ async def _place(
         if existing is None:
             await ops.make_dirs(proc.fs, path)
         elif not existing.is_dir:
-            followed = await lookup(proc, path, follow=True)
+            followed = await lookup(proc, path, follow=True) if o.keep_links else None
             if followed is None or not followed.is_dir:
                 await proc.fs.remove(path)
                 await proc.fs.mkdir(path)
-        later.append((path, member))
+        elif o.overwrite == "skip" and job.verbose:
+            proc.complain(f"{shown_name(job, name.rstrip('/'))}: skipping existing file")
+        if existing is None or o.overwrite_dir:
+            later.append((path, member))
         return
     if existing is not None:
         if o.overwrite == "keep":
-            job.complain(f"{shown(name)}: Cannot open: File exists")
+            job.complain(f"{shown_name(job, name)}: Cannot open: File exists")
             return
         if o.overwrite == "skip":
+            if job.verbose:
+                proc.complain(f"{shown_name(job, name)}: skipping existing file")
             return
         if o.overwrite == "newer" and (existing.mtime_ns or 0) >= member.mtime * NANO:
-            job.proc.complain(f"Current {quote(name)} is newer or same age")
+            job.proc.complain(f"Current {quoted(job, name)} is newer or same age")
             return
-        if existing.is_dir:
-            raise OSError(errno.EISDIR, "", name)
-        await proc.fs.remove(path)
+        await _make_room(job, name, path, existing)
     else:
         await ops.make_dirs(proc.fs, path.parent)
     if member.kind == SYMLINK:
@@ -112,7 +111,9 @@ async def _place(
             return
         source = job.path(target)
         if not await _within(job, source) or ((await proc.fs.stat(source)).kind is Kind.LINK and not o.absolute):
-            job.complain(f"{shown(name)}: Cannot hard link to {quote(target)}: it is not inside the directory")
+            job.complain(
+                f"{shown_name(job, name)}: Cannot hard link to {quoted(job, target)}: it is not inside the directory"
+            )
             return
         try:
             await proc.fs.link(source, path)
@@ -126,10 +127,47 @@ async def _place(
         await restore_attributes(job, path, member)
         return
     if not member.is_file:
-        job.complain(f"{shown(name)}: Cannot mknod: device files are not supported here")
+        job.complain(f"{shown_name(job, name)}: Cannot mknod: device files are not supported here")
         return
     await proc.fs.write(path, members.content())
     await restore_attributes(job, path, member)
+
+
+async def _make_room(job: Job, name: str, path: Path, existing: Stat) -> None:
+    """What is in the way goes: into a backup, or for good; a directory only when it is empty or may be emptied."""
+    proc, o = job.proc, job.o
+    if existing.is_dir:
+        if o.recursive_unlink:
+            await ops.remove_tree(proc.fs, path)
+            return
+        try:
+            await proc.fs.remove(path)
+        except OSError:
+            raise OSError(errno.EISDIR, "", name) from None
+    elif backups(o.backup, o.suffix):
+        moved = await back_up(proc, path, o.backup, o.suffix)
+        if job.verbose:
+            job.say(f"Renaming {quoted(job, name)} to {quoted(job, sibling(name, moved))}")
+    else:
+        await proc.fs.remove(path)
+
+
+def _told(job: Job, member: Member, name: str) -> dict[str, str]:
+    """The environment of a command that gets the content of a member."""
+    return {
+        **job.proc.env,
+        **environment(job),
+        "TAR_FILETYPE": "f",
+        "TAR_MODE": f"{member.mode:04o}",
+        "TAR_FILENAME": name,
+        "TAR_REALNAME": member.name,
+        "TAR_UNAME": member.owner,
+        "TAR_GNAME": member.group,
+        "TAR_MTIME": str(int(member.mtime)),
+        "TAR_SIZE": str(member.size),
+        "TAR_UID": str(member.uid),
+        "TAR_GID": str(member.gid),
+    }
 
 
 async def restore_attributes(job: Job, path: Path, member: Member) -> None:

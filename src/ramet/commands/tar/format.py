@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
-from ramet.core.paths import decode
+from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 
 BLOCK = 512
@@ -44,8 +45,13 @@ class Member:
         return self.kind in REGULAR
 
 
-def header(member: Member, *, pax: bool = False) -> bytes:
+class TooLong(Exception):
+    """A name that the format has no room for."""
+
+
+def header(member: Member, form: str = "gnu", extra: Mapping[str, str] | None = None) -> bytes:
     """The blocks that announce a member."""
+    pax = form in ("pax", "posix")
     info = tarfile.TarInfo(member.name)
     info.type = member.kind
     info.mode = member.mode
@@ -53,7 +59,35 @@ def header(member: Member, *, pax: bool = False) -> bytes:
     info.mtime = member.mtime if pax else int(member.mtime)
     info.linkname = member.link
     info.uid, info.gid, info.uname, info.gname = member.uid, member.gid, member.owner, member.group
+    if pax and extra is not None:
+        info.pax_headers = dict(extra)
+    if form in ("ustar", "v7"):
+        return _old_header(info, form)
     return info.tobuf(tarfile.PAX_FORMAT if pax else tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+
+
+def _old_header(info: tarfile.TarInfo, form: str) -> bytes:
+    if form == "v7" and len(encode(info.name)) > 99:
+        raise TooLong("file name is too long (max 99); not dumped")
+    try:
+        block = info.tobuf(tarfile.USTAR_FORMAT, "utf-8", "surrogateescape")
+    except ValueError as error:
+        what = "link name is too long" if "link" in str(error) else "file name is too long (cannot be split)"
+        raise TooLong(f"{what}; not dumped") from None
+    return block if form == "ustar" else checked(block[:257] + b"\0" * (BLOCK - 257))
+
+
+def checked(block: bytes) -> bytes:
+    """A header with the sum of its bytes, the sum itself counted as blanks."""
+    total = sum(block) - sum(block[148:156]) + 8 * 32
+    return block[:148] + b"%06o\0 " % total + block[156:]
+
+
+def named_extension(blocks: bytes, name: str) -> bytes:
+    """A member's blocks in which the header of its extension, if there is one, has this name."""
+    if blocks[156:157] != b"x":
+        return blocks
+    return checked(encode(name)[:100].ljust(100, b"\0") + blocks[100:BLOCK]) + blocks[BLOCK:]
 
 
 def padding(size: int) -> bytes:
@@ -69,6 +103,8 @@ class Members:
         self.pad = 0
         self.at = 0
         self.first = True
+        self.ended: int | None = None
+        """Where the zeros begin that end the archive."""
 
     async def _exactly(self, size: int) -> bytes:
         data = await self.reader.read_exactly(size)
@@ -95,6 +131,7 @@ class Members:
             if not any(block):
                 if self.past_zeros:
                     continue
+                self.ended = start
                 return None
             try:
                 info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
@@ -177,19 +214,53 @@ def _pax(data: bytes) -> dict[str, str]:
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How an archive is written: its format, the size of its records, and what pax headers hold besides."""
+
+    form: str = "gnu"
+    record: int = RECORD
+    extra: Mapping[str, str] = field(default_factory=dict)
+    extension_name: str = ""
+    """The name of the header that an extension has, in which %d is the directory and %f the name of the file."""
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """What a header at the beginning says of all members."""
+    whole_seconds: bool = False
+    reached: Callable[[int], Awaitable[None]] | None = None
+
+    def header(self, member: Member) -> bytes:
+        if self.whole_seconds:
+            member.mtime = int(member.mtime)
+        blocks = header(member, self.form, self.extra)
+        if not self.extension_name:
+            return blocks
+        folder, _, name = member.name.rstrip("/").rpartition("/")
+        named = re.sub(
+            "%([dfp%])", lambda m: {"d": folder or ".", "f": name, "p": "1", "%": "%"}[m[1]], self.extension_name
+        )
+        return named_extension(blocks, named)
+
+
 class Output:
     """Writes members; the end is two empty blocks, filled up to a whole record."""
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]], *, pax: bool = False, at: int = 0) -> None:
-        self._write, self._pax = write, pax
+    def __init__(self, write: Callable[[bytes], Awaitable[None]], layout: Layout, *, at: int = 0) -> None:
+        self._write, self._layout = write, layout
         self.size = at
+
+    async def start(self) -> None:
+        """What stands before the first member."""
+        if self._layout.shared and not self.size:
+            await self.put(tarfile.TarInfo.create_pax_global_header(dict(self._layout.shared)))
 
     async def put(self, data: bytes) -> None:
         self.size += len(data)
         await self._write(data)
+        if self._layout.reached is not None:
+            await self._layout.reached(self.size)
 
     async def member(self, member: Member, content: AsyncIterator[bytes] | None = None) -> None:
-        await self.put(header(member, pax=self._pax))
+        await self.put(self._layout.header(member))
         if content is None or not member.is_file:
             return
         written = 0
@@ -203,4 +274,4 @@ class Output:
 
     async def finish(self) -> None:
         await self.put(b"\0" * (2 * BLOCK))
-        await self.put(b"\0" * (-self.size % RECORD))
+        await self.put(b"\0" * (-self.size % self._layout.record))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ramet.commands.tar.format import RECORD
 from ramet.commands.tar.options import TarOptions
 from ramet.core import paths
 from ramet.core.paths import Path, encode
@@ -23,6 +24,9 @@ class Job:
     cwd: Path
     verbose: int
     status: int = 0
+    record: int = RECORD
+    """The archive is a row of records of this size."""
+    quoting: str = "escape"
     excluded: list[str] = field(default_factory=list)
     rename: Callable[[str, str], str] | None = None
     stripped_warned: set[str] = field(default_factory=set)
@@ -31,6 +35,10 @@ class Job:
     """The file of --index-file, which the listing goes to whatever else happens."""
     ignoring: list[tuple[Path, str, bool]] = field(default_factory=list)
     """Patterns of ignore files: the directory of the file, the pattern, and whether it holds further down."""
+    newest: dict[str, float] = field(default_factory=dict)
+    """When the members of an archive that is updated were changed."""
+    owners: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
 
     def complain(self, message: str, status: int = 2) -> None:
         self.proc.complain(message)
@@ -39,5 +47,19 @@ class Job:
     def path(self, word: str) -> Path:
         return paths.parse(word, self.cwd)
 
-    def say(self, text: str) -> None:
-        (self.proc.stdout if self.listing_to is None else self.listing_to).write(encode(text + "\n"))
+    def say(self, text: str, block: int | None = None) -> None:
+        """A line of the listing, with the number of the block that it is about where that was asked for."""
+        lead = f"block {block}: " if block is not None and self.o.block_number else ""
+        (self.proc.stdout if self.listing_to is None else self.listing_to).write(encode(f"{lead}{text}\n"))
+
+
+def environment(job: Job) -> dict[str, str]:
+    """What the commands that tar runs are told of the archive."""
+    return {
+        "TAR_VERSION": "1.34",
+        "TAR_ARCHIVE": job.o.file or "-",
+        "TAR_BLOCKING_FACTOR": str(job.record // 512),
+        "TAR_VOLUME": "1",
+        "TAR_FORMAT": job.o.format,
+        "TAR_SUBCOMMAND": f"-{job.o.mode}",
+    }

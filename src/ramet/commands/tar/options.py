@@ -57,6 +57,14 @@ class TarOptions:
         "-T", "--files-from", metavar="FILE", help="get names to extract or create from FILE"
     )
     null: bool = choose({"--null": True, "--no-null": False}, default=False, help="-T reads null-terminated names")
+    verbatim: bool = choose(
+        {"--verbatim-files-from": True, "--no-verbatim-files-from": False},
+        default=False,
+        help="-T reads names that begin with a dash as names, or as options",
+    )
+    unquote: bool = choose(
+        {"--unquote": True, "--no-unquote": False}, default=True, help="read escapes in names that are given, or not"
+    )
     exclude: tuple[str, ...] = several("--exclude", metavar="PATTERN", help="exclude files, given as a PATTERN")
     exclude_from: tuple[str, ...] = several(
         "-X", "--exclude-from", metavar="FILE", help="exclude patterns listed in FILE"
@@ -138,18 +146,69 @@ class TarOptions:
     sort: str = value(
         "--sort", metavar="ORDER", default="name", choices=("none", "name", "inode"), help="directory sorting order"
     )
-    format: str = value(
-        "-H",
-        "--format",
-        metavar="FORMAT",
+    format: str = mixed(
+        value("-H", "--format", metavar="FORMAT", help="create archive of the format gnu, oldgnu, pax, ustar or v7"),
+        flag("--old-archive", "--portability", const="v7", help="same as --format=v7"),
+        flag("--posix", const="posix", help="same as --format=posix"),
         default="gnu",
-        choices=("gnu", "oldgnu", "pax", "posix", "ustar", "v7"),
-        help="create archive of the given format",
     )
     newer: str | None = value(
-        "-N", "--newer", "--after-date", "--newer-mtime", metavar="DATE", help="only store files newer than DATE"
+        "-N", "--newer", "--after-date", metavar="DATE", help="only store files newer than DATE, or than that file"
     )
+    newer_content: str | None = value(
+        "--newer-mtime", metavar="DATE", help="the same where only the data are looked at, not the status"
+    )
+    old: bool = flag("-o", help="when creating, same as --old-archive; when extracting, same as --no-same-owner")
+    pax: tuple[str, ...] = several(
+        "--pax-option", metavar="KEYWORDS", help="control what the headers of pax archives hold"
+    )
+    blocking: str | None = value("-b", "--blocking-factor", metavar="BLOCKS", help="BLOCKS x 512 bytes per record")
+    record_size: str | None = value("--record-size", metavar="NUMBER", help="NUMBER of bytes per record")
+    block_number: bool = flag("-R", "--block-number", help="show block number within archive with each message")
+    quoting_style: str = value(
+        "--quoting-style", metavar="STYLE", default="escape", help="how names are shown: literal, shell, c, escape ..."
+    )
+    quote_chars: str | None = value("--quote-chars", metavar="STRING", help="quote these characters as well")
+    no_quote_chars: str | None = value("--no-quote-chars", metavar="STRING", help="do not quote these characters")
+    backup: str = mixed(
+        optional("--backup", metavar="CONTROL", const="default", help="back up before removal, by a kind of backup"),
+        default="",
+    )
+    suffix: str | None = value("--suffix", metavar="STRING", help="back up before removal, override the usual suffix")
+    hard_dereference: bool = flag("--hard-dereference", help="archive the files that hard links refer to")
+    check_links: bool = flag("-l", "--check-links", help="print a message if not all links are dumped")
+    owner_map: str | None = value("--owner-map", metavar="FILE", help="use FILE to map owners to other owners")
+    group_map: str | None = value("--group-map", metavar="FILE", help="use FILE to map groups to other groups")
+    overwrite_dir: bool = choose(
+        {"--overwrite-dir": True, "--no-overwrite-dir": False},
+        default=True,
+        help="overwrite metadata of existing directories when extracting, or preserve them",
+    )
+    keep_links: bool = flag("--keep-directory-symlink", help="preserve symlinks to directories when extracting")
+    recursive_unlink: bool = flag("--recursive-unlink", help="empty hierarchies prior to extracting a file there")
+    ignore_command_error: bool = choose(
+        {"--ignore-command-error": True, "--no-ignore-command-error": False},
+        default=False,
+        help="ignore exit codes of the commands that files are piped to",
+    )
+    checkpoint: str | None = optional(
+        "--checkpoint", metavar="NUMBER", const="10", help="say where we are every NUMBER of records"
+    )
+    checkpoint_actions: tuple[str, ...] = several(
+        "--checkpoint-action", metavar="ACTION", help="dot, echo[=TEXT], bell, exec=COMMAND or totals on each of these"
+    )
+    show_defaults: bool = flag("--show-defaults", help="show what is taken where no option says otherwise")
+    show_omitted: bool = flag("--show-omitted-dirs", help="say which directories do not match what is asked for")
+    interactive: bool = flag("-w", "--interactive", "--confirmation", help="ask for every action")
+    warnings: tuple[str, ...] = several("--warning", metavar="KEYWORD", help="which warnings are wanted")
+    atime: str | None = optional("--atime-preserve", metavar="METHOD", const="replace", help="access times stay anyway")
+    usage: bool = flag("--usage", "-?", help="say how the command is used")
     wildcards: bool = choose({"--wildcards": True, "--no-wildcards": False}, default=None, help="use wildcards, or not")
+    match_slash: bool = choose(
+        {"--wildcards-match-slash": True, "--no-wildcards-match-slash": False},
+        default=None,
+        help="wildcards match '/', or not",
+    )
     anchored: bool = choose(
         {"--anchored": True, "--no-anchored": False},
         default=None,

@@ -5,12 +5,22 @@ from __future__ import annotations
 from ramet.commands import compression
 from ramet.commands.clock import NANO
 from ramet.commands.copy import lookup
-from ramet.commands.declare import quote, shown
+from ramet.commands.globs import fnmatch
 from ramet.commands.modes import mode_of
+from ramet.commands.tar.checkpoints import Checkpoints
 from ramet.commands.tar.extracting import extract_member, restore_attributes
-from ramet.commands.tar.format import LABEL, SYMLINK, BadArchive, Member, Members
+from ramet.commands.tar.format import BLOCK, LABEL, SYMLINK, BadArchive, Member, Members
 from ramet.commands.tar.job import Failed, Job
-from ramet.commands.tar.names import is_excluded, member_line, named_files, safe_name, shown_name, wanted_match
+from ramet.commands.tar.names import (
+    confirmed,
+    listed_name,
+    member_line,
+    quoted,
+    safe_name,
+    shown_name,
+    warn_of_lead,
+)
+from ramet.commands.tar.selecting import Named, complain_missing, is_excluded, named_files, wanted_match
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -23,7 +33,7 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
     try:
         raw = proc.stdin if o.file in (None, "-") else await proc.open(o.file or "")
     except OSError as error:
-        raise Failed(f"{shown(o.file or '')}: Cannot open: {reason(error)}") from None
+        raise Failed(f"{shown_name(job, o.file or '')}: Cannot open: {reason(error)}") from None
     first = await raw.read(1 << 18)
     found = compression.sniff(first)
     if o.packing and o.packing != "auto" and found is not compression.FORMATS[o.packing] and first:
@@ -37,20 +47,33 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
     return raw, Members(unpacked, past_zeros=o.past_zeros)
 
 
-async def tell_label(job: Job, wanted: list[str]) -> int:
+async def tell_label(job: Job) -> None:
     """The label of an archive; with operands, whether it is one of them."""
+    wanted = [word for kind, word in job.o.order if not kind]
     raw, members = await opened_archive(job)
     try:
         member = await members.next()
     except BadArchive as bad:
         bad_archive(job, str(bad))
-        return 2
+        return
     await job.proc.close(raw)
     if member is None or member.kind != LABEL:
-        return 1 if wanted else 0
+        job.status = 1 if wanted else 0
+        return
     if not wanted or job.verbose:
         job.say(member.name)
-    return 0 if not wanted or member.name in wanted else 1
+    job.status = 0 if not wanted or member.name in wanted else 1
+
+
+def _check_label(job: Job, member: Member) -> None:
+    """Whether the archive is the one that -V asks for."""
+    pattern = job.o.label
+    if pattern is None:
+        return
+    if member.kind != LABEL:
+        raise Failed(f"Archive not labeled to match {quoted(job, pattern)}")
+    if not fnmatch(member.name, pattern):
+        raise Failed(f"Volume {quoted(job, member.name)} does not match {quoted(job, pattern)}")
 
 
 def _unrecoverable(job: Job) -> Failed:
@@ -58,56 +81,35 @@ def _unrecoverable(job: Job) -> Failed:
     return Failed()
 
 
-async def read_archive(job: Job, operands: list[str]) -> None:
+async def read_archive(job: Job) -> None:
     proc, o = job.proc, job.o
-    wanted = [name.rstrip("/") for _, name in await named_files(job, operands)]
+    wanted = await named_files(job)
     for word in o.directory:
         job.cwd = paths.parse(word, job.cwd)
-    if o.directory and not await ops.exists(proc.fs, job.cwd):
-        raise Failed(f"{shown(o.directory[-1])}: Cannot open: No such file or directory")
-    if not o.strip.isdigit():
-        raise Failed(f"Invalid number of elements: {quote(o.strip)}")
     if o.to_stdout and job.index is None:
         job.listing_to = proc.stderr
     raw, members = await opened_archive(job)
-    seen: set[str] = set()
-    starting = o.starting.rstrip("/") if o.starting is not None else None
-    wanted_turn = int(o.occurrence) if o.occurrence is not None and o.occurrence.isdecimal() else None
-    turns: dict[str, int] = {}
+    checkpoints = Checkpoints(job, "read") if o.checkpoint is not None else None
+    choice = _Choice(job, wanted)
     later: list[tuple[Path, Member]] = []
+    first = True
     try:
         while (member := await members.next()) is not None:
             await proc.budget.breathe()
-            match = wanted_match(job, member.name, wanted)
-            if wanted and match is None:
+            if checkpoints is not None:
+                await checkpoints.reach(members.at)
+            if first:
+                _check_label(job, member)
+                first = False
+            if not choice.takes(member):
                 continue
-            if match is not None:
-                seen.add(match)
-            if is_excluded(job, member.name):
-                continue
-            if starting is not None:
-                if member.name.rstrip("/") != starting:
-                    continue
-                starting = None
-            if wanted_turn is not None:
-                turns[member.name] = turns.get(member.name, 0) + 1
-                if turns[member.name] != wanted_turn:
-                    continue
             if o.mode == "t":
-                job.say(
-                    member_line(job, member)
-                    if job.verbose
-                    else shown_name(
-                        job, member.name if job.rename is None or not o.show_names else job.rename(member.name, "r")
-                    )
-                )
-                if proc.stdout.full:
-                    await proc.stdout.drain()
+                await _list(job, member)
             elif member.kind == LABEL:
                 continue
             elif o.mode == "d":
                 await compare_member(job, member, members)
-            else:
+            elif not o.interactive or await confirmed(job, "extract", member.name):
                 await extract_member(job, member, members, later)
     except BadArchive as bad:
         bad_archive(job, str(bad))
@@ -115,13 +117,69 @@ async def read_archive(job: Job, operands: list[str]) -> None:
         proc.stderr.write(encode(f"\ngzip: stdin: {corrupt}\n"))
         job.proc.complain("Child returned status 1")
         raise _unrecoverable(job) from None
+    if o.block_number and members.ended is not None:
+        job.say("** Block of NULs **", members.ended // BLOCK)
+    if checkpoints is not None:
+        await checkpoints.reach(members.at)
     # Directories get their modes and times last: what is extracted into them would change them.
     for path, member in reversed(later):
         await restore_attributes(job, path, member)
-    for name in wanted:
-        if name not in seen:
-            job.complain(f"{shown(name)}: Not found in archive")
+    complain_missing(job, wanted, choice.seen)
+    if o.totals:
+        size = -(-members.at // job.record) * job.record
+        proc.stderr.write(f"Total bytes read: {size} ({size // 1024}KiB, 0B/s)\n".encode())
     await proc.close(raw)
+
+
+class _Choice:
+    """Which members of an archive are meant, asked one after the other."""
+
+    def __init__(self, job: Job, wanted: list[Named]) -> None:
+        o = job.o
+        self.job, self.wanted = job, wanted
+        self.seen: set[str] = set()
+        self.starting = o.starting.rstrip("/") if o.starting is not None else None
+        self.turn = int(o.occurrence) if o.occurrence is not None and o.occurrence.isdecimal() else None
+        self.turns: dict[str, int] = {}
+
+    def takes(self, member: Member) -> bool:
+        job, name = self.job, member.name
+        match = wanted_match(job, name, self.wanted)
+        if self.wanted and match is None:
+            if job.o.show_omitted and member.is_dir:
+                job.proc.complain(f"{shown_name(job, name.rstrip('/'))}: Omitting")
+            return False
+        if match is not None:
+            self.seen.add(match.name)
+        if is_excluded(job, name):
+            return False
+        if self.starting is not None:
+            if name.rstrip("/") != self.starting:
+                return False
+            self.starting = None
+        if self.turn is not None:
+            self.turns[name] = self.turns.get(name, 0) + 1
+            return self.turns[name] == self.turn
+        return True
+
+
+async def _list(job: Job, member: Member) -> None:
+    if not job.o.absolute:
+        warn_of_lead(job, member.name)
+    name = listed_name(job, member)
+    job.say(member_line(job, member) if job.verbose else shown_name(job, name), member.offset // BLOCK)
+    if job.proc.stdout.full:
+        await job.proc.stdout.drain()
+
+
+async def verify_archive(job: Job) -> None:
+    """What was just written, compared to what it was written from."""
+    raw, members = await opened_archive(job)
+    while (member := await members.next()) is not None:
+        if member.kind != LABEL:
+            await compare_member(job, member, members)
+        await job.proc.budget.breathe()
+    await job.proc.close(raw)
 
 
 def bad_archive(job: Job, text: str) -> None:
@@ -146,11 +204,11 @@ async def compare_member(job: Job, member: Member, members: Members) -> None:
     if name is None:
         return
     if job.verbose:
-        job.say(member.name)
+        job.say(("Verify " if job.o.verify else "") + shown_name(job, member.name))
     stat = await lookup(job.proc, job.path(name))
     differences: list[str] = []
     if stat is None:
-        job.proc.complain(f"{shown(name)}: Warning: Cannot stat: No such file or directory")
+        job.proc.complain(f"{shown_name(job, name)}: Warning: Cannot stat: No such file or directory")
         job.status = max(job.status, 1)
         return
     if member.is_dir != stat.is_dir:

@@ -6,18 +6,32 @@ import asyncio
 import re
 import tempfile
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import IO
 
 from ramet.commands import compression
-from ramet.commands.clock import NANO, zone_of
-from ramet.commands.copy import lookup
+from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.copy import back_up, backups, lookup, sibling
 from ramet.commands.dates import BadDate, parse_date
-from ramet.commands.declare import quote, shown
+from ramet.commands.declare import quote
 from ramet.commands.globs import fnmatch
 from ramet.commands.modes import BadMode, change_mode, mode_of
-from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, LABEL, SYMLINK, Member, Output
+from ramet.commands.tar.checkpoints import Checkpoints
+from ramet.commands.tar.format import (
+    BLOCK,
+    DIRECTORY,
+    FIFO,
+    HARDLINK,
+    LABEL,
+    SYMLINK,
+    Layout,
+    Member,
+    Output,
+    TooLong,
+)
 from ramet.commands.tar.job import Failed, Job
-from ramet.commands.tar.names import is_excluded, member_line, named_files, shown_name, stored_name
+from ramet.commands.tar.names import confirmed, member_line, quoted, shown_name, stored_name
+from ramet.commands.tar.selecting import Named, is_excluded, named_files
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path
@@ -42,15 +56,43 @@ def packing_of(job: Job) -> compression.Format | None:
     return compression.FORMATS[kind] if kind else None
 
 
-async def create_archive(job: Job, operands: list[str]) -> None:
+def layout_of(job: Job) -> Layout:
+    """How the archive is written, by the options."""
+    o = job.o
+    reached = Checkpoints(job, "write").reach if o.checkpoint is not None else None
+    if o.format not in ("pax", "posix"):
+        return Layout(o.format, job.record, reached=reached)
+    name, whole = "%d/PaxHeaders/%f", False
+    extra: dict[str, str] = {}
+    shared: dict[str, str] = {}
+    for option in (part for text in o.pax for part in text.split(",")):
+        key, equals, given = option.partition("=")
+        if not equals:
+            raise Failed(f"Keyword {quoted(job, key)} unknown or not yet implemented")
+        if key == "exthdr.name":
+            name = given
+        elif key == "delete":
+            whole = whole or fnmatch("mtime", given)
+        elif key.endswith(":"):
+            extra[key[:-1]] = given
+        elif not key.startswith(("exthdr.", "globexthdr.")):
+            shared[key] = given
+    return Layout(o.format, job.record, extra, name, shared, whole, reached)
+
+
+async def create_archive(job: Job) -> None:
     proc, o = job.proc, job.o
-    names = await named_files(job, operands)
+    names = await named_files(job)
     if not names and not o.files_from:
         raise _empty(job)
+    await _read_maps(job)
     to_stdout = o.file in (None, "-")
     if to_stdout and job.index is None:
         job.listing_to = proc.stderr
     packing = packing_of(job)
+    layout = layout_of(job)
+    if not to_stdout:
+        await _keep_old(job, proc.path(o.file or ""))
     reader, writer = pipe(1 << 20)
 
     async def emit(data: bytes) -> None:
@@ -60,7 +102,7 @@ async def create_archive(job: Job, operands: list[str]) -> None:
 
     async def produce() -> None:
         try:
-            await fill(job, names, Output(emit, pax=o.format in ("pax", "posix")))
+            await fill(job, names, Output(emit, layout))
         finally:
             writer.close_now()
 
@@ -79,12 +121,36 @@ async def create_archive(job: Job, operands: list[str]) -> None:
             try:
                 await proc.fs.write(proc.path(o.file or ""), source)
             except OSError as error:
-                raise Failed(f"{shown(o.file or '')}: Cannot open: {reason(error)}") from None
+                raise Failed(f"{shown_name(job, o.file or '')}: Cannot open: {reason(error)}") from None
         await task
     finally:
         if not task.done():
             task.cancel()
             reader.close_now()
+
+
+async def _keep_old(job: Job, path: Path) -> None:
+    """An archive that is there already becomes a backup, if backups are made."""
+    o = job.o
+    existing = await lookup(job.proc, path)
+    if existing is not None and existing.kind is Kind.FILE and backups(o.backup, o.suffix):
+        moved = await back_up(job.proc, path, o.backup, o.suffix)
+        if job.verbose:
+            job.say(f"Renaming {quoted(job, o.file or '')} to {quoted(job, sibling(o.file or '', moved))}")
+
+
+async def _read_maps(job: Job) -> None:
+    for word, table in ((job.o.owner_map, job.owners), (job.o.group_map, job.groups)):
+        if word is None:
+            continue
+        try:
+            text = paths.decode(await ops.read_bytes(job.proc.fs, job.proc.path(word)))
+        except OSError as error:
+            raise Failed(f"{shown_name(job, word)}: Cannot open: {reason(error)}") from None
+        for line in text.split("\n"):
+            words = line.partition("#")[0].split()
+            if len(words) >= 2:
+                table[words[0]] = words[1]
 
 
 def _empty(job: Job) -> Failed:
@@ -93,84 +159,114 @@ def _empty(job: Job) -> Failed:
     return Failed()
 
 
-async def fill(job: Job, names: list[tuple[Path, str]], out: Output) -> None:
-    seen: dict[tuple[Path, int], str] = {}
+@dataclass
+class _Filling:
+    """An archive while members are added to it."""
+
+    out: Output
+    archive: Path | None
+    limit: int | None
+    """The moment that files must be newer than."""
+    links: dict[tuple[Path, int], _Link] = field(default_factory=dict)
+    mtime: int | None = None
+    """What --mtime makes of all members."""
+
+
+@dataclass
+class _Link:
+    """A file with several names: the member that holds it, and how many of its names have not come by yet."""
+
+    member: str
+    name: str
+    left: int
+
+
+async def fill(job: Job, names: list[Named], out: Output) -> None:
     archive = job.proc.path(job.o.file) if job.o.file not in (None, "-") else None
-    limit = _moment(job, job.o.newer) if job.o.newer else None
+    newer = job.o.newer or job.o.newer_content
+    filling = _Filling(out, archive, await _limit(job, newer) if newer else None)
+    if job.o.mtime is not None:
+        filling.mtime = await _given_time(job, job.o.mtime)
+    await out.start()
     if job.o.label is not None and not out.size:
         await out.member(Member(job.o.label, LABEL, 0, 0, job.proc.now(), "", 0, 0, "", ""))
-    for cwd, name in names:
-        path = paths.parse(name, cwd)
+    for named in names:
+        path = paths.parse(named.name, named.cwd)
         try:
             stat = await job.proc.fs.stat(path, follow=job.o.dereference)
         except OSError as error:
-            job.complain(f"{shown(name)}: Cannot stat: {reason(error)}", 0 if job.o.ignore_failed else 2)
+            warning = "Warning: " if job.o.ignore_failed else ""
+            job.complain(f"{shown_name(job, named.name)}: {warning}Cannot stat: {reason(error)}", 0 if warning else 2)
             continue
-        await _add(job, out, name, path, stat, seen, archive, limit, top=True)
+        await _add(job, filling, named.name, path, stat, named.recursive)
     await out.finish()
+    if job.o.check_links:
+        for link in filling.links.values():
+            if link.left:
+                job.proc.complain(f"Missing links to {quoted(job, link.name)}.")
     if job.o.totals:
         job.proc.stderr.write(f"Total bytes written: {out.size} ({out.size // 1024}KiB, 0B/s)\n".encode())
 
 
 def _moment(job: Job, text: str) -> int:
+    return parse_date(text, int(job.proc.now() * NANO), zone_of(job.proc))
+
+
+async def _given_time(job: Job, text: str) -> int:
+    """A date, or the time of a file whose name begins like one."""
+    if re.match(r"[./]", text):
+        try:
+            return (await job.proc.fs.stat(job.path(text), follow=True)).mtime_ns or 0
+        except OSError as error:
+            raise Failed(f"{shown_name(job, text)}: Cannot stat: {reason(error)}") from None
     try:
-        return parse_date(text, int(job.proc.now() * NANO), zone_of(job.proc))
+        return _moment(job, text)
     except BadDate:
         raise Failed(f"Invalid date format {quote(text)}") from None
 
 
-async def _add(
-    job: Job,
-    out: Output,
-    name: str,
-    path: Path,
-    stat: Stat,
-    seen: dict[tuple[Path, int], str],
-    archive: Path | None,
-    limit: int | None,
-    *,
-    top: bool = False,
-) -> None:
+async def _limit(job: Job, text: str) -> int:
+    if re.match(r"[./]", text):
+        return await _given_time(job, text)
+    try:
+        found = _moment(job, text)
+    except BadDate:
+        job.proc.complain(f"Substituting -9223372036854775807 for unknown date format {quoted(job, text)}")
+        return -(1 << 63)
+    if job.verbose:
+        when, _ = at(found, zone_of(job.proc))
+        option = "--after-date" if job.o.newer else "--newer-mtime"
+        job.proc.complain(f"Option {option}: Treating date '{text}' as {strftime('%Y-%m-%d %H:%M:%S', when, 0)}")
+    return found
+
+
+async def _add(job: Job, filling: _Filling, name: str, path: Path, stat: Stat, recursive: bool) -> None:
     proc, o = job.proc, job.o
     if is_excluded(job, name) or _is_ignored(job, path):
         return
     entries: list[tuple[str, Stat]] = []
     kept: set[str] | None = None
-    if stat.is_dir and not o.no_recursion:
+    if stat.is_dir and recursive:
         entries = [entry async for entry in proc.fs.scan(path)]
-        kept, whole = await _tagged(job, path, {child for child, _ in entries})
+        kept, whole = await _tagged(job, name, path, {child for child, _ in entries})
         if not whole:
             return
         await _read_ignores(job, path, {child for child, _ in entries})
-    if archive is not None and path == archive:
-        job.proc.complain(f"{shown(name)}: file is the archive; not dumped")
+    if path == filling.archive:
+        job.proc.complain(f"{shown_name(job, name)}: file is the archive; not dumped")
         return
-    if limit is not None and not stat.is_dir and (stat.mtime_ns or 0) < limit:
-        if top:
-            job.proc.complain(f"{shown(name)}: file is unchanged; not dumped")
+    if filling.limit is not None and not stat.is_dir and (stat.mtime_ns or 0) < filling.limit:
+        if job.verbose:
+            job.proc.complain(f"{shown_name(job, name)}: file is unchanged; not dumped")
         return
-    member = await _describe(job, name, stat)
-    if stat.kind is Kind.FILE and stat.inode is not None and (stat.nlink or 1) > 1:
-        key = (proc.fs.mount_of(path), stat.inode)
-        if key in seen:
-            member.kind, member.link, member.size = HARDLINK, seen[key], 0
-        else:
-            seen[key] = member.name
-    if job.verbose:
-        job.say(
-            member_line(job, member)
-            if job.verbose > 1
-            else shown_name(job, member.name if o.show_names else (name.rstrip("/") + "/" if stat.is_dir else name))
-        )
-    try:
-        if member.is_file and stat.size is None:
-            await _add_rendered(job, out, member, path)
-        else:
-            await out.member(member, proc.fs.read(path) if member.is_file else None)
-    except OSError as error:
-        job.complain(f"{shown(name)}: Cannot open: {reason(error)}")
+    if o.interactive and not await confirmed(job, "add", name):
         return
-    if stat.is_dir and not o.no_recursion:
+    member = await _describe(job, name, stat, filling.mtime)
+    if job.newest.get(member.name.rstrip("/"), -1) < int(member.mtime) and not await _write(
+        job, filling, member, name, path, stat
+    ):
+        return
+    if stat.is_dir and recursive:
         if o.sort != "none":
             entries.sort()
         here = proc.fs.mount_of(path)
@@ -181,32 +277,57 @@ async def _add(
                 try:
                     below = await proc.fs.stat(path / child, follow=True)
                 except OSError as error:
-                    job.complain(f"{shown(name)}/{child}: Cannot stat: {reason(error)}")
+                    job.complain(f"{shown_name(job, f'{name}/{child}')}: Cannot stat: {reason(error)}")
                     continue
             if o.one_system and proc.fs.mount_of(path / child) != here:
                 continue
             await _add(
-                job,
-                out,
-                f"{name.rstrip('/')}/{child}" if name.rstrip("/") else f"/{child}",
-                path / child,
-                below,
-                seen,
-                archive,
-                limit,
+                job, filling, f"{name.rstrip('/')}/{child}" if name != "/" else f"/{child}", path / child, below, True
             )
     if o.remove:
         try:
             await proc.fs.remove(path)
         except OSError as error:
-            job.complain(f"{shown(name)}: Cannot unlink: {reason(error)}")
+            job.complain(f"{shown_name(job, name)}: Cannot unlink: {reason(error)}")
+
+
+async def _write(job: Job, filling: _Filling, member: Member, name: str, path: Path, stat: Stat) -> bool:
+    """One member; False when it could not be written, and nothing below it is either."""
+    o, out = job.o, filling.out
+    if stat.kind is Kind.FILE and stat.inode is not None and (stat.nlink or 1) > 1 and not o.hard_dereference:
+        key = (job.proc.fs.mount_of(path), stat.inode)
+        link = filling.links.get(key)
+        if link is not None:
+            member.kind, member.link, member.size = HARDLINK, link.member, 0
+            link.left -= 1
+        else:
+            filling.links[key] = _Link(member.name, name, (stat.nlink or 1) - 1)
+    if job.verbose:
+        job.say(
+            member_line(job, member)
+            if job.verbose > 1
+            else shown_name(job, member.name if o.show_names else (name.rstrip("/") + "/" if stat.is_dir else name)),
+            out.size // BLOCK,
+        )
+    try:
+        if member.is_file and stat.size is None:
+            await _add_rendered(job, out, member, path)
+        else:
+            await out.member(member, job.proc.fs.read(path) if member.is_file else None)
+    except TooLong as why:
+        job.complain(f"{shown_name(job, name)}: {why}")
+        return False
+    except OSError as error:
+        job.complain(f"{shown_name(job, name)}: Cannot open: {reason(error)}")
+        return False
+    return True
 
 
 _CACHE = ("CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55")
 _IGNORE_FILES = (".gitignore", ".cvsignore", ".bzrignore", ".hgignore")
 
 
-async def _tagged(job: Job, path: Path, names: set[str]) -> tuple[set[str] | None, bool]:
+async def _tagged(job: Job, name: str, path: Path, names: set[str]) -> tuple[set[str] | None, bool]:
     """What is kept of a directory that a file in it marks (None for all of it), and whether the directory itself is."""
     o = job.o
     found = [(tag, "inside") for tag in o.tags if tag in names]
@@ -219,6 +340,10 @@ async def _tagged(job: Job, path: Path, names: set[str]) -> tuple[set[str] | Non
     if not found:
         return None, True
     hows = {how for _, how in found}
+    what = "directory" if "all" in hows else "contents"
+    if job.verbose:
+        where = shown_name(job, name.rstrip("/") + "/")
+        job.proc.complain(f"{where}: contains a cache directory tag {found[0][0]}; {what} not dumped")
     return {tag for tag, how in found if how == "inside"} if "under" not in hows else set(), "all" not in hows
 
 
@@ -258,7 +383,7 @@ async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:
         yield block
 
 
-async def _describe(job: Job, name: str, stat: Stat) -> Member:
+async def _describe(job: Job, name: str, stat: Stat, given: int | None) -> Member:
     o, user = job.o, job.proc.user
     stored = stored_name(job, name)
     kind = DIRECTORY if stat.is_dir else SYMLINK if stat.kind is Kind.LINK else FIFO if stat.kind is Kind.FIFO else b"0"
@@ -269,12 +394,10 @@ async def _describe(job: Job, name: str, stat: Stat) -> Member:
         except BadMode:
             raise Failed("Invalid mode given on option") from None
     mtime = (stat.mtime_ns or 0) / NANO
-    if o.mtime is not None:
-        reference = await lookup(job.proc, job.path(o.mtime), follow=True) if re.match(r"[./]", o.mtime) else None
-        given = ((reference.mtime_ns or 0) if reference is not None else _moment(job, o.mtime)) / NANO
-        mtime = min(mtime, given) if o.clamp else given
-    owner, uid = _who(o.owner, user.name, user.uid)
-    group, gid = _who(o.group, user.group, user.gid)
+    if given is not None:
+        mtime = min(mtime, given / NANO) if o.clamp else given / NANO
+    owner, uid = _who(_mapped(job.owners, user.name, user.uid) or o.owner, user.name, user.uid)
+    group, gid = _who(_mapped(job.groups, user.group, user.gid) or o.group, user.group, user.gid)
     if stat.is_dir and not stored.endswith("/"):
         stored += "/"
     link = stat.target or "" if kind == SYMLINK else ""
@@ -292,6 +415,10 @@ async def _describe(job: Job, name: str, stat: Stat) -> Member:
         "" if o.numeric else owner,
         "" if o.numeric else group,
     )
+
+
+def _mapped(table: dict[str, str], name: str, number: int) -> str | None:
+    return table.get(name) or table.get(f"+{number}")
 
 
 def _who(text: str | None, name: str, number: int) -> tuple[str, int]:
