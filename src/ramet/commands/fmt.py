@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import add
+from typing import NamedTuple
 
 from ramet.commands.declare import Command, UsageError, flag, quote, several, value
 from ramet.commands.inputs import PART, Inputs, filter_lines, parse_count
@@ -188,18 +191,25 @@ def _old_first_tabs(words: list[str]) -> list[str]:
 async def expand(proc: Proc, o: ExpandOptions, operands: list[str]) -> int:
     tabs = Tabs(o.tabs)
 
+    if tabs.size and not o.initial:
+        return await _expand_blocks(proc, operands, tabs)
+
     def change(lines: list[bytes]) -> list[bytes]:
-        if tabs.size and not o.initial:
-            size = tabs.size
-            return [
-                line.expandtabs(size)
-                if b"\t" in line and b"\b" not in line and b"\r" not in line
-                else _expand(line, tabs, False)
-                for line in lines
-            ]
         return [_expand(line, tabs, o.initial) for line in lines]
 
     return await filter_lines(proc, operands, change, complete=False)
+
+
+async def _expand_blocks(proc: Proc, operands: list[str], tabs: Tabs) -> int:
+    """Stops that are all as far apart: many lines at once."""
+    inputs = Inputs(proc, operands)
+    async for _, reader in inputs.each():
+        async for block in line_blocks(reader, size=PART):
+            if b"\b" in block or b"\r" in block:
+                block = b"\n".join([_expand(line, tabs, False) for line in block.split(b"\n")])
+            await proc.emit(block.expandtabs(tabs.size) if b"\t" in block else block)
+            await proc.budget.breathe()
+    return inputs.status
 
 
 def _expand(line: bytes, tabs: Tabs, initial: bool) -> bytes:
@@ -316,12 +326,14 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
             if not lines[-1]:
                 lines.pop()
             for line in lines:
-                await proc.emit(made.feed(line))
-                await proc.budget.breathe()
+                for finished in made.feed(line):
+                    await proc.emit(finished)
+                    await proc.budget.breathe()
         await proc.emit(made.end())
     return inputs.status
 
 
+_TABBED = re.compile(rb" *\t")
 _WORDS = re.compile(rb"([^ \t]+)([ \t]*)")
 
 
@@ -340,8 +352,17 @@ def _with_tabs(line: bytes) -> bytes:
     return out
 
 
-Word = tuple[bytes, int, bool, bool, bool]
-"""A word, the space behind it, and what it is: paren, punct, final."""
+class Word(NamedTuple):
+    """A word, the space behind it, and what it is."""
+
+    text: bytes
+    space: int
+    paren: bool
+    punct: bool
+    period: bool
+    final: bool
+
+
 _MOST_WORDS, _MOST_CHARS = 998, 5000
 """What GNU's fmt keeps of a paragraph: of a longer one it puts out the lines up to a good break."""
 _LINE_CREDIT = 9
@@ -362,24 +383,26 @@ class _Paragraphs:
         self.tabs = False
         """Whether a tab was seen: from then on blanks become tabs again."""
 
-    def feed(self, line: bytes) -> bytes:
-        """One more line of input; what it finishes."""
-        self.tabs = self.tabs or b"\t" in line[: len(line) - len(line.lstrip(b" \t"))]
+    def feed(self, line: bytes) -> Iterator[bytes]:
+        """One more line of input; what it finishes, a part at a time."""
+        self.tabs = self.tabs or _TABBED.match(line) is not None
         indent, body, ok = self._parse(line)
-        out = b""
         if self.lines:
             if ok and body and self._goes_on(indent):
                 self.tabs = self.tabs or b"\t" in line
                 self.lines += 1
-                return self._add(body)
-            out = self.end()
+                yield from self._add(body)
+                return
+            yield self.end()
         self.tabs = self.tabs or b"\t" in line
         if not ok or not body:
-            return out + self._shown([line.rstrip() if ok else line])
+            yield self._shown([line.rstrip() if ok else line])
+            return
         self.first = self.other = indent
         self.lines = 1
-        out += self._add(body)
-        return out + self.end() if self.o.split else out
+        yield from self._add(body)
+        if self.o.split:
+            yield self.end()
 
     def end(self) -> bytes:
         """The paragraph is complete."""
@@ -391,7 +414,7 @@ class _Paragraphs:
                 self.other = self.hanging if self.hanging != self.first else 0 if self.first else 3
             self.hanging = self.other
         # The end of a paragraph is the end of a sentence, whatever stands there.
-        self.words[-1] = (*self.words[-1][:4], True)
+        self.words[-1] = self.words[-1]._replace(final=True)
         out = self._put(len(self.words), self._breaks()[1])
         self.chars = self.lines = self.before = 0
         return out
@@ -407,14 +430,13 @@ class _Paragraphs:
             return True
         return indent == self.first
 
-    def _add(self, body: bytes) -> bytes:
-        out: list[bytes] = []
+    def _add(self, body: bytes) -> Iterator[bytes]:
         for word in self._words(body):
-            while self.words and (len(self.words) >= _MOST_WORDS or self.chars + len(word[0]) > _MOST_CHARS):
-                out.append(self._relieve())
+            size = len(word.text)
+            while self.words and (len(self.words) >= _MOST_WORDS or self.chars + size > _MOST_CHARS):
+                yield self._relieve()
             self.words.append(word)
-            self.chars += len(word[0])
-        return b"".join(out)
+            self.chars += size
 
     def _relieve(self) -> bytes:
         """Put out the lines up to a break that costs little, near the end."""
@@ -434,12 +456,12 @@ class _Paragraphs:
         words, at, indent = self.words, 0, self.first
         while at < end:
             stop = jump[at]
-            text = b"".join([word + b" " * space for word, space, *_ in words[at : stop - 1]]) + words[stop - 1][0]
+            text = b"".join([word.text + b" " * word.space for word in words[at : stop - 1]]) + words[stop - 1].text
             out.append(self._indent_text(indent) + text)
             at, indent = stop, self.other
         self.before = len(out[-1]) if out else self.before
         self.words = words[end:]
-        self.chars = sum(len(word[0]) for word in self.words)
+        self.chars = sum([len(word.text) for word in self.words])
         return self._shown(out)
 
     def _shown(self, lines: list[bytes]) -> bytes:
@@ -448,9 +470,10 @@ class _Paragraphs:
         return b"".join([line + b"\n" for line in lines])
 
     def _parse(self, line: bytes) -> tuple[int, bytes, bool]:
-        line = line.expandtabs(8)
-        indent = len(line) - len(line.lstrip(b" "))
-        body = line.strip(b" ")
+        if b"\t" in line:
+            line = line.expandtabs(8)
+        rest = line.lstrip(b" ")
+        indent, body = len(line) - len(rest), rest.rstrip(b" ")
         if self.prefix:
             if not body.startswith(self.prefix):
                 return indent, body, False
@@ -459,54 +482,53 @@ class _Paragraphs:
             return indent * 1000 + inner, rest.strip(b" "), True
         return indent, body, True
 
-    def _words(self, line: bytes) -> list[Word]:
-        out: list[Word] = []
-        found = _WORDS.findall(line)
-        for m, (word, blanks) in enumerate(found):
-            paren = word[:1] in (b"(", b"[", b"'", b"`", b'"')
-            period = word.rstrip(b"])'\"")[-1:] in (b".", b"?", b"!")
-            punct = word[-1:] in _PUNCTUATION
-            last = m == len(found) - 1
+    def _words(self, line: bytes) -> Iterator[Word]:
+        uniform = self.o.uniform
+        for found in _WORDS.finditer(line):
+            text, blanks = found.groups()
+            end = text[-1]
+            punct = end in _PUNCTUATION
+            period = punct and text.rstrip(b"])'\"")[-1:] in (b".", b"?", b"!")
+            last = found.end() == len(line)
             space = len(blanks)
             final = period and (last or space > 1)
-            if last or self.o.uniform:
+            if last or uniform:
                 space = 2 if final else 1
-            out.append((word, space, paren, punct, final))
-        return out
+            yield Word(text, space, text[0] in b"(['`\"", punct, period, final)
 
-    def _breaks(self) -> tuple[list[float], list[int]]:
+    def _breaks(self) -> tuple[list[int], list[int]]:
         """For every word the least cost from there on if it begins a line, and which word then begins the next."""
         words, width, goal = self.words, self.width, self.goal
-        count = len(words)
-        best = [0.0] * (count + 1)
-        jump = [count] * (count + 1)
-        lengths = [0] * (count + 1)
-        sizes = [len(word[0]) for word in words]
-        first_in, other_in = self._indent_width(self.first), self._indent_width(self.other)
+        count = tail = len(words)
+        sizes = [len(word.text) for word in words]
+        # How much longer a line gets by the word after so many, with the space before it; none comes behind the last.
+        steps = [0, *map(add, [word.space for word in words], sizes[1:]), width]
+        best, jump, lengths = [0] * (count + 1), [count] * (count + 1), [0] * (count + 1)
+        indent = self._indent_width(self.other)
         for start in range(count - 1, -1, -1):
-            size = first_in if start == 0 else other_in
-            best_cost = float("inf")
-            at_ = start
+            size, like = indent + sizes[start], 0
+            if start == 0:
+                size, like = self._indent_width(self.first) + sizes[0], self.before
+            at, least, chosen, length = start + 1, -1, count, size
             while True:
-                size += sizes[at_]
-                if size >= width and at_ > start:
-                    break
-                at_ += 1
-                cost = best[at_]
-                if at_ < count:
-                    cost += (goal - size) ** 2 * 100
-                    if jump[at_] != count:
-                        cost += (size - lengths[at_]) ** 2 * 50
-                if start == 0 and self.before:
-                    cost += (size - self.before) ** 2 * 50
-                if cost < best_cost:
-                    best_cost, jump[start], lengths[start] = cost, at_, size
-                if at_ >= count:
-                    break
-                size += words[at_ - 1][1]
+                cost = best[at]
+                if at < count:
+                    short = goal - size
+                    cost += short * short * 100
+                    if at < tail or jump[at] != count:
+                        ragged = size - lengths[at]
+                        cost += ragged * ragged * 50
+                if like:
+                    cost += (size - like) ** 2 * 50
+                if cost < least or least < 0:
+                    least, chosen, length = cost, at, size
+                size += steps[at]
                 if size >= width:
                     break
-            best[start] = best_cost + self._base_cost(start, words)
+                at += 1
+            best[start], jump[start], lengths[start] = least + self._base_cost(start, words), chosen, length
+            if chosen == count:
+                tail = start
         return best, jump
 
     def _indent_width(self, indent: int) -> int:
@@ -517,21 +539,21 @@ class _Paragraphs:
             return b" " * indent
         return b" " * (indent // 1000) + self.prefix + b" " * (indent % 1000)
 
-    def _base_cost(self, this: int, words: list[Word]) -> float:
-        cost = 70.0 * 70
+    def _base_cost(self, this: int, words: list[Word]) -> int:
+        cost = 70 * 70
+        word = words[this]
         if this > 0:
-            word, _, _, punct, final = words[this - 1]
-            period = word.rstrip(b"])'\"")[-1:] in (b".", b"?", b"!")
-            if period:
-                cost = cost - 50 * 50 if final else cost + 600 * 600
-            elif punct:
+            before = words[this - 1]
+            if before.period:
+                cost += -50 * 50 if before.final else 600 * 600
+            elif before.punct:
                 cost -= 40 * 40
-            elif this > 1 and words[this - 2][4]:
-                cost += 200 * 200 // (len(word) + 2)
-        if words[this][2]:
+            elif this > 1 and words[this - 2].final:
+                cost += 200 * 200 // (len(before.text) + 2)
+        if word.paren:
             cost -= 40 * 40
-        elif words[this][4]:
-            cost += 150 * 150 // (len(words[this][0]) + 2)
+        elif word.final:
+            cost += 150 * 150 // (len(word.text) + 2)
         return cost
 
 
