@@ -20,7 +20,7 @@ def test_plain_and_array_values_read_as_text() -> None:
 
 def test_attributes_change_and_refuse_values() -> None:
     store = Variables()
-    store.arith = lambda text: sum(map(int, text.split("+")))
+    store.number = lambda text: sum(map(int, text.split("+")))
     store.flag("n", INTEGER)
     store.set("n", "2+3")
     store.set("n", "4", append=True)

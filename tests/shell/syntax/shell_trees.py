@@ -111,13 +111,15 @@ class Trees:
 
     # ------------------------------------------------------------------ commands
 
-    def assignment(self, depth: int) -> n.Assignment:
+    def assignment(self, depth: int, argument: bool = False) -> n.Assignment:
         value: n.Word | n.ArrayLiteral = n.Word(()) if self.chance(5) else self.word(depth)
         if self.chance(4):
             elements = [n.ArrayElement(None, False, word) for word in self.words(depth)]
             elements += [n.ArrayElement(self.arith(), self.chance(2), self.word(depth))] if self.chance(2) else []
             value = n.ArrayLiteral(tuple(elements))
-        return n.Assignment(self.name(), self.arith() if self.chance(4) else None, self.chance(4), value)
+        # In an argument a subscript is part of a word, and has nothing in it that ends one.
+        subscript = n.Word((n.Literal(self.random.choice(["1", "a[2]*3"])),)) if argument else self.arith()
+        return n.Assignment(self.name(), subscript if self.chance(4) else None, self.chance(4), value)
 
     def redirect(self, depth: int) -> n.Redirect:
         fd = self.random.randrange(10) if self.chance(3) else None
@@ -142,7 +144,7 @@ class Trees:
         assigns = tuple(self.assignment(depth) for _ in range(self.random.choice([0, 0, 1])))
         words: tuple[n.Word | n.Assignment, ...] = (self.word(depth), *self.words(depth))
         if self.chance(8):
-            words = (n.Word((n.Literal("declare"),)), self.assignment(depth), self.word(depth))
+            words = (n.Word((n.Literal("declare"),)), self.assignment(depth, True), self.word(depth))
         return n.Simple(assigns, words, self.redirects(depth))
 
     def condition(self, depth: int) -> n.CondExpr:

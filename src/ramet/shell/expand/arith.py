@@ -183,8 +183,11 @@ class _Walk:
         if isinstance(index, ArithFailure):
             if "$" in source or "`" in source:
                 return int(self.vars.arith(source))
-            raise index
-        return self.value(index)
+            raise index.again()
+        try:
+            return _Walk(self.vars, source).value(index)
+        except ArithFailure as failure:
+            raise failure.in_subscript() from None
 
     def value(self, node: Node) -> int:
         kind = node[0]
@@ -272,6 +275,8 @@ class _Generate:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.shown = "TEXT"
+        """What stands for the text that an error shows: that of a subscript within one."""
         self.constants: dict[str, object] = {}
         self.functions: list[str] = []
         self.lines: list[str] = []
@@ -352,9 +357,9 @@ class _Generate:
         elif op in "/%":
             python = "//" if op == "/" else "%"
             self.line(f"if {a} >= 0 and {b} > 0: {temp} = {a} {python} {b}")
-            self.line(f"else: {temp} = binary({op!r}, {a}, {b}, TEXT, {token!r})")
+            self.line(f"else: {temp} = binary({op!r}, {a}, {b}, {self.shown}, {token!r})")
         else:
-            self.line(f"{temp} = binary({op!r}, {a}, {b}, TEXT, {token!r})")
+            self.line(f"{temp} = binary({op!r}, {a}, {b}, {self.shown}, {token!r})")
         return temp
 
     def _chain(self, node: Node) -> str:
@@ -430,9 +435,17 @@ class _Generate:
         if isinstance(index, ArithFailure) and ("$" in source or "`" in source):
             self.line(f"{temp} = V.arith({source!r})")
         elif isinstance(index, ArithFailure):
-            self.line(f"raise ArithFailure({index.text!r}, {index.reason!r}, {index.token!r})")
-        else:
+            self.line(f"raise ArithFailure({index.text!r}, {index.reason!r}, {index.token!r}).in_subscript()")
+        elif index[0] in ("num", "hole"):
             self.line(f"{temp} = {self.value(index)}")
+        else:
+            shown, self.shown = self.shown, repr(source)
+            self.line("try:")
+            self.indent += 1
+            self.line(f"{temp} = {self.value(index)}")
+            self.indent -= 1
+            self.line("except ArithFailure as failure: raise failure.in_subscript() from None")
+            self.shown = shown
         self.indent -= 1
         return temp
 

@@ -31,6 +31,8 @@ class ArithFailure(Exception):
         self.text, self.reason, self.token = text, reason, token
         self.done: list[Node] = []
         """What was read before, and is evaluated before the failure shows, as bash evaluates while it reads."""
+        self.subscript = False
+        """Whether it is a subscript that cannot be evaluated, which ends more than the command that has it."""
         self.message = f'{text.lstrip(" 	")}: {reason} (error token is "{token}")'
         super().__init__(self.message)
 
@@ -41,7 +43,14 @@ class ArithFailure(Exception):
 
     def again(self) -> ArithFailure:
         """A fresh one to raise; this one is kept with its text."""
-        return ArithFailure(self.text, self.reason, self.token)
+        fresh = ArithFailure(self.text, self.reason, self.token)
+        fresh.subscript = self.subscript
+        return fresh
+
+    def in_subscript(self) -> ArithFailure:
+        """The same, in the subscript of an array."""
+        self.subscript = True
+        return self.again()
 
 
 _TOKEN = re.compile(
@@ -314,7 +323,7 @@ class _Parser:
         try:
             index = inner.whole()
         except ArithFailure as failure:
-            index = failure
+            index = failure.in_subscript()
         self.holes += source.count(HOLE)
         return ("elt", name, source, index)
 

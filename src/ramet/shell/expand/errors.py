@@ -24,6 +24,14 @@ class Slip(Discard):
     """One that even `set -e` lets pass."""
 
 
+class BadNumber(Slip):
+    """Text that is no arithmetic where a number is wanted."""
+
+
+class BadSubscript(BadNumber):
+    """The same in a subscript: whoever was to use it does not get to say so."""
+
+
 class Overflow(Slip):
     """Commands nest too deeply: ends everything that nests, also what would go on behind a lesser error."""
 

@@ -50,6 +50,10 @@ class Host(Protocol):
         """An arithmetic expression that is already expanded."""
         ...
 
+    def evaluate_subscript(self, text: str) -> int:
+        """The same in a subscript, where an error ends more."""
+        ...
+
     def home(self, user: str) -> str | None:
         """The home directory of a user; of the session itself for the empty name."""
         ...

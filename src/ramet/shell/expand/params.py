@@ -101,7 +101,7 @@ def _measured(host: Any, name: str, subscript: str) -> Found:
     store = host.store
     target, deeper = store.follow(name)
     if deeper is None and not store.is_assoc(target):
-        index = host.evaluate(subscript)
+        index = host.evaluate_subscript(subscript)
         array = store.array(target)
         if index + (0 if array is None else array.top) < 0 and store.values.get(target) is not None:
             raise Slip(f"{subscript}]: bad array subscript")
@@ -151,7 +151,7 @@ def element(host: Any, name: str, subscript: str) -> str | None:
     if store.is_assoc(name):
         found: str | None = store.item(name, subscript)
         return found
-    return store.item(name, host.evaluate(to_evaluate(subscript)))  # type: ignore[no-any-return]
+    return store.item(name, host.evaluate_subscript(to_evaluate(subscript)))  # type: ignore[no-any-return]
 
 
 def _indirect(node: Param) -> Base:

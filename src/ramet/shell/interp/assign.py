@@ -196,7 +196,7 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
         return
     if subscript in ("@", "*"):
         raise Discard(f"{name}[{subscript}]: bad array subscript")
-    sh.store.set_item(name, sh.evaluate(to_evaluate(subscript)), value, append)
+    sh.store.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
     if sh.allexport:
         sh.store.flag(name, EXPORT)
 
@@ -322,7 +322,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
                     index += 1
                 continue
             if item.key is not None:
-                index = sh.evaluate(item.key) if item.key.strip() else 0
+                index = sh.evaluate_subscript(item.key) if item.key.strip() else 0
                 if index < 0:
                     index += array.top
                     if index < 0:

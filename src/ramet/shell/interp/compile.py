@@ -15,7 +15,7 @@ from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.errors import Readonly, ShellError, TooLong
+from ramet.shell.expand.errors import BadSubscript, Readonly, ShellError, TooLong
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -503,6 +503,8 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     line = node.line
 
     def broken(sh: Session, error: Exception) -> int:
+        if isinstance(error, BadSubscript) or getattr(error, "subscript", False):
+            raise error
         sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")
         sh.status = 1
         return 1

@@ -14,7 +14,7 @@ from ramet.shell.expand import texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
-from ramet.shell.expand.errors import Discard
+from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.marks import regex_text
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, NameRef
@@ -242,6 +242,8 @@ def compile_cond(node: Cond) -> Run:
 def _operand(sh: Session, text: str) -> int:
     try:
         return sh.evaluate(text)
+    except BadSubscript:
+        raise
     except (Discard, ArithFailure) as error:
         raise OperandError(str(error)) from error
 

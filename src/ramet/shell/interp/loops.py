@@ -236,7 +236,7 @@ def compile_for_arith(node: ForArith, body: Run) -> Run:
                 if not turns & _TURNS and (sh.budget.check() or sh.budget.limits.loop_steps is not None):
                     await breathe(sh, turns)
         except (ArithFailure, ShellError) as error:
-            if inside or getattr(error, "status", 1) != 1 or not isinstance(error, ArithFailure):
+            if inside or not isinstance(error, ArithFailure) or error.subscript:
                 raise
             sh.line = line
             sh.complain(str(error) if isinstance(error, Readonly) else f"((: {error}")

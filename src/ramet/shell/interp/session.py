@@ -17,7 +17,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import apart
-from ramet.shell.expand.errors import Discard, Fatal, Slip, TooLong
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
@@ -258,7 +258,8 @@ class Session:
 
     def _wire(self) -> None:
         store = self.store
-        store.host, store.arith, store.warn = self, self.evaluate_key, self.complain
+        store.host, store.warn = self, self.complain
+        store.arith, store.number = self.evaluate_key, self.evaluate_value
         store.key_of = self.expand_key
 
     # ------------------------------------------------------------------------------------------------- forking
@@ -325,7 +326,7 @@ class Session:
     def retire(self) -> None:
         """This shell is over and nothing of it runs on: cut the circle that only a collection would find."""
         store = self.store
-        store.host, store.arith, store.key_of, store.warn = None, int, str, str
+        store.host, store.arith, store.number, store.key_of, store.warn = None, int, int, str, str
 
     # ------------------------------------------------------------------------------------------------- options
 
@@ -401,7 +402,7 @@ class Session:
         except arith.Unbound as error:
             raise Fatal(str(error), 127) from None
         except ArithFailure as error:
-            raise Slip(str(error)) from None
+            raise (BadSubscript if error.subscript else BadNumber)(str(error)) from None
 
     def expand_key(self, text: str) -> str:
         """The text of a subscript that is read at run time (`unset 'a[$k]'`), as a key."""
@@ -430,6 +431,18 @@ class Session:
 
     def evaluate_key(self, text: str) -> int:
         """A subscript that is read at run time, as a number."""
+        expanded = self.expand_key(text) if "$" in text or "`" in text else text
+        return self.evaluate_subscript(expanded.replace('"', "") if '"' in expanded else expanded)
+
+    def evaluate_subscript(self, text: str) -> int:
+        """A subscript that is expanded already."""
+        try:
+            return self.evaluate(text)
+        except BadNumber as error:
+            raise BadSubscript(error.message) from None
+
+    def evaluate_value(self, text: str) -> int:
+        """What is assigned to a variable that holds numbers."""
         expanded = self.expand_key(text) if "$" in text or "`" in text else text
         return self.evaluate(expanded.replace('"', "") if '"' in expanded else expanded)
 

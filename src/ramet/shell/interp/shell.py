@@ -27,7 +27,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
-from ramet.shell.expand.errors import Discard, Overflow, Readonly, Slip
+from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
@@ -313,10 +313,14 @@ class Shell:
                 if type(result) is not int:
                     result = await result
             except (Discard, ArithFailure) as error:
-                if not top and (sh.sub_level or isinstance(error, Overflow)):
+                beyond = isinstance(error, BadSubscript) or (isinstance(error, ArithFailure) and error.subscript)
+                if not top and (sh.sub_level or beyond or isinstance(error, Overflow)):
+                    sh.complain_once(error)
                     raise
                 sh.status = result = subshell.report(sh, error)
                 self._unwind(sh, *base)
+                if beyond and sh.origin == "environment":
+                    return self._leave(sh, result)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
                 if failing or (sh.posix and isinstance(error, ArithFailure | Readonly)):
                     return self._leave(sh, result)

@@ -26,6 +26,7 @@ from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.traps import announce, before_command, child_died
+from ramet.shell.interp.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
 from ramet.shell.syntax.printer import command_text
 
@@ -440,6 +441,8 @@ async def _with_assignments(
                 continue
             store.save(assign.name)
             target = assign.name
+            if not assign.node.append and not lasting:  # its value is that of the environment, as it is
+                store.flag(target, remove=TRANSFORM)
             if type(store.values.get(target)) is NameRef:
                 target, deeper = store.follow(target)
                 if deeper is not None or not target:
@@ -455,7 +458,7 @@ async def _with_assignments(
                 await assign.run(sh)
             else:
                 assign.run(sh)
-            store.flag(target, EXPORT)
+            store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
         return await _watched(sh, node, argv, redirects, True)
     finally:
         if len(store.scopes) >= depth:

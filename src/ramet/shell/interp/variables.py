@@ -44,7 +44,7 @@ MISSING: Final = _Missing()
 ASIDE: Final = _Aside()
 Saved = tuple[Value | _Missing | _Aside, int]
 A = TypeVar("A", Indexed, Assoc)
-_TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
+TRANSFORM: Final = INTEGER | LOWER | UPPER | CAPITAL
 _MAX_HOPS: Final = 8
 
 
@@ -86,7 +86,20 @@ class Scope(dict[str, Saved]):
 
 
 class Variables:
-    __slots__ = ("arith", "attrs", "host", "key_of", "limit", "places", "scopes", "shared", "token", "values", "warn")
+    __slots__ = (
+        "arith",
+        "attrs",
+        "host",
+        "key_of",
+        "limit",
+        "number",
+        "places",
+        "scopes",
+        "shared",
+        "token",
+        "values",
+        "warn",
+    )
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
@@ -100,6 +113,7 @@ class Variables:
         self.limit = 1 << 29
         self.host: object = None
         self.arith: Callable[[str], int] = int
+        self.number: Callable[[str], int] = int
         self.key_of: Callable[[str], str] = str
         self.warn: Callable[[str], object] = str
 
@@ -248,9 +262,9 @@ class Variables:
     def transform(self, name: str, value: str) -> str:
         """What the attributes of a variable make of a value."""
         flags = self.attrs.get(name, 0)
-        if flags & _TRANSFORM:
+        if flags & TRANSFORM:
             if flags & INTEGER:
-                return str(self.arith(value))
+                return str(self.number(value))
             if flags & LOWER:
                 return lower(value)
             if flags & UPPER:
@@ -306,7 +320,7 @@ class Variables:
 
     def _appended(self, name: str, old: str, value: str) -> str:
         if self.attrs.get(name, 0) & INTEGER:
-            return str(self.arith(old or "0") + self.arith(value))
+            return str(self.number(old or "0") + self.number(value))
         return old + value
 
     def bind(self, name: str, target: str) -> None:
@@ -377,6 +391,8 @@ class Variables:
         """Make an indexed array of these words (`read -a`, `mapfile`, `BASH_REMATCH`)."""
         name, _ = self.follow(name)
         self.writable(name)
+        if self.attrs.get(name, 0) & TRANSFORM:
+            items = [self.transform(name, item) for item in items]
         self.values[name] = Indexed(items, self.token)
 
     def unset(self, name: str) -> bool:

@@ -15,11 +15,18 @@ _ASSIGNMENTS_KEPT = 4096
 _WORD_ENDS = frozenset(" \t\n;&|<>()")
 
 
+def _ends_word(subscript: Word) -> bool:
+    return any(isinstance(part, Literal) and not _WORD_ENDS.isdisjoint(part.text) for part in subscript.parts)
+
+
 class AssignmentReader(RedirectReader):
     """Reads assignments."""
 
-    def _assignment(self, raw: str) -> Assignment | None:
-        """Reads the word in sight as an assignment; None, with nothing consumed, when it is none."""
+    def _assignment(self, raw: str, argument: bool = False) -> Assignment | None:
+        """Reads the word in sight as an assignment; None, with nothing consumed, when it is none.
+
+        The subscript of an `argument` is part of a word, and ends with it.
+        """
         known = _assignments.get(raw) if raw else None
         start, stop = self.start, self.stop
         if known is not None and not self.text.startswith("(", stop):
@@ -34,6 +41,8 @@ class AssignmentReader(RedirectReader):
         if head[-1] == "[":
             name = head[:-1]
             subscript = self.subscript()
+            if argument and (subscript is None or _ends_word(subscript)):
+                return None
             if subscript is None:
                 raise self.missing("]", start)
             if self.text.startswith("=", self.pos):

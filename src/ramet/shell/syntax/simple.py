@@ -107,7 +107,7 @@ class SimpleReader(AssignmentReader):
                     redirects.append(self._redirect(*self._prefix(raw)))
                     continue
                 if not words or declaring:
-                    if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw)) is not None:
+                    if ("=" in raw or "[" in raw) and (assignment := self._assignment(raw, bool(words))) is not None:
                         (words if words else assigns).append(assignment)
                         self.peek()
                         continue
@@ -131,7 +131,7 @@ class SimpleReader(AssignmentReader):
                 words.append(WORDS.get(raw) or self._remember(raw))
                 self.pos = self.stop
             elif kind == COMPLEX:
-                if (not words or declaring) and (assignment := self._assignment("")) is not None:
+                if (not words or declaring) and (assignment := self._assignment("", bool(words))) is not None:
                     (words if words else assigns).append(assignment)
                     self.peek()
                     continue

@@ -9,7 +9,7 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand.aside import aside
-from ramet.shell.expand.errors import Discard, Readonly, ShellError, Slip
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Readonly, ShellError, Slip
 from ramet.shell.expand.values import (
     CAPITAL,
     EXPORT,
@@ -227,6 +227,10 @@ def _apply(sh: Session, request: _Request, local: bool) -> Result:
             status = sh.error(f"{request.command}: {error.message}" if request.command == "local" else error.message)
         except Compound as error:
             raise Discard(error.message) from None
+        except BadSubscript:
+            raise
+        except BadNumber as error:
+            raise BadNumber(f"{request.command}: {error.message}") from None
         except Slip as error:
             raise Discard(f"{request.command}: {error.message}") from None
         except ShellError as error:

@@ -12,13 +12,13 @@ from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.values import Assoc, Indexed
 from ramet.shell.interp.assign import put
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import is_name, split_subscript
+from ramet.shell.interp.variables import TRANSFORM, is_name, split_subscript
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142
@@ -76,7 +76,7 @@ def _options(sh: Session, argv: list[str]) -> _Read | int:
                 return wrong
     request.names = [str(word) for word in argv[i:]]
     for name in request.names:
-        if not is_name(split_subscript(name)[0]):
+        if not is_name(split_subscript(name)[0]) or name.endswith("[]"):
             return sh.error(f"read: `{name}': not a valid identifier")
     return request
 
@@ -278,8 +278,12 @@ def _assign(sh: Session, request: _Read, data: bytes, escaped: tuple[int, ...], 
                 _store(sh, name, value)
     except Readonly as error:
         return sh.error(error.message)
+    except (BadSubscript, Fatal):
+        raise
+    except BadNumber as error:
+        raise BadNumber(f"read: {error.message}") from None
     except ShellError as error:
-        return sh.error(f"read: {error.message}")
+        return sh.error(error.message)
     return status
 
 
@@ -446,7 +450,7 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
             array = sh.store.indexed(target)
         origin = int(options.get("O", "0"))
         if not limit and not callback:
-            return await _whole(sh, reader, delim, skip, strip, array, origin)
+            return await _whole(sh, target, reader, delim, skip, strip, array, origin)
         count = 0
         while not limit or count < limit:
             line = reader.readline_now(delim)
@@ -464,18 +468,24 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
                 )
                 if result > 255:
                     return result
-            sh.store.indexed(target).set(origin + count, text)
+            sh.store.indexed(target).set(origin + count, sh.store.transform(target, text))
             count += 1
             if not count & 1023:
                 await sh.budget.breathe()
     except OSError as error:
         return sh.error(f"{command}: {reason(error)}")
+    except (BadSubscript, Fatal):
+        raise
+    except BadNumber as error:
+        raise BadNumber(f"{command}: {error.message}") from None
     except ShellError as error:
         return sh.error(error.message)
     return 0
 
 
-async def _whole(sh: Session, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int) -> int:
+async def _whole(
+    sh: Session, target: str, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int
+) -> int:
     """All lines, many at a time."""
     data = await reader.read_all(sh.budget.limits.string_bytes)
     if b"\0" in data and delim != b"\0":
@@ -490,6 +500,8 @@ async def _whole(sh: Session, reader: Reader, delim: bytes, skip: int, strip: bo
         lines = [decode(piece + keep) for piece in pieces]
         if last:
             lines.append(decode(last))
+        if sh.store.attrs.get(target, 0) & TRANSFORM:
+            lines = [sh.store.transform(target, line) for line in lines]
         for line in lines:
             if index >= origin:
                 array.set(index, line)

@@ -136,6 +136,15 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
     return status
 
 
+def _put_pid(sh: Session, variable: str, pid: str) -> None:
+    """`wait -p`: a variable or an element of an array."""
+    name, subscript = split_subscript(variable)
+    if subscript is None:
+        sh.store.set(name, pid)
+    else:
+        sh.store.set_element(name, subscript, pid)
+
+
 def _waited(sh: Session, job: Job) -> None:
     """A job is over and known to be: it leaves the table, and the variables of a coprocess go with it."""
     sh.jobs.forget(job)
@@ -157,7 +166,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
             sh.jobs.tell(sh)
             _waited(sh, job)
             if variable:
-                sh.store.set(variable, str(job.pid))
+                _put_pid(sh, variable, str(job.pid))
         return status
     if word.startswith("%"):
         return sh.error(f"wait: {word}: no such job", 127)
@@ -189,7 +198,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
             sh.jobs.tell(sh)
             sh.jobs.forget(done)
             if variable:
-                sh.store.set(variable, str(done.pid))
+                _put_pid(sh, variable, str(done.pid))
             return done.status
         await asyncio.wait([job.process.task for job in chosen], return_when=asyncio.FIRST_COMPLETED, timeout=0.05)
         await asyncio.sleep(0)

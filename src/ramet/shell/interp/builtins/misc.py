@@ -10,7 +10,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE
 from ramet.shell.expand.bytewise import bytewise
-from ramet.shell.expand.errors import Overflow, Readonly, ShellError
+from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
@@ -260,7 +260,7 @@ def let(sh: Session, argv: list[str]) -> Result:
         try:
             value = sh.evaluate(word)
         except (ArithFailure, ShellError) as error:
-            if getattr(error, "status", 1) != 1:
+            if getattr(error, "status", 1) != 1 or isinstance(error, BadSubscript):
                 raise
             return sh.error(str(error) if isinstance(error, Readonly) else f"let: {error}")
     return 0 if value else 1

@@ -12,7 +12,7 @@ from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.bytewise import bytewise
-from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.usage import bad_option
 from ramet.shell.interp.drive import Result, drive
@@ -297,7 +297,7 @@ def printf(sh: Session, argv: list[str]) -> Result:
         target = word[2:] or (argv[i + 1] if i + 1 < len(argv) else "")
         i += 1 if word[2:] else 2
         name, _ = split_subscript(target)
-        if not is_name(name):
+        if not is_name(name) or target.endswith("[]"):
             sh.complain(f"printf: `{target}': not a valid identifier")
             return 2
     if i >= len(argv):
@@ -340,8 +340,12 @@ def _finish(printer: _Printer, target: str | None) -> Result:
                 sh.store.set_element(name, subscript, text)
         except Readonly as error:
             return sh.error(error.message)
+        except (BadSubscript, Fatal):
+            raise
+        except BadNumber as error:
+            raise BadNumber(f"printf: {error.message}") from None
         except ShellError as error:
-            return sh.error(f"printf: {error.message}")
+            return sh.error(error.message)
         return printer.status
     written = sh.out(data, "printf")
     return written if not printer.status else printer.status

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from ramet.shell.expand.errors import ShellError
+from ramet.shell.expand.errors import BadSubscript, Fatal, ShellError
 from ramet.shell.interp.cond import FILE_PAIRS, FILE_TESTS, NUMERIC, UNARY, compare_files, file_test, plain_unary
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
@@ -51,6 +51,8 @@ def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
         return False
     try:
         return plain_unary(sh, op, word)
+    except (BadSubscript, Fatal):
+        raise
     except ShellError as error:
         raise Usage(error.message) from None
 

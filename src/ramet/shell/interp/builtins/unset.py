@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ramet.shell.expand.errors import Readonly, ShellError
+from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.values import READONLY, Assoc, Indexed, NameRef
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
@@ -26,6 +26,8 @@ def unset(sh: Session, argv: list[str]) -> Result:
             status = _unset_one(sh, str(word), functions, variables, references) or status
         except Readonly as error:
             status = sh.error(f"unset: {error.name}: cannot unset: readonly variable")
+        except (BadSubscript, Fatal):
+            raise
         except ShellError as error:
             status = sh.error(f"unset: {error.message}")
     return status
