@@ -12,19 +12,16 @@ Rules that this file keeps:
 from __future__ import annotations
 
 import errno
-import hashlib
-import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from ramet.backends.blocks import Blocks
+from ramet.backends.ram_nodes import Dir, Fifo, File, Link, Node, Token, digest
 from ramet.core.errors import fail
-from ramet.core.paths import ROOT, Path, encode
+from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, How
-from ramet.core.stat import Attrs, Kind, Stat
-
-_numbers = itertools.count(2)  # inode numbers and versions: unique in the process, so forks never confuse them
+from ramet.core.stat import Attrs, Stat
 
 CAPS: Final = (
     Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.LINKS | Cap.HARDLINKS
@@ -33,100 +30,6 @@ CAPS: Final = (
 
 LARGE: Final = 4 * 1024 * 1024
 """Bytes from which on a content that arrives is given to the `keeper`."""
-
-
-class Token:
-    """Who may change a node in place."""
-
-    __slots__ = ()
-
-
-class File:
-    __slots__ = ("content", "inode", "memo", "mode", "mtime_ns", "nlink", "stat", "sum", "token", "version")
-
-    def __init__(self, token: Token, content: Blocks, mode: int, mtime_ns: int) -> None:
-        self.token = token
-        self.content = content
-        self.mode = mode
-        self.mtime_ns = mtime_ns
-        self.inode = next(_numbers)
-        self.version = self.inode
-        self.nlink = 1
-        self.stat: Stat | None = None
-        self.memo: object = None
-        self.sum: bytes | None = None
-
-    def copy(self, token: Token) -> File:
-        twin = type(self).__new__(type(self))
-        twin.token, twin.content, twin.mode, twin.mtime_ns = token, self.content.copy(), self.mode, self.mtime_ns
-        twin.inode, twin.version, twin.nlink = self.inode, self.version, self.nlink
-        twin.stat = twin.memo = twin.sum = None
-        return twin
-
-    def changed(self, mtime_ns: int) -> None:
-        self.mtime_ns = mtime_ns
-        self.version = next(_numbers)
-        self.stat = self.memo = self.sum = None
-
-    def describe(self) -> Stat:
-        found = self.stat
-        if found is None:
-            version = str(self.version)
-            found = self.stat = Stat(
-                Kind.FILE, self.content.size, self.mtime_ns, version, None, self.mode, None, self.inode, self.nlink
-            )
-        return found
-
-
-class Fifo(File):
-    """A named pipe: a file that never has content. What flows through it is the VFS's."""
-
-    __slots__ = ()
-
-    def describe(self) -> Stat:
-        return Stat(Kind.FIFO, 0, self.mtime_ns, None, None, self.mode, None, self.inode, self.nlink)
-
-
-class Link:
-    __slots__ = ("inode", "memo", "mode", "mtime_ns", "sum", "target")
-
-    def __init__(self, target: str, mtime_ns: int) -> None:
-        self.target, self.mtime_ns, self.mode = target, mtime_ns, 0o777
-        self.inode = next(_numbers)
-        self.memo: object = None
-        self.sum: bytes | None = None
-
-    def describe(self) -> Stat:
-        size = len(encode(self.target))
-        return Stat(Kind.LINK, size, self.mtime_ns, str(self.inode), None, 0o777, self.target, self.inode, 1)
-
-
-class Dir:
-    __slots__ = ("entries", "inode", "memo", "mode", "mtime_ns", "subdirs", "sum", "token")
-
-    def __init__(self, token: Token, mode: int, mtime_ns: int) -> None:
-        self.token = token
-        self.entries: dict[str, Entry] = {}
-        self.mode = mode
-        self.mtime_ns = mtime_ns
-        self.inode = next(_numbers)
-        self.subdirs = 0
-        self.memo: object = None
-        self.sum: bytes | None = None
-
-    def copy(self, token: Token) -> Dir:
-        twin = Dir.__new__(Dir)
-        twin.token, twin.entries, twin.mode, twin.mtime_ns = token, self.entries.copy(), self.mode, self.mtime_ns
-        twin.inode, twin.subdirs = self.inode, self.subdirs
-        twin.memo = twin.sum = None
-        return twin
-
-    def describe(self) -> Stat:
-        return Stat(Kind.DIR, 4096, self.mtime_ns, None, None, self.mode, None, self.inode, 2 + self.subdirs)
-
-
-Node = File | Link | Dir
-Entry = Node | int  # an int is the number of a file with several names
 
 
 class RAMResource:
@@ -327,7 +230,7 @@ class RAMResource:
 
     def digest(self, path: Path) -> bytes:
         """SHA-256 over names, kinds, modes and content at and below `path`; nothing unchanged is read again."""
-        return self._digest(self._node(path))
+        return digest(self._node(path), self._shared)
 
     def open(self, path: Path, *, write: bool) -> RAMHandle:
         handle = RAMHandle(self, path, self._file(path))
@@ -610,42 +513,6 @@ class RAMResource:
         file.changed(self._clock())
 
     # ---------------------------------------------------------------------------------------------- digests
-
-    def _digest(self, top: Node) -> bytes:
-        found: dict[Node, bytes] = {}
-        for node in self._unsummed(top):
-            if isinstance(node, File):
-                hasher = hashlib.sha256((b"fifo %o\0" if isinstance(node, Fifo) else b"file %o\0") % node.mode)
-                for block in node.content.read(0, None):
-                    hasher.update(block)
-            elif isinstance(node, Link):
-                hasher = hashlib.sha256(b"link\0" + encode(node.target))
-            else:
-                hasher = hashlib.sha256(b"dir %o\0" % node.mode)
-                keep = True
-                for name, entry in sorted(node.entries.items()):
-                    child = self._shared[entry] if isinstance(entry, int) else entry
-                    keep = keep and child is entry and child.sum is not None
-                    hasher.update(encode(name) + b"\0" + (child.sum or found[child]))
-                if not keep:
-                    found[node] = hasher.digest()
-                    continue
-            node.sum = hasher.digest()
-        return top.sum or found[top]
-
-    def _unsummed(self, top: Node) -> Iterator[Node]:
-        """Nodes without a digest, children before their directories."""
-        stack: list[tuple[Node, bool]] = [(top, False)]
-        while stack:
-            node, entered = stack.pop()
-            if node.sum is not None:
-                continue
-            if entered or not isinstance(node, Dir):
-                yield node
-                continue
-            stack.append((node, True))
-            below = (self._shared[e] if isinstance(e, int) else e for e in node.entries.values())
-            stack.extend((child, False) for child in below)
 
 
 class RAMHandle:

@@ -1,4 +1,4 @@
-"""`VFS`: the mount table as a Resource. Longest prefix wins, mounts nest, links resolve across all of them.
+"""`VFS`: all mounts as one Resource; links resolve across all of them.
 
 Every verb is tried directly first; only a path that meets a link (ELOOP) is walked component by component. So a tree
 without links pays nothing for them, and a remote mount is never asked twice.
@@ -24,9 +24,7 @@ from ramet.core.resource import (
     How,
     Layer,
     Openable,
-    Quick,
     Resource,
-    Searchable,
     Whole,
     extension,
 )
@@ -36,13 +34,14 @@ from ramet.layers.cache import Cache
 from ramet.layers.readonly import ReadOnly
 from ramet.vfs.dev import DevResource
 from ramet.vfs.fifo import Fifo, FifoStream
+from ramet.vfs.mounts import MountTable, power_of
 from ramet.vfs.streams import LocalStream, RemoteStream
 
 MAX_LINKS = 40
 
 
-class VFS(Whole, Lending):
-    """All mounts as one tree. Mounting and unmounting take effect at once."""
+class VFS(MountTable, Whole, Lending):
+    """All mounts as one tree."""
 
     caps = (
         Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.HARDLINKS
@@ -51,93 +50,10 @@ class VFS(Whole, Lending):
 
     def __init__(self, mounts: Mapping[Path, Resource], unlisted: Mapping[Path, Resource] | None = None) -> None:
         """`unlisted` mounts are reached by their path but do not show in the listing of their parent."""
-        self._mounts: dict[Path, Resource] = {**mounts, **(unlisted or {})}
-        self._heads: dict[str, list[tuple[Path, str, Resource]]] = {}
-        """Mounts by the first segment of their prefix, the longest first: most paths meet none."""
-        self._quick: dict[Resource, Quick | None] = {}
-        self._searchable: dict[Path, Searchable] = {}
-        """Mounts that can find files by what is in them."""
-        self._points: dict[Path, set[str]] = {}
-        self._ways: set[Path] = set()
-        """Directories that may exist only because a mount lies below them."""
+        super().__init__(mounts, unlisted)
         self._dirty: dict[RemoteStream, Path] = {}
-        self._unlisted: set[Path] = set(unlisted or ())
         self._fifos: dict[tuple[Resource, int], Fifo] = {}
         """Named pipes that someone has open, by the resource and the inode that they are there."""
-        self.generation = 0
-        """Moves whenever a mode, a mount or the place of an existing thing changes."""
-        self._index()
-
-    # ------------------------------------------------------------------------------------------ the table
-
-    @property
-    def mounts(self) -> Mapping[Path, Resource]:
-        return self._mounts
-
-    def mount(self, prefix: Path, resource: Resource) -> None:
-        if prefix in self._mounts:
-            raise fail(errno.EBUSY, prefix)
-        self._mounts[prefix] = resource
-        self._index()
-
-    def replace(self, prefix: Path, resource: Resource) -> None:
-        """Exchange the resource of a mount (a branch puts an overlay there)."""
-        if prefix not in self._mounts:
-            raise fail(errno.EINVAL, prefix)
-        self._mounts[prefix] = resource
-        self._index()
-
-    def unmount(self, prefix: Path) -> Resource:
-        if prefix not in self._mounts:
-            raise fail(errno.EINVAL, prefix)
-        if prefix == ROOT:
-            raise fail(errno.EBUSY, prefix)
-        resource = self._mounts.pop(prefix)
-        self._unlisted.discard(prefix)
-        self._index()
-        return resource
-
-    def _index(self) -> None:
-        self.generation += 1
-        self._heads = {}
-        for prefix in sorted(self._mounts, key=len, reverse=True):
-            if prefix != ROOT:
-                head = "/" + prefix.parts[0]
-                self._heads.setdefault(head, []).append((prefix, prefix + "/", self._mounts[prefix]))
-        self._quick = {resource: _quick(resource) for resource in self._mounts.values()}
-        self._searchable = {
-            prefix: power
-            for prefix, resource in self._mounts.items()
-            if Cap.LOCAL not in resource.caps and (power := _beneath(resource, Searchable))  # type: ignore[type-abstract]
-        }
-        self._points = {}
-        for prefix in self._mounts:
-            while prefix != ROOT:
-                self._points.setdefault(prefix.parent, set()).add(prefix.name)
-                prefix = prefix.parent
-        self._ways = self._points.keys() - self._mounts.keys() - {ROOT}
-
-    def _is_listed(self, point: Path) -> bool:
-        """Whether a listing shows this mount point, or way to one."""
-        if not self._unlisted:
-            return True
-        return any(prefix.under(point) and prefix not in self._unlisted for prefix in self._mounts)
-
-    def locate(self, path: Path) -> tuple[Resource, Path, Path]:
-        """The resource that holds `path`, the path inside it, and the prefix of its mount."""
-        cut = path.find("/", 1)
-        for prefix, slashed, resource in self._heads.get(path if cut < 0 else path[:cut], ()):
-            if path.startswith(slashed):
-                return resource, Path(path[len(prefix) :]), prefix
-            if path == prefix:
-                return resource, ROOT, prefix
-        root = self._mounts.get(ROOT)
-        if root is None:
-            raise fail(errno.ENOENT, path)
-        return root, path, ROOT
-
-    def mount_of(self, path: Path) -> Path:
-        return self.locate(path)[2]
 
     # ---------------------------------------------------------------------------------------------- links
 
@@ -223,7 +139,7 @@ class VFS(Whole, Lending):
                     if not points or error.errno not in (errno.ENOENT, errno.ENOTDIR):
                         raise
                 for name in points:
-                    if self._is_listed(here / name):
+                    if self.is_listed(here / name):
                         yield name, await self._stat(here / name)
                 return
             except OSError as error:
@@ -623,7 +539,7 @@ class VFS(Whole, Lending):
 
     async def power(self, path: Path, kind: type[Power], *, write: bool = False) -> tuple[Power, Path] | None:
         resource, inner, _ = self.locate(await self.resolve(path))
-        found = _beneath(resource, kind)
+        found = power_of(resource, kind)
         if found is None:
             return None
         if write and isinstance(resource, ReadOnly):
@@ -686,27 +602,3 @@ def _named(error: OSError, path: Path) -> OSError:
     """The same error about the path that the caller asked for, not the one inside a mount."""
     error.filename = path
     return error
-
-
-def _beneath(resource: Resource, kind: type[Power]) -> Power | None:
-    """A power of a resource, also below a cache: what it remembers of files does not change what the service can do."""
-    found = extension(resource, kind)
-    while found is None:
-        while isinstance(resource, Layer) and resource.transparent:
-            resource = resource.inner
-        if not isinstance(resource, Cache):
-            return None
-        resource = resource.inner
-        found = extension(resource, kind)
-    return found
-
-
-def _quick(resource: Resource) -> Quick | None:
-    """The resource itself where it answers at once; by attribute, since a mount must not cost a protocol check."""
-    found: Any = resource
-    while not hasattr(found, "kinds_now"):
-        if not getattr(found, "transparent", False):
-            return None
-        found = found.inner
-    quick: Quick = found
-    return quick

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from ramet.backends.blocks import Blocks
 from ramet.backends.disk import DiskResource
-from ramet.backends.ram import Dir, Fifo, File, RAMResource
+from ramet.backends.ram import RAMResource
+from ramet.backends.ram_nodes import Dir, Fifo, File
 from ramet.core.paths import ROOT, Path, encode, parse
 from ramet.core.resource import Described, Dumpable, How, Layer, Resource
 from ramet.core.stat import Attrs, Kind

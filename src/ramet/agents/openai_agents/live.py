@@ -16,7 +16,8 @@ from ramet.agents.openai_agents.archive import Marker, Packed, Segment
 from ramet.agents.openai_agents.checkpoints import without
 from ramet.agents.openai_agents.mounts import native_resource
 from ramet.backends.disk import DiskResource
-from ramet.backends.ram import Dir, RAMResource
+from ramet.backends.ram import RAMResource
+from ramet.backends.ram_nodes import Dir
 from ramet.core import ops
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path, encode, parse
