@@ -67,60 +67,87 @@ def month_key(text: str) -> int:
     return _MONTHS.get(text.lstrip(" \t\n")[:3].upper(), 0)
 
 
-_SUFFIX = re.compile(r"(?:\.[A-Za-z~][A-Za-z0-9~]*)*\Z")
+_SUFFIX = re.compile(r"(?<=.)(?:\.[A-Za-z~][A-Za-z0-9~]*)+$", re.M)
+"""Extensions behind a name that has something before them; of many names at once, a line for each."""
 _DIGITS = re.compile(r"([0-9]+)")
+_END = "\1"
+"""Behind each text, before a number: only `~` comes before the end of a text."""
+_LAST = "\0010\1"
+"""Behind a name that ends with a text: where a number could follow, none is zero."""
+_SPECIAL = {"": "\0", ".": "\1", "..": "\2"}
 
 
-def _version_order() -> bytes:
-    """Characters as they are ordered outside of numbers: `~`, then the end of a part (1), then letters, then others.
+def _version_order() -> dict[int, int]:
+    """Characters as they are ordered outside of numbers: `~`, then the end of a text (1), then letters, then others.
 
-    Digits stay what they are. There is one place too few, which a newline shares with a tab.
+    Digits stay what they are, and the place of the newline stays free for it to part names; in a name it counts as a
+    tab. That is one place too few for bytes, so the last character gets one beyond them.
     """
     letters = [*range(65, 91), *range(97, 123)]
     others = [c for c in range(256) if c not in letters and chr(c) not in "0123456789~\n"]
-    places = [place for place in range(2, 256) if not 48 <= place <= 57]
-    table = bytearray(range(256))
-    for place, char in zip(places, letters + others, strict=True):
-        table[char] = place
-    table[ord("~")], table[ord("\n")] = 0, table[ord("\t")]
-    return bytes(table)
+    places = [place for place in range(2, 257) if not 48 <= place <= 57 and place != 10]
+    order = {char: place for place, char in zip(places, letters + others, strict=True)}
+    return {**order, ord("~"): 0, ord("\n"): order[ord("\t")]}
 
 
-_VERSION_ORDER = _version_order()
-_WIDE_ORDER = dict(enumerate(_VERSION_ORDER))
-_END = "\1"
+_WIDE_ORDER = _version_order()
+_BYTE_ORDER = bytes([_WIDE_ORDER.get(c, c) & 0xFF if c != 10 else 10 for c in range(256)])
 
 
-def version_key(text: str) -> tuple[Any, ...]:
+class _Counted(dict[str, str]):
+    """Digits as numbers compare, whatever their length: how many they are goes first."""
+
+    def __missing__(self, digits: str) -> str:
+        number = digits.lstrip("0")
+        made = f"{_END}{chr(48 + len(number))}{number}"
+        if len(self) < 100_000:
+            self[digits] = made
+        return made
+
+
+_COUNTED = _Counted()
+
+
+def version_key(text: str) -> str:
     """GNU's version order: special names first, then the text without its suffix, then all of it."""
-    if not text:
-        return (0,)
-    if text == ".":
-        return (1,)
-    if text == "..":
-        return (2,)
-    hidden = text.startswith(".")
-    runs = _version_runs(text)
-    if "." not in text:
-        return (4, runs, runs)
-    found = _SUFFIX.search(text, 1 if hidden else text.index("."))
-    assert found is not None
-    prefix = text[: found.start()] if 0 < found.start() < len(text) else ""
-    return (3 if hidden else 4, _version_runs(prefix) if prefix else runs, runs)
+    if text in _SPECIAL:
+        return _SPECIAL[text]
+    text = text.replace("\n", "\t")
+    bare = _SUFFIX.sub("", text)
+    whole = _counted(text.translate(_WIDE_ORDER)) + (_END if "0" <= text[-1] <= "9" else _LAST)
+    if len(bare) == len(text):
+        return _kind(text) + whole + whole
+    return _kind(text) + _counted(bare.translate(_WIDE_ORDER)) + (_END if "0" <= bare[-1] <= "9" else _LAST) + whole
 
 
-def _version_runs(text: str) -> tuple[Any, ...]:
-    """Texts and numbers in turn; a number is its digits behind their count, which orders numbers of any length."""
-    try:
-        ordered = text.encode("latin-1").translate(_VERSION_ORDER).decode("latin-1")
-    except UnicodeEncodeError:
-        ordered = text.translate(_WIDE_ORDER)
+def version_keys(texts: list[str]) -> list[str]:
+    """The keys of many texts, for which all of them are taken as one."""
+    joined = "\n".join(texts)
+    if joined.count("\n") != len(texts) - 1 or not joined.isascii():
+        return list(map(version_key, texts))
+    wholes = _counted_lines(joined, texts)
+    bare = _SUFFIX.sub("", joined)
+    bares = wholes if len(bare) == len(joined) else _counted_lines(bare, bare.split("\n"))
+    keys = [_kind(text) + a + b for text, a, b in zip(texts, bares, wholes, strict=True)]
+    if not _SPECIAL.keys().isdisjoint(texts):
+        keys = [_SPECIAL.get(text, key) for text, key in zip(texts, keys, strict=True)]
+    return keys
+
+
+def _kind(text: str) -> str:
+    """Hidden names come before the others."""
+    return "\3" if text[:1] == "." else "\4"
+
+
+def _counted_lines(joined: str, texts: list[str]) -> list[str]:
+    made = _counted(joined.encode().translate(_BYTE_ORDER).decode("latin-1")).split("\n")
+    return [key + _END if "0" <= text[-1:] <= "9" else key + _LAST for text, key in zip(texts, made, strict=True)]
+
+
+def _counted(ordered: str) -> str:
     parts = _DIGITS.split(ordered)
-    if parts[-1]:
-        parts += ["", ""]  # where a number could follow, none is zero
-    parts[::2] = [part + _END for part in parts[::2]]
-    parts[1::2] = [chr(len(part)) + part for part in [part.lstrip("0") for part in parts[1::2]]]
-    return tuple(parts)
+    parts[1::2] = map(_COUNTED.__getitem__, parts[1::2])
+    return "".join(parts)
 
 
 def _random_key(salt: bytes) -> Callable[[str], bytes]:

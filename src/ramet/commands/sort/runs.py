@@ -46,7 +46,9 @@ class Runs:
     async def add(self, data: bytes, budget: Budget) -> None:
         """Some input that ends at a line end."""
         lines, simple = chunk(data, self._end, self._order)
-        most = _LINES if self._order.key is None or (simple and self._order.number is not None) else _KEYED_LINES
+        order = self._order
+        most = _LINES if order.key is None or (simple and order.number is not None) else _KEYED_LINES
+        most = most * 2 if order.many is not None else most
         for at in range(0, len(lines), most):
             await budget.breathe()
             self._add(lines[at : at + most], simple)
