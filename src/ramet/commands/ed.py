@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ramet import patterns
 from ramet.commands.declare import Command, flag, value
+from ramet.commands.ed_lines import delimited, identified, replaced, visible
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -21,7 +22,10 @@ from ramet.patterns import Matcher, MatchTimeout, PatternError
 
 @dataclass(frozen=True, slots=True)
 class EdOptions:
-    quiet: bool = flag("-s", "--quiet", "--silent", help="suppress diagnostics: byte counts and the ! prompt")
+    quiet: bool = flag("-s", "--script", help="suppress byte counts and the ! prompt")
+    silent: bool = flag("-q", "--quiet", "--silent", help="suppress diagnostics written to stderr")
+    restricted: bool = flag("-r", "--restricted", help="only files of the directory, and no commands")
+    strip: bool = flag("--strip-trailing-cr", help="strip carriage returns at the ends of lines")
     prompt: str | None = value("-p", "--prompt", metavar="STRING", help="use STRING as an interactive prompt")
     extended: bool = flag("-E", "--extended-regexp", help="use extended regular expressions")
     loose: bool = flag("-l", "--loose-exit-status", help="exit with 0 status even if a command fails")
@@ -170,7 +174,7 @@ class Editor:
 
     def search(self, text: str) -> tuple[int, str]:
         mark = text[0]
-        source, rest, _ = _delimited(text[1:], mark)
+        source, rest, _ = delimited(text[1:], mark)
         matcher = self.compiled(source)
         count = len(self.lines)
         order = range(1, count + 1) if mark == "/" else range(-1, -count - 1, -1)
@@ -254,7 +258,7 @@ class Editor:
     def show(self, start: int, stop: int, how: str) -> None:
         for number in range(start, stop + 1):
             line = self.lines[number - 1]
-            shown = _visible(line) + b"$" if "l" in how else line
+            shown = visible(line) + b"$" if "l" in how else line
             self.out.append((b"%d\t" % number if "n" in how else b"") + shown + b"\n")
         self.dot = stop
 
@@ -393,11 +397,11 @@ class Editor:
         start, stop = self.span(given)
         if rest[:1] and rest[0] not in " \t\n" and not re.fullmatch(r"[gpnlr\d]*", rest):
             mark = rest[0]
-            source, rest, closed = _delimited(rest[1:], mark)
-            template, rest, ended = _delimited(rest, mark) if closed else ("", "", False)
+            source, rest, closed = delimited(rest[1:], mark)
+            template, rest, ended = delimited(rest, mark) if closed else ("", "", False)
             while not ended and template.endswith("\\") and (more := self.next_line()) is not None:
                 template += "\n" + decode(more)
-                template, rest, ended = _delimited(template, mark)
+                template, rest, ended = delimited(template, mark)
             flags = re.match(r"[gIi\d]*", rest)
             assert flags is not None
             chosen, rest = flags[0], rest[flags.end() :]
@@ -415,7 +419,7 @@ class Editor:
         changed = 0
         at = start
         for _ in range(stop - start + 1):
-            new = _replaced(matcher, self.lines[at - 1], made, "g" in chosen, number)
+            new = replaced(matcher, self.lines[at - 1], made, "g" in chosen, number)
             if new is None:
                 at += 1
                 continue
@@ -437,13 +441,13 @@ class Editor:
         start, stop = self.span(given, 1, len(self.lines))
         if not rest[:1]:
             raise Trouble("Invalid pattern delimiter")
-        source, rest, _ = _delimited(rest[1:], rest[0])
+        source, rest, _ = delimited(rest[1:], rest[0])
         matcher = self.compiled(source)
         chosen = [line for line in self.lines[start - 1 : stop] if matcher.test(line) == wanted]
         commands = rest
         while commands.endswith("\\") and (more := self.next_line()) is not None:
             commands = commands[:-1] + "\n" + decode(more)
-        todo = _identified(self.lines, start, stop, chosen)
+        todo = identified(self.lines, start, stop, chosen)
         self.before = list(self.lines), self.dot
         self.inside = True
         script, at = self.script, self.at
@@ -481,6 +485,7 @@ class Editor:
             data = await self.read(name)
             self.put(self.one(given, len(self.lines)), data)
         else:
+            self.permit(name or self.name)
             self.lines, self.dot, self.modified = [], 0, False
             self.name = name or self.name
             self.put(0, await self.read(self.name))
@@ -488,10 +493,23 @@ class Editor:
         if quits:
             raise _Quit
 
+    def permit(self, name: str) -> None:
+        """In restricted mode neither commands nor other directories are within reach."""
+        if self.o.restricted:
+            if name.startswith("!"):
+                raise Trouble("Shell access restricted")
+            if name == ".." or "/" in name:
+                raise Trouble("Directory access restricted")
+
+    def note(self, name: str, error: OSError) -> None:
+        if not self.o.silent:
+            self.proc.stderr.write(encode(f"{name}: {reason(error)}\n"))
+
     async def read(self, name: str) -> list[bytes]:
         name = name or self.name
         if not name:
             raise Trouble("No current filename")
+        self.permit(name)
         if name.startswith("!"):
             out = Capture(self.proc.budget.limits.output_bytes)
             await self.proc.run(["sh", "-c", name[1:]], stdout=out)
@@ -501,8 +519,10 @@ class Editor:
             try:
                 data = await slurp(self.proc, name)
             except OSError as error:
-                self.proc.stderr.write(encode(f"{name}: {reason(error)}\n"))
+                self.note(name, error)
                 raise Trouble("Cannot open input file") from None
+        if self.o.strip:
+            data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
         lines = data.split(b"\n")
         if lines[-1]:
             self.out.append(b"Newline appended\n")
@@ -518,6 +538,7 @@ class Editor:
         target = name or self.name
         if not target:
             raise Trouble("No current filename")
+        self.permit(target)
         if target.startswith("!"):
             await self.flush()
             await self.proc.run(["sh", "-c", target[1:]], stdin=BytesReader(data))
@@ -526,7 +547,7 @@ class Editor:
             try:
                 writer = await self.proc.create(target, append=append)
             except OSError as error:
-                self.proc.stderr.write(encode(f"{target}: {reason(error)}\n"))
+                self.note(target, error)
                 raise Trouble("Cannot open output file") from None
             writer.write(data)
             await self.proc.close(writer)
@@ -535,88 +556,11 @@ class Editor:
             self.out.append(b"%d\n" % len(data))
 
     async def shell(self, text: str) -> None:
+        self.permit("!")
         await self.flush()
         await self.proc.run(["sh", "-c", text.replace("%", self.name)])
         if not self.o.quiet:
             self.out.append(b"!\n")
-
-
-def _identified(lines: list[bytes], start: int, stop: int, chosen: list[bytes]) -> list[bytes]:
-    """The chosen lines as objects of their own, so that each is found again wherever it moves."""
-    ids = {id(line) for line in chosen}
-    found: list[bytes] = []
-    for index in range(start - 1, stop):
-        if id(lines[index]) in ids:
-            lines[index] = bytes(bytearray(lines[index])) if lines[index] else _Empty()
-            found.append(lines[index])
-    return found
-
-
-class _Empty(bytes):
-    """An empty line that is told apart from others."""
-
-
-def _delimited(text: str, mark: str) -> tuple[str, str, bool]:
-    """What stands before an unescaped delimiter, what stands behind it, and whether there was one."""
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if char == "\\" and at + 1 < len(text):
-            at += 2
-            continue
-        if char == "[":
-            close = re.match(r"\[\^?\]?[^]]*\]", text[at:])
-            if close and mark not in ("[", "]") and mark not in close[0]:
-                at += close.end()
-                continue
-        if char == mark:
-            return text[:at], text[at + 1 :], True
-        at += 1
-    return text, "", False
-
-
-_PIECE = re.compile(rb"\\(\d)|\\(.)|(&)", re.DOTALL)
-
-
-def _replaced(matcher: Matcher, line: bytes, template: bytes, every: bool, number: int) -> bytes | None:
-    out: list[bytes] = []
-    pos, copied, seen, last = 0, 0, 0, -1
-    while pos <= len(line):
-        spans = matcher.spans(line, pos)
-        if spans is None:
-            break
-        start, stop = spans[0]
-        if start == stop == last:
-            pos = stop + 1
-            continue
-        seen += 1
-        if seen >= number:
-            out += [line[copied:start], _filled(template, line, spans)]
-            copied = stop
-            if not every:
-                break
-        last = stop
-        pos = stop if stop > start else stop + 1
-    return b"".join([*out, line[copied:]]) if out else None
-
-
-def _filled(template: bytes, line: bytes, spans: list[tuple[int, int]]) -> bytes:
-    def put(found: re.Match[bytes]) -> bytes:
-        if found[3] or found[1]:
-            index = int(found[1] or b"0")
-            start, stop = spans[index] if index < len(spans) else (-1, -1)
-            return line[start:stop] if start >= 0 else b""
-        return bytes(found[2])
-
-    return _PIECE.sub(put, template)
-
-
-_ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\", 36: b"\\$"}
-
-
-def _visible(line: bytes) -> bytes:
-    text = b"".join(_ESCAPES.get(byte) or (b"%c" % byte if 32 <= byte < 127 else b"\\%03o" % byte) for byte in line)
-    return b"\\\n".join(text[at : at + 71] for at in range(0, max(len(text), 1), 71))
 
 
 _Simple = Callable[[Editor, list[int], str], str | None]
@@ -671,7 +615,7 @@ COMMANDS = [
         EdOptions,
         summary="A line-oriented text editor.",
         usage="[OPTION]... [FILE]",
-        refused={"-G --traditional": "only the modern mode exists", "-r --restricted": "use the workspace's policy"},
+        refused={"-G --traditional": "only the modern mode exists"},
         examples=[("printf '2d\\nw\\nq\\n' | ed -s file", "delete the second line")],
     ),
 ]

@@ -13,9 +13,9 @@ from ramet.commands.declare import Command, UsageError
 from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
 from ramet.commands.jq.builtins import Halt
-from ramet.commands.jq.command import Session
 from ramet.commands.jq.options import Options
 from ramet.commands.jq.scopes import Run
+from ramet.commands.jq.session import Session
 from ramet.commands.jq.values import Break, CompileError, JqError, Json
 from ramet.commands.yaml_text import Document, Writer
 from ramet.core.errors import reason

@@ -1,0 +1,85 @@
+"""What ed does to single lines: parts between delimiters, substitution, and lines as `l` shows them."""
+
+from __future__ import annotations
+
+import re
+
+from ramet.patterns import Matcher
+
+
+def identified(lines: list[bytes], start: int, stop: int, chosen: list[bytes]) -> list[bytes]:
+    """The chosen lines as objects of their own, so that each is found again wherever it moves."""
+    ids = {id(line) for line in chosen}
+    found: list[bytes] = []
+    for index in range(start - 1, stop):
+        if id(lines[index]) in ids:
+            lines[index] = bytes(bytearray(lines[index])) if lines[index] else _Empty()
+            found.append(lines[index])
+    return found
+
+
+class _Empty(bytes):
+    """An empty line that is told apart from others."""
+
+
+def delimited(text: str, mark: str) -> tuple[str, str, bool]:
+    """What stands before an unescaped delimiter, what stands behind it, and whether there was one."""
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\" and at + 1 < len(text):
+            at += 2
+            continue
+        if char == "[":
+            close = re.match(r"\[\^?\]?[^]]*\]", text[at:])
+            if close and mark not in ("[", "]") and mark not in close[0]:
+                at += close.end()
+                continue
+        if char == mark:
+            return text[:at], text[at + 1 :], True
+        at += 1
+    return text, "", False
+
+
+_PIECE = re.compile(rb"\\(\d)|\\(.)|(&)", re.DOTALL)
+
+
+def replaced(matcher: Matcher, line: bytes, template: bytes, every: bool, number: int) -> bytes | None:
+    out: list[bytes] = []
+    pos, copied, seen, last = 0, 0, 0, -1
+    while pos <= len(line):
+        spans = matcher.spans(line, pos)
+        if spans is None:
+            break
+        start, stop = spans[0]
+        if start == stop == last:
+            pos = stop + 1
+            continue
+        seen += 1
+        if seen >= number:
+            out += [line[copied:start], _filled(template, line, spans)]
+            copied = stop
+            if not every:
+                break
+        last = stop
+        pos = stop if stop > start else stop + 1
+    return b"".join([*out, line[copied:]]) if out else None
+
+
+def _filled(template: bytes, line: bytes, spans: list[tuple[int, int]]) -> bytes:
+    def put(found: re.Match[bytes]) -> bytes:
+        if found[3] or found[1]:
+            index = int(found[1] or b"0")
+            start, stop = spans[index] if index < len(spans) else (-1, -1)
+            return line[start:stop] if start >= 0 else b""
+        return bytes(found[2])
+
+    return _PIECE.sub(put, template)
+
+
+_ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\", 36: b"\\$"}
+
+
+def visible(line: bytes) -> bytes:
+    text = b"".join(_ESCAPES.get(byte) or (b"%c" % byte if 32 <= byte < 127 else b"\\%03o" % byte) for byte in line)
+    return b"\\\n".join(text[at : at + 71] for at in range(0, max(len(text), 1), 71))

@@ -1,0 +1,513 @@
+"""One run of jq: its program and modules, its inputs, what it writes, and the status that comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import functools
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from ramet.commands.inputs import slurp
+from ramet.commands.jq import values
+from ramet.commands.jq.builtins import NATIVES, PRELUDE
+from ramet.commands.jq.colours import Palette, coloured
+from ramet.commands.jq.compile import Compiler
+from ramet.commands.jq.functions import tostream
+from ramet.commands.jq.large import LARGE, cut, pieces, read
+from ramet.commands.jq.options import Options
+from ramet.commands.jq.parser import Node, parse
+from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
+from ramet.commands.jq.scopes import ROOT, Run, Scope
+from ramet.commands.jq.values import UNFIT, Break, CompileError, JqError, Json, as_error
+from ramet.core.errors import reason
+from ramet.core.limits import Cancelled
+from ramet.core.paths import encode
+from ramet.core.proc import Proc
+
+_MOMENT = 32 * 1024
+"""Characters of input that are read without a look at the clock."""
+
+
+QUICK = frozenset((
+    "not", "empty", "length", "utf8bytelength", "keys", "values", "keys_unsorted", "map", "map_values", "select", "has",
+    "in", "type", "add", "join", "split", "tostring", "tonumber", "tojson", "fromjson", "sort", "sort_by", "group_by",
+    "unique", "unique_by", "min", "max", "min_by", "max_by", "reverse", "contains", "inside", "first", "last",
+    "to_entries", "from_entries", "with_entries", "startswith", "endswith", "ltrimstr", "rtrimstr", "ascii_downcase",
+    "ascii_upcase", "any", "all", "floor", "sqrt", "fabs", "round", "ceil", "abs", "trim", "ltrim", "rtrim", "error",
+    "null", "true", "false", "del", "path", "paths", "leaf_paths", "getpath", "setpath", "delpaths", "flatten",
+    "explode", "implode", "index", "rindex", "indices", "todate", "fromdate", "strftime", "strptime", "mktime",
+    "gmtime", "now", "env", "scalars", "iterables", "arrays", "objects", "strings", "numbers", "booleans", "nulls",
+    "transpose", "tostream", "isempty", "nth", "infinite", "nan", "isnan", "isinfinite",
+))  # fmt: skip
+"""What programs may call and yet end soon after their input does."""
+
+
+def _may_last(node: Node) -> bool:
+    """Whether a program may compute for longer than its input is long: by what it calls, by loops, by recursion."""
+    todo: list[Any] = [node]
+    while todo:
+        part = todo.pop()
+        if not isinstance(part, (tuple, list)) or not part:
+            continue
+        if part[0] == "call" and part[1] not in QUICK and part[1:] != ("recurse", ()):
+            return True
+        if part[0] in ("reduce", "foreach", "local", "def"):
+            return True
+        todo.extend(part[1:] if isinstance(part[0], str) else part)
+    return False
+
+
+class Host:
+    """What a program sees of the world."""
+
+    def __init__(self, proc: Proc, o: Options) -> None:
+        self.proc, self.o = proc, o
+        self.seconds = proc.budget.limits.regex_seconds
+        self.uses_input = False
+        self.pending: Iterator[Json] = iter(())
+        self.reader: JsonReader | None = None
+        self.name: str | None = None
+        self._ticks = 0
+        self.large = False
+        """An input was so long that work on it is done beside the event loop, and its text written in parts."""
+        self.endless = False
+        """The program has something in it that can compute for long without a result."""
+        self.stopped = False
+        self.said: list[str] | None = None
+        """What `debug` and `stderr` said while the program runs in a thread."""
+        self._environment = dict(proc.env)
+
+    def tick(self) -> None:
+        """What a loop or a recursion of the program calls at every turn."""
+        self._ticks += 1
+        if not self._ticks & 1023:
+            if self.stopped:
+                raise Cancelled
+            self.proc.budget.check()
+
+    def variable(self, name: str) -> tuple[Json, bool]:
+        if name == "$ENV":
+            return self._environment, True
+        if name == "$ARGS":
+            return {"positional": self.o.positional, "named": self.o.named}, True
+        if name == "$__prog_args":
+            return self.o.positional, True
+        plain = name[1:]
+        return (self.o.named[plain], True) if plain in self.o.named else (None, False)
+
+    def inputs(self) -> Iterator[Json]:
+        return self.pending
+
+    def complain(self, text: str) -> None:
+        if self.said is not None:
+            self.said.append(text)
+        else:
+            self.proc.stderr.write(encode(text))
+
+    def input_filename(self) -> Json:
+        return self.name
+
+    def input_line_number(self) -> Json:
+        return self.reader.line if self.reader is not None else 0
+
+    def now(self) -> Json:
+        return values.number(self.proc.now())
+
+    def environment(self) -> Json:
+        return self._environment
+
+    def search_list(self) -> Json:
+        return list(self.o.libraries)
+
+
+class Session:
+    """One jq over its inputs."""
+
+    def __init__(self, proc: Proc, o: Options) -> None:
+        self.proc, self.o = proc, o
+        self.host = Host(proc, o)
+        self.status = 0
+        self.last: Json = None
+        self.any_output = False
+        self.out: list[str] = []
+        self.palette = Palette.parse(proc.env.get("JQ_COLORS", "")) if o.colour else None
+        self.failed_file = False
+
+    # ------------------------------------------------------------------ program
+
+    async def program(self, text: str) -> Run:
+        compiler = Compiler(NATIVES, self.host)
+        scope = ROOT
+        for definition in _PRELUDE[2]:
+            scope = compiler.define(scope, definition)
+        base = scope
+        tree = _parsed(text)
+        self.host.endless = _may_last(tree[1:])
+        scope = await self.imports(compiler, scope, tree, [])
+        for definition in tree[2]:
+            scope = compiler.define(scope, definition)
+        body: Node = tree[3] if tree[3] is not None else ("identity",)
+        run = compiler.compile(body, scope)
+        _check(scope, base)
+        return run
+
+    async def imports(self, compiler: Compiler, scope: Scope, tree: Node, chain: list[str]) -> Scope:
+        for _, path, alias, _meta in tree[1]:
+            if alias is not None and alias.startswith("$"):
+                data = await self.module(path, ".json")
+                reader = JsonReader()
+                reader.feed(data.encode(), True)
+                content = list(reader.take(True))
+                self.o.named[alias[1:]] = content
+                self.o.named[f"{alias[1:]}::{alias[1:]}"] = content
+                continue
+            if path in chain:
+                raise CompileError(f"module {path} imports itself")
+            library = parse(await self.module(path, ".jq"))
+            if library[3] is not None:
+                raise CompileError("library should only have function definitions, not a main expression")
+            inner = await self.imports(compiler, scope, library, [*chain, path])
+            for definition in library[2]:
+                if alias is not None:
+                    inner = compiler.define(inner, definition)
+                    scope = compiler.define(scope, ("def", f"{alias}::{definition[1]}", definition[2], definition[3]))
+                    scope.function[0].scope = inner.function[0].scope
+                else:
+                    scope = compiler.define(scope, definition)
+        return scope
+
+    async def module(self, path: str, suffix: str) -> str:
+        for base in [*self.o.libraries, "."]:
+            name = path.rsplit("/", 1)[-1]
+            for candidate in (f"{base}/{path}{suffix}", f"{base}/{path}/{name}{suffix}"):
+                try:
+                    return (await slurp(self.proc, candidate)).decode("utf-8", "replace")
+                except OSError:
+                    continue
+        raise CompileError(f"module not found: {path}\n")
+
+    # ------------------------------------------------------------------ input
+
+    async def blocks(self) -> AsyncIterator[tuple[str, bytes]]:
+        """The content of all inputs, block by block, with its name."""
+        for word in self.o.words or ["-"]:
+            standard = word == "-"
+            try:
+                reader = self.proc.stdin if standard else await self.proc.open(word, dash=False)
+            except OSError as error:
+                self.unreadable(word, error)
+                continue
+            try:
+                while block := await reader.read():
+                    yield ("<stdin>" if standard else word), block
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise
+                self.unreadable(word, error)
+            finally:
+                await self.proc.close(reader)
+
+    def unreadable(self, word: str, error: OSError) -> None:
+        self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
+        self.failed_file = True
+
+    async def values(self) -> AsyncIterator[list[Json]]:
+        """The input values, in batches."""
+        async for batch in self.batches(whole_lines):
+            yield [event for value in batch for event in tostream(value)] if self.o.stream else batch
+
+    async def batches(self, quick: Callable[[bytes], Any]) -> AsyncIterator[Any]:
+        """What `quick` makes of many lines at once or, where it cannot, the values one by one in lists."""
+        reader = self.host.reader = JsonReader()
+        rest: list[bytes] = []
+        gathered: list[bytes] = []
+        wait = 0
+        async for name, block in self.blocks():
+            self.host.name = None if name == "<stdin>" else name
+            end = block.rfind(b"\n")
+            if end < 0:
+                rest.append(block)
+                continue
+            head = b"".join((*rest, block[:end]))
+            rest = [block[end + 1 :]]
+            if reader.idle and not gathered and len(head) > 2 * LARGE and (texts := cut(head)) is not None:
+                reader.line += head.count(b"\n") + 1
+                async for batch in self.parts(texts):
+                    yield batch
+                continue
+            made = quick(head) if reader.idle and not gathered else None
+            if made is not None:
+                reader.line += head.count(b"\n") + 1
+                yield made
+                continue
+            if gathered or reader.stuck >= LARGE:
+                # One value is longer than all that was read: it is looked at when there is twice as much.
+                gathered.append(reader.left() if not gathered else b"")
+                gathered.append(head + b"\n")
+                size = sum(map(len, gathered))
+                texts = cut(b"".join(gathered)) if size >= wait else None
+                if texts is None:
+                    wait = max(wait, 2 * size) if size >= wait else wait
+                    continue
+                reader.line += sum(part.count(b"\n") for part in gathered)
+                gathered = []
+                async for batch in self.parts(texts):
+                    yield batch
+                continue
+            reader.feed(head + b"\n")
+            for batch in self.taken(reader, False):
+                yield batch
+        long = reader.stuck + sum(map(len, rest)) >= LARGE and (reader.stuck or reader.idle)
+        if gathered or (long and not self.parse_error):
+            data = b"".join((*gathered, *rest)) if gathered else reader.left() + b"".join(rest)
+            texts = cut(data)
+            rest = [data]
+            if texts is not None:
+                reader.line += data.count(b"\n")
+                async for batch in self.parts(texts):
+                    yield batch
+                return
+        reader.feed(b"".join(rest), True)
+        for batch in self.taken(reader, True):
+            yield batch
+
+    async def parts(self, texts: list[Any]) -> AsyncIterator[list[Json]]:
+        """The values of texts, one of which at least is large."""
+        self.host.large = True
+        for text in texts:
+            try:
+                yield [await read(text, self.proc.budget.breathe)]
+            except ParseError as error:
+                self.parse_error = str(error)
+                return
+
+    def taken(self, reader: JsonReader, last: bool) -> Iterator[list[Json]]:
+        """Values in batches so small that reading one takes a moment."""
+        batch: list[Json] = []
+        begun = reader.at
+        try:
+            for value in reader.take(last):
+                batch.append(value)
+                if not begun <= reader.at < begun + _MOMENT:
+                    yield batch
+                    batch, begun = [], reader.at
+        except ParseError as error:
+            # What came before an error is still an input.
+            self.parse_error = str(error)
+        if batch:
+            yield batch
+
+    parse_error: str | None = None
+
+    async def raw_values(self) -> AsyncIterator[list[Json]]:
+        rest = b""
+        async for name, block in self.blocks():
+            self.host.name = None if name == "<stdin>" else name
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            yield [line.decode("utf-8", "replace") for line in lines]
+        if rest:
+            yield [rest.decode("utf-8", "replace")]
+
+    # ------------------------------------------------------------------ running
+
+    async def run(self, run: Run) -> None:
+        o = self.o
+        source = self.raw_values() if o.raw_input else self.values()
+        if o.slurp:
+            await self.run_slurped(run, source)
+        elif o.null_input or self.host.uses_input:
+            everything = [value async for batch in source for value in batch]
+            self.host.pending = iter(everything)
+            if o.null_input:
+                await self.one(run, None)
+            else:
+                for value in self.host.pending:
+                    await self.one(run, value)
+        else:
+            async for batch in source:
+                await self.some(run, batch)
+                if self.parse_error is not None:
+                    break
+        if self.parse_error is not None:
+            await self.flush()
+            self.proc.stderr.write(encode(f"jq: parse error: {self.parse_error}\n"))
+            self.status = 5
+
+    async def run_slurped(self, run: Run, source: AsyncIterator[list[Json]]) -> None:
+        if self.o.raw_input:
+            data = [block async for _, block in self.blocks()]
+            whole: Json = b"".join(data).decode("utf-8", "replace")
+        else:
+            whole = []
+            async for batch in source:
+                whole += batch
+                await self.proc.budget.breathe()
+            self.host.large = self.host.large or len(whole) > 1000
+        if self.parse_error is not None:
+            return
+        await self.one(run, None if self.o.null_input else whole)
+        if self.o.null_input:
+            self.host.pending = iter((whole,))
+
+    def where(self) -> str:
+        name = self.host.name or "<stdin>"
+        return f"{name}:{self.host.input_line_number()}"
+
+    async def some(self, run: Run, batch: list[Json]) -> None:
+        """Several inputs through the program."""
+        if self.host.endless or self.host.large:
+            await self.apart(_Apart(run, iter(batch)))
+            return
+        for value in batch:
+            await self.one(run, value)
+
+    async def one(self, run: Run, value: Json) -> None:
+        """One input through the program."""
+        if self.host.endless or self.host.large:
+            await self.apart(_Apart(run, iter((value,))))
+            return
+        count = 0
+        try:
+            for result in run(None, value):
+                self.emit(result)
+                count += 1
+                if not count & 255:
+                    await self.breathe()
+        except _REPORTED as error:
+            await self.failed(error)
+        if len(self.out) > 256:
+            await self.breathe()
+
+    async def failed(self, error: Exception) -> None:
+        await self.flush()
+        if isinstance(error, Break):
+            self.report("break")
+        elif isinstance(error, RecursionError):
+            self.report("the program is nested too deeply")
+        else:
+            self.report(as_error(error).value)
+
+    async def apart(self, work: _Apart) -> None:
+        """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
+        host = self.host
+        ended = False
+        while not ended:
+            host.said = []
+            try:
+                outcomes, ended = await asyncio.to_thread(work.take)
+            except asyncio.CancelledError:
+                host.stopped = True  # the thread notices at its next turn
+                raise
+            finally:
+                said, host.said = host.said, None
+            for text in said:
+                host.complain(text)
+            for error, result in outcomes:
+                if error is None:
+                    await self.emit_parts(result)
+                elif isinstance(error, _REPORTED):
+                    await self.failed(error)
+                else:
+                    raise error
+            await self.breathe()
+
+    def report(self, value: Json) -> None:
+        self.status = 5
+        if isinstance(value, str):
+            text = f"jq: error (at {self.where()}): {value}\n"
+        else:
+            text = f"jq: error (at {self.where()}) (not a string): {values.dumps(value)}\n"
+        self.proc.stderr.write(text.encode("utf-8", "replace"))
+
+    async def breathe(self) -> None:
+        await self.flush()
+        await self.proc.budget.breathe()
+
+    async def flush(self) -> None:
+        if self.out:
+            await self.proc.emit("".join(self.out).encode("utf-8", "replace"))
+            self.out.clear()
+
+    async def emit_parts(self, value: Json) -> None:
+        """As `emit`, for what may be long."""
+        o = self.o
+        if not self.host.large or self.palette is not None or not isinstance(value, (list, dict)):
+            self.emit(value)
+            return
+        self.last, self.any_output = value, True
+        if o.seq:
+            self.out.append("\x1e")
+        for piece in pieces(value, None if o.compact else o.indent, sort=o.sort, ascii_only=o.ascii):
+            self.out.append(piece)
+            await self.breathe()
+        self.out.append("" if o.join else "\0" if o.nul else "\n")
+
+    def emit(self, value: Json) -> None:
+        o, out = self.o, self.out
+        self.last, self.any_output = value, True
+        if o.seq:
+            out.append("\x1e")
+        if (o.raw_output or o.join or o.nul) and isinstance(value, str):
+            out.append(value)
+        elif self.palette is not None:
+            out.append(coloured(value, self.palette, None if o.compact else o.indent, o.sort, o.ascii))
+        elif o.compact:
+            out.append(values.dumps(value, sort=o.sort, ascii_only=o.ascii))
+        else:
+            out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
+        out.append("" if o.join else "\0" if o.nul else "\n")
+
+
+_REPORTED = (JqError, *UNFIT, Break, RecursionError)
+"""What ends the work on one input, and is told before the next one."""
+
+
+class _Apart:
+    """The work on some inputs, done a moment at a time."""
+
+    def __init__(self, run: Run, inputs: Iterator[Json]) -> None:
+        self.run, self.inputs = run, inputs
+        self.results: Iterator[Json] | None = None
+
+    def take(self) -> tuple[list[tuple[Exception | None, Json]], bool]:
+        """Results and errors in their order, as many as there are after a moment, and whether that was all."""
+        outcomes: list[tuple[Exception | None, Json]] = []
+        until = time.monotonic() + 0.01
+        while True:
+            if self.results is None:
+                value = next(self.inputs, _NOTHING)
+                if value is _NOTHING:
+                    return outcomes, True
+            try:
+                if self.results is None:
+                    self.results = self.run(None, value)
+                for result in self.results:
+                    outcomes.append((None, result))
+                    if len(outcomes) >= 1024 or time.monotonic() > until:
+                        return outcomes, False
+            except Exception as error:  # it belongs to the caller's task, after the results that came before it
+                outcomes.append((error, None))
+                if not isinstance(error, _REPORTED):
+                    return outcomes, True
+            self.results = None
+            if time.monotonic() > until:
+                return outcomes, False
+
+
+_NOTHING = object()
+
+
+def _check(scope: Scope, base: Scope) -> None:
+    """Functions that are never called must be right, too."""
+    current: Scope | None = scope
+    while current is not None and current is not base:
+        if current.kind == "function":
+            current.function[0].run(False)
+        current = current.parent
+
+
+_PRELUDE = parse(PRELUDE)
+_parsed = functools.lru_cache(maxsize=128)(parse)
