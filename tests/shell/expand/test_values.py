@@ -20,7 +20,7 @@ _STEP = st.one_of(
 def _same(array: Indexed, model: dict[int, str]) -> None:
     ordered = sorted(model.items())
     top = ordered[-1][0] + 1 if ordered else 0
-    assert array.pairs() == ordered
+    assert list(array.pairs()) == ordered
     assert (array.keys(), array.values()) == ([key for key, _ in ordered], [value for _, value in ordered])
     assert (len(array), array.top) == (len(model), top)
     assert array.whole == (array.values() if len(model) == top else None)

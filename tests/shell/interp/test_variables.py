@@ -99,7 +99,7 @@ def test_associative_arrays_are_read_in_the_order_of_bash() -> None:
     keys = ["one", "two", "three", "four", "five", "six"]
     array = Assoc({key: key for key in keys})
     assert array.keys() == ["four", "two", "three", "six", "one", "five"]
-    assert Indexed(["a"]).pairs() == [(0, "a")]
+    assert list(Indexed(["a"]).pairs()) == [(0, "a")]
 
 
 def test_a_job_of_a_subshell_keeps_its_arrays_while_the_first_shell_writes_on() -> None:

@@ -72,12 +72,15 @@ def words_between(white: str) -> Callable[..., list[str]]:
 class Fields:
     """Takes the parts of a word in order and gives its fields."""
 
-    __slots__ = ("_after_space", "_open", "_pieces", "done", "globs", "ifs")
+    __slots__ = ("_after_space", "_open", "_pieces", "done", "globs", "ifs", "patient")
 
-    def __init__(self, ifs: str | None) -> None:
+    def __init__(self, ifs: str | None, done: list[str] | None = None) -> None:
         self.ifs = DEFAULT_IFS if ifs is None else ifs
-        self.done: list[str] = []
+        self.done: list[str] = [] if done is None else done
+        """The fields that are finished, behind those of the words before if there are any."""
         self.globs = False
+        self.patient = False
+        """Whether someone waits when putting something into this takes its time."""
         self._pieces: list[tuple[str, bool]] = []
         self._open = False
         self._after_space = False
@@ -229,12 +232,12 @@ class _ByteFields(Fields):
         self.done[before:] = [field if isinstance(field, GlobWord) else as_text(field) for field in self.done[before:]]
 
 
-def fields_for(host: Any) -> Fields:
-    """Fields by the IFS of a session."""
+def fields_for(host: Any, out: list[str]) -> Fields:
+    """Fields by the IFS of a session, to be put behind others."""
     ifs = host.store.get("IFS")
     if ifs is not None and not ifs.isascii() and bytewise(host):
-        return _ByteFields(as_bytes(ifs))
-    return Fields(ifs)
+        return _ByteFields(as_bytes(ifs), out)
+    return Fields(ifs, out)
 
 
 def split_plain(text: str, ifs: str | None) -> list[str]:

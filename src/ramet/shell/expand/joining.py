@@ -62,3 +62,7 @@ def _star_text(host: Any, found: Found) -> str:
     if type(found) is list:
         return star_join(host, found) if host.store.get("IFS") != "" else " ".join(found)
     return one_text(host, found)
+
+
+BY_PARTS: Final = (one_text, spaced, _star_text)
+"""Ways that may join first some of the values, and then what came of them."""

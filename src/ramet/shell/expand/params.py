@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ramet.shell.expand import transform
+from ramet.shell.expand.aside import WINDOW
 from ramet.shell.expand.bytewise import all_ascii, as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal, Slip
 from ramet.shell.expand.patterns import compile_pattern
@@ -41,6 +42,16 @@ def one_text(host: Any, found: Found) -> str:
     if found is None:
         return ""
     return star_join(host, found) if type(found) is Star else " ".join(found)
+
+
+async def joined_patiently(host: Any, found: list[str], join: Callable[[Any, list[str]], str]) -> str:
+    """What a join makes of very many values, by parts between which others run."""
+    kind = type(found)
+    parts: list[str] = []
+    for start in range(0, len(found), WINDOW):
+        parts.append(join(host, kind(found[start : start + WINDOW])))
+        await host.budget.breathe()
+    return join(host, kind(parts))
 
 
 def unbound(host: Any, label: str) -> None:
@@ -86,7 +97,7 @@ def _direct(node: Param) -> Base:
     if node.subscript is not None:
         return lambda host, key: element(host, name, key or "")
     if name == "@":
-        return lambda host, key: list(host.params)
+        return lambda host, key: host.params
     if name == "*":
         return lambda host, key: Star(host.params)
     if name.isdigit():
@@ -117,7 +128,7 @@ def _counted(name: str) -> Base:
     def get(host: Any, key: str | None) -> Found:
         target, deeper = host.store.follow(name)
         array = host.store.array(target) if deeper is None else None
-        return host.store.elements(name) if array is None else [""] * len(array)
+        return host.store.elements(name) if array is None else range(len(array))  # type: ignore[return-value]
 
     return get
 
@@ -322,7 +333,9 @@ def _slice(node: Param) -> Apply:
             return transform.substring(found, offset, length)
         kind = type(found)
         if node.name in ("@", "*") and node.form == "value":
-            return kind(transform.slice_list([host.special("0") or "", *found], offset, length))
+            if offset <= 0:
+                found, offset = [host.special("0") or "", *found], offset + 1
+            return _as_kind(kind, transform.slice_list(found, offset - 1, length))
         name, _ = host.store.follow(node.name)
         array = host.store.array(name)
         if array is None and node.form == "value":
@@ -333,9 +346,13 @@ def _slice(node: Param) -> Apply:
         if not found:
             return kind()
         array = array or Indexed(found)
-        return kind(transform.slice_array(array, offset, length))
+        return _as_kind(kind, transform.slice_array(array, offset, length))
 
     return apply
+
+
+def _as_kind(kind: type[list[str]], found: list[str]) -> list[str]:
+    return found if kind is list else kind(found)
 
 
 def _at(node: Param) -> Apply:

@@ -12,25 +12,28 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand import arith
-from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
-from ramet.shell.expand.joining import DOCUMENTS, joint, spaced
+from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_character, regex_escape
 from ramet.shell.expand.params import (
     Apply,
     Base,
     Found,
+    Star,
     apply_of,
     base_of,
+    joined_patiently,
     one_text,
     parameter,
+    star_join,
     target_of,
     unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.values import Subscript
+from ramet.shell.expand.values import Subscript, key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -54,6 +57,8 @@ class Text(NamedTuple):
     wait: bool
     run: Callable[[Any], Any]
     const: str | None = None
+    large: Callable[[Any], Awaitable[str] | None] | None = None
+    """For all values of an array in one text: gives the way to wait for it when there are very many of them."""
 
 
 def const(text: str) -> Text:
@@ -163,11 +168,13 @@ def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
 
     async def run_many(host: Any) -> str:
         found: list[str] = []
+        size = 0
         for start in range(0, len(pieces), 512):
             await host.budget.breathe()
             row = pieces[start : start + 512]
-            found += [await piece.run(host) if piece.wait else piece.run(host) for piece in row]
-            _check_size(host, len(found))
+            found.append("".join([await piece.run(host) if piece.wait else piece.run(host) for piece in row]))
+            size += len(found[-1])
+            _check_size(host, size)
         return "".join(found)
 
     return run_many if len(pieces) > _MANY else run
@@ -379,7 +386,9 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
         return found
 
     if apply is not None and node.op and (node.op[0] in _HEAVY or node.op in _HEAVY_AT):
-        return True, _patient(node, key, args, base, apply, label)
+        return True, _patient(node, key, args, base, apply, label if strict else None)
+    if node.form == "keys" and not node.op:
+        return True, _keys(node, base)
     if (key is not None and key.wait) or any(arg.wait for arg in args):
 
         async def waiting(host: Any) -> Found:
@@ -419,11 +428,33 @@ _UNKNOWN_TRANSFORMATION: Final = re.compile(
     r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
-_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k"))
+_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k", "@A"))
+_MANY_VALUES: Final = 4096
+"""Values of an array from which on it does not matter how long they are."""
+
+
+def _keys(node: Param, base: Base) -> Callable[[Any], Awaitable[Found]]:
+    """The keys of an array; those of a large one become texts aside."""
+    kind = Star if node.subscript == "*" else list
+
+    async def run(host: Any) -> Found:
+        array = host.store.array(host.store.follow(node.name)[0])
+        if array is None or len(array) < _MANY_VALUES:
+            return base(host, None)
+        return kind(await aside(host, partial(key_names, array)))
+
+    return run
+
+
+def _is_large(found: str | list[str]) -> bool:
+    """Whether working on a value is done aside."""
+    if type(found) is str:
+        return len(found) >= LARGE
+    return len(found) >= _MANY_VALUES or sum(map(len, found)) >= LARGE
 
 
 def _patient(
-    node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, label: str
+    node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, label: str | None
 ) -> Callable[[Any], Awaitable[Found]]:
     """A parameter with an operator that looks at every character: large values are worked on aside."""
 
@@ -431,14 +462,15 @@ def _patient(
         subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
         found = base(host, subscript)
         if found is None:
-            unbound(host, label)
+            if label is not None:
+                unbound(host, label)
             return apply(host, None, _NO_ARGUMENTS)
         if _nothing(found, node):
             return apply(host, found, _NO_ARGUMENTS)
         values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
-        if len(found) < 1024 or (len(found) if type(found) is str else sum(map(len, found))) < LARGE:
-            return apply(host, found, values)
-        return await aside(host, lambda: apply(host, found, values))
+        if _is_large(found):
+            return await aside(host, lambda: apply(host, found, values))
+        return apply(host, found, values)
 
     return run
 
@@ -617,17 +649,38 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
     if wait:
 
         async def waiting(host: Any) -> str:
-            return _quoted(join(host, await get(host)), escaped)
+            found = await get(host)
+            if isinstance(found, list) and len(found) > WINDOW and join in BY_PARTS:
+                return _quoted(await joined_patiently(host, found, join), escaped)
+            return _quoted(join(host, found), escaped)
 
         return Text(True, waiting)
     if escaped is not None:
         return Text(False, lambda host: escaped(join(host, get(host))))
+    if join in BY_PARTS and not node.op and node.form == "value" and (node.subscript or node.name) in ("@", "*"):
+        return _all_values(node, join)
 
     def run(host: Any) -> str:
         found = get(host)
         return found if type(found) is str else join(host, found)
 
     return Text(False, run)
+
+
+def _all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
+    """`${a[*]}`, `$*` and the like where one text is wanted."""
+    name, positional = node.name, node.subscript is None
+    if join is one_text and (node.subscript or name) == "*":
+        join = star_join  # they need not be marked as what they are
+
+    def run(host: Any) -> str:
+        return join(host, host.params if positional else host.store.elements(name))
+
+    def large(host: Any) -> Awaitable[str] | None:
+        found = host.params if positional else host.store.elements(name)
+        return joined_patiently(host, found, join) if len(found) > WINDOW else None
+
+    return Text(False, run, None, large)
 
 
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:

@@ -63,7 +63,7 @@ def substring(value: str, offset: int, length: int | None) -> str:
 
 
 def slice_list(values: list[str], offset: int, length: int | None) -> list[str]:
-    """A slice of positional parameters; `values` starts with `$0`."""
+    """A slice of positional parameters, with `$0` before them where the offset reaches that far."""
     if offset < 0:
         offset += len(values)
         if offset < 0:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import WINDOW, checkpoint
 
 EXPORT, READONLY, INTEGER, LOWER, UPPER, NAMEREF, TRACE, CAPITAL = (1 << n for n in range(8))
 
@@ -95,18 +96,17 @@ class Indexed:
                 return
         elif row[index] is None:
             return
-        elif index == len(row) - 1:
-            row.pop()
-            self._trim()
         else:
             row[index] = None
             self._holes += 1
+        if index == len(row) - 1:
+            self._trim()
         if index == self.top - 1:
             self._order()
             self.top = next(reversed(self._far)) + 1 if self._far else len(row)
 
     def _trim(self) -> None:
-        """The list never ends in holes."""
+        """The list does not end in holes."""
         row = self._row
         while self._holes and row[-1] is None:
             last = row[-_GAP:]
@@ -116,19 +116,26 @@ class Indexed:
 
     @property
     def ordered(self) -> bool:
-        """Whether reading it takes no sorting."""
-        return self._sorted
+        """Whether it can be read without a look at every element."""
+        return not self._holes and not self._far
 
     def _order(self) -> None:
-        if not self._sorted:
-            far = self._far
+        if self._sorted:
+            return
+        far, size = self._far, len(self._row)
+        if self.top - size <= 4 * len(far):
+            # Filled from its end, say, and by now as good as a list.
+            self._row += map(far.get, range(size, self.top))
+            self._holes += self.top - size - len(far)
+            self._far = {}
+        else:
             self._far = {index: far[index] for index in sorted(far)}
-            self._sorted = True
+        self._sorted = True
 
     def keys(self) -> list[int]:
+        self._order()
         if not self._far and not self._holes:
             return list(range(len(self._row)))
-        self._order()
         return [index for index, value in enumerate(self._row) if value is not None] + list(self._far)
 
     def values(self) -> list[str]:
@@ -137,17 +144,16 @@ class Indexed:
 
     def between(self, start: int, stop: int) -> list[str]:
         """The elements that are there from one index up to another."""
+        self._order()
         found = self._row[start:stop]
         if self._holes:
             found = [value for value in found if value is not None]
         if self._far and stop > len(self._row):
-            self._order()
             found += [value for index, value in self._far.items() if start <= index < stop]
         return found  # type: ignore[return-value]
 
-    def pairs(self) -> list[tuple[int, str]]:
-        self._order()
-        return [(index, value) for index, value in enumerate(self._row) if value is not None] + list(self._far.items())
+    def pairs(self) -> Iterator[tuple[int, str]]:
+        return zip(self.keys(), self.values(), strict=True)
 
     def __len__(self) -> int:
         return len(self._row) - self._holes + len(self._far)
@@ -199,12 +205,26 @@ class Assoc:
         items = self.items
         return [items[key] for key in self.keys()]
 
-    def pairs(self) -> list[tuple[str, str]]:
+    def pairs(self) -> Iterator[tuple[str, str]]:
         items = self.items
-        return [(key, items[key]) for key in self.keys()]
+        return ((key, items[key]) for key in self.keys())
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+def key_names(array: Indexed | Assoc) -> list[str]:
+    """The keys of an array as texts."""
+    if isinstance(array, Assoc):
+        return array.keys()
+    found: Sequence[int] = array.keys() if array.whole is None else range(array.top)
+    if len(found) <= WINDOW:
+        return list(map(str, found))
+    names: list[str] = []
+    for start in range(0, len(found), WINDOW):
+        checkpoint()
+        names += map(str, found[start : start + WINDOW])
+    return names
 
 
 _buckets: dict[str, int] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
@@ -18,6 +19,7 @@ from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for
 from ramet.shell.expand.params import (
     Found,
     Star,
+    joined_patiently,
     star_join,
 )
 from ramet.shell.expand.texts import (
@@ -36,7 +38,7 @@ from ramet.shell.expand.texts import (
     variable,
     with_tildes,
 )
-from ramet.shell.expand.values import Assoc
+from ramet.shell.expand.values import Assoc, Indexed, key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -59,7 +61,8 @@ ACTIVE, QUOTED, SPLIT = range(3)
 
 
 class Emit(NamedTuple):
-    """A way to put the fields of a part into a builder."""
+    """A way to put the fields of a part into a builder. Even one that need not wait gives an awaitable when it turns
+    out to take long and the builder is patient."""
 
     wait: bool
     run: Callable[[Any, Fields], Any]
@@ -113,7 +116,7 @@ def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
     async def waiting(host: Any, fields: Fields) -> None:
         found = await inner(host)
         if put is Fields.split and len(found) > LARGE:
-            await aside(host, lambda: fields.split(found))
+            await _split_aside(host, fields, found)
         else:
             put(fields, found)
 
@@ -152,21 +155,24 @@ def _emit_loose(part: Part) -> Emit:
     assert isinstance(part, Param)
     wait, get = getter(part, True)
 
-    def put(host: Any, fields: Fields, found: Found) -> None:
+    def put(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
         if type(found) is not Star:
-            _put(host, fields, found, True)
-            return
+            return _put(host, fields, found, True)
         for number, value in enumerate(found):
             if number:
                 fields.end()
             if value:
                 fields.quoted(value)
+        return None
 
     if not wait:
         return Emit(False, lambda host, fields: put(host, fields, get(host)))
 
     async def waiting(host: Any, fields: Fields) -> None:
-        put(host, fields, await get(host))
+        fields.patient = True
+        pending = put(host, fields, await get(host))
+        if pending is not None:
+            await pending
 
     return Emit(True, waiting)
 
@@ -177,37 +183,76 @@ def _sequence(emits: list[Emit]) -> Emit:
     if any(emit.wait for emit in emits):
 
         async def waiting(host: Any, fields: Fields) -> None:
+            fields.patient = True
             for emit in emits:
-                if emit.wait:
-                    await emit.run(host, fields)
-                else:
-                    emit.run(host, fields)
+                pending = emit.run(host, fields)
+                if pending is not None:
+                    await pending
 
         return Emit(True, waiting)
     runs = [emit.run for emit in emits]
 
-    def run(host: Any, fields: Fields) -> None:
+    async def rest(host: Any, fields: Fields, place: int, pending: Awaitable[None] | None) -> None:
+        while True:
+            if pending is not None:
+                await pending
+            place += 1
+            if place == len(runs):
+                return
+            pending = runs[place](host, fields)
+
+    def run(host: Any, fields: Fields) -> Awaitable[None] | None:
+        place = 0
         for one in runs:
-            one(host, fields)
+            pending = one(host, fields)
+            if pending is not None:
+                return rest(host, fields, place, pending)
+            place += 1  # noqa: SIM113 - enumerate costs a tuple per part
+        return None
 
     return Emit(False, run)
 
 
-def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> None:
+def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[None] | None:
     if isinstance(found, str):
         if quoted:
             fields.quoted(found)
+        elif fields.patient and len(found) > LARGE:
+            return _split_aside(host, fields, found)
         else:
             fields.split(found)
     elif found is None:
         if quoted:
             fields.quoted("")
+    elif fields.patient and len(found) > WINDOW:
+        return _put_many(host, fields, found, quoted)
     elif not quoted:
         fields.several_split(found)
     elif type(found) is Star:
         fields.quoted(star_join(host, found))
     else:
         fields.several(found)
+    return None
+
+
+async def _put_many(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
+    """The same with so many values that others get their turns meanwhile."""
+    if not quoted:
+        await aside(host, lambda: fields.several_split(found))
+    elif type(found) is Star:
+        fields.quoted(await joined_patiently(host, found, star_join))
+    else:
+        last = len(found) - 1
+        fields.quoted(found[0])
+        fields.end()
+        for start in range(1, last, WINDOW):
+            fields.done += found[start : min(start + WINDOW, last)]
+            await host.budget.breathe()
+        fields.quoted(found[last])
+
+
+async def _split_aside(host: Any, fields: Fields, text: str) -> None:
+    await aside(host, lambda: fields.split(text))
 
 
 def _emit_param(node: Param, mode: int) -> Emit:
@@ -216,11 +261,10 @@ def _emit_param(node: Param, mode: int) -> Emit:
     if wait:
 
         async def waiting(host: Any, fields: Fields) -> None:
-            found = await get(host)
-            if not quoted and isinstance(found, str) and len(found) > LARGE:
-                await aside(host, lambda: fields.split(found))
-                return
-            _put(host, fields, found, quoted)
+            fields.patient = True
+            pending = _put(host, fields, await get(host), quoted)
+            if pending is not None:
+                await pending
 
         return Emit(True, waiting)
     return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
@@ -241,46 +285,45 @@ def _emit_choice(node: Param, mode: int) -> Emit:
         )
     get = choice.get
 
-    def keeps(host: Any, fields: Fields, found: Found) -> bool:
-        if choice.takes_word(found):
-            return False
-        if node.op[-1] == "+":
-            if quoted and not isinstance(found, list):
-                fields.quoted("")
-        else:
-            _put(host, fields, found, quoted)
-        return True
+    def kept(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
+        """The value is not absent: it is taken, or nothing is."""
+        if node.op[-1] != "+":
+            return _put(host, fields, found, quoted)
+        if quoted and not isinstance(found, list):
+            fields.quoted("")
+        return None
 
     if choice.wait or word.wait or argument.wait or (key is not None and key.wait):
 
         async def waiting(host: Any, fields: Fields) -> None:
-            if keeps(host, fields, await get(host) if choice.wait else get(host)):
-                return
-            if node.op[-1] in "=?":
+            fields.patient = True
+            found = await get(host) if choice.wait else get(host)
+            if not choice.takes_word(found):
+                pending = kept(host, fields, found)
+            elif node.op[-1] in "=?":
                 value = await argument.run(host) if argument.wait else argument.run(host)
                 subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-                _put(host, fields, chosen(choice, host, value, subscript), quoted)
-                return
-            if quoted:
-                # There is a field, even if the word is a `$@` of no parameters.
-                fields.quoted("")
-            if word.wait:
-                await word.run(host, fields)
+                pending = _put(host, fields, chosen(choice, host, value, subscript), quoted)
             else:
-                word.run(host, fields)
+                if quoted:
+                    # There is a field, even if the word is a `$@` of no parameters.
+                    fields.quoted("")
+                pending = word.run(host, fields)
+            if pending is not None:
+                await pending
 
         return Emit(True, waiting)
 
-    def run(host: Any, fields: Fields) -> None:
-        if keeps(host, fields, get(host)):
-            return
+    def run(host: Any, fields: Fields) -> Any:
+        found = get(host)
+        if not choice.takes_word(found):
+            return kept(host, fields, found)
         if node.op[-1] in "=?":
             subscript = None if key is None else key.run(host)
-            _put(host, fields, chosen(choice, host, argument.run(host), subscript), quoted)
-            return
+            return _put(host, fields, chosen(choice, host, argument.run(host), subscript), quoted)
         if quoted:
             fields.quoted("")
-        word.run(host, fields)
+        return word.run(host, fields)
 
     return Emit(False, run)
 
@@ -350,6 +393,8 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
         return False, first.text, None, None
     if one_field(parts):
         piece = concat([part_text(part, False, None) for part in parts])
+        if patient and piece.large is not None:
+            return False, None, None, _joined_field(piece.run, piece.large)
         return piece.wait, piece.const, piece.run, None
     name = _single_variable(parts)
     if name is not None:
@@ -362,19 +407,39 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
     if emit.wait:
 
         async def waiting(host: Any, out: list[str]) -> None:
-            fields = fields_for(host)
+            fields = fields_for(host, out)
             await emit.run(host, fields)
-            _finish(host, fields, out)
+            _finish(host, fields)
 
         return True, None, None, waiting
     inner = emit.run
 
-    def run(host: Any, out: list[str]) -> None:
-        fields = fields_for(host)
-        inner(host, fields)
-        _finish(host, fields, out)
+    def run(host: Any, out: list[str]) -> Awaitable[None] | None:
+        fields = fields_for(host, out)
+        fields.patient = patient
+        pending = inner(host, fields)
+        if pending is not None:
+            return _finish_later(host, fields, pending)
+        _finish(host, fields)
+        return None
 
     return False, None, None, run
+
+
+def _joined_field(run: Callable[[Any], str], large: Callable[[Any], Awaitable[str] | None]) -> Plan:
+    """`"${a[*]}"`."""
+
+    async def later(pending: Awaitable[str], out: list[str]) -> None:
+        out.append(await pending)
+
+    def append(host: Any, out: list[str]) -> Awaitable[None] | None:
+        pending = large(host)
+        if pending is not None:
+            return later(pending, out)
+        out.append(run(host))
+        return None
+
+    return append
 
 
 def _listed(part: Part, patient: bool) -> Plan | None:
@@ -394,23 +459,21 @@ def _listed(part: Part, patient: bool) -> Plan | None:
     positional = name == "@"
 
     def run(host: Any, out: list[str]) -> Awaitable[None] | None:
-        if keys:
-            if patient and _unordered(host, name):
-                return _ordered_first(host, name, run, out)
-            return _keys(host, name, out, quoted, patient)
         if patient and not positional and _unordered(host, name):
-            return _ordered_first(host, name, run, out)
+            return _sorted_values(host, name, keys, quoted, out)
+        if keys:
+            return _keys(host, name, out, quoted, patient)
         found = host.params if positional else host.store.elements(name)
         if quoted:
             if patient and len(found) > WINDOW:
                 return _append(host, found, out)
             out += found
             return None
-        fields = fields_for(host)
+        fields = fields_for(host, out)
         if patient and len(found) > WINDOW:
-            return _split_values(host, fields, found, out)
+            return _finish_later(host, fields, _put_many(host, fields, found, False))
         fields.several_split(found)
-        _finish(host, fields, out)
+        _finish(host, fields)
         return None
 
     return run
@@ -419,14 +482,17 @@ def _listed(part: Part, patient: bool) -> Plan | None:
 def _unordered(host: Any, name: str) -> bool:
     """Whether the elements of an array must first be put into their order, which takes its time."""
     array = host.store.values.get(host.store.follow(name)[0])
-    return type(array) is Assoc and len(array) > _MANY_KEYS and not array.ordered
+    return isinstance(array, Assoc | Indexed) and len(array) > _MANY_KEYS and not array.ordered
 
 
-async def _ordered_first(host: Any, name: str, then: Plan, out: list[str]) -> None:
-    await aside(host, host.store.values[host.store.follow(name)[0]].keys)
-    pending = then(host, out)
-    if pending is not None:
-        await pending
+async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: list[str]) -> None:
+    array = host.store.values[host.store.follow(name)[0]]
+    found = await aside(host, partial(key_names, array) if keys else array.values)
+    if quoted:
+        await _append(host, found, out)
+        return
+    fields = fields_for(host, out)
+    await _finish_later(host, fields, _put_many(host, fields, found, False))
 
 
 _MANY_KEYS: Final = 4000
@@ -441,36 +507,25 @@ def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> 
     if quoted:
         out += found
         return None
-    fields = fields_for(host)
+    fields = fields_for(host, out)
     fields.several_split(found)
-    _finish(host, fields, out)
+    _finish(host, fields)
     return None
 
 
 async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> None:
-    found: list[Any] = await aside(host, array.keys)
-    names: list[str] = []
-    for start in range(0, len(found), WINDOW):
-        names += map(str, found[start : start + WINDOW])
-        await host.budget.breathe()
+    names = await aside(host, partial(key_names, array))
     if quoted:
         await _append(host, names, out)
     else:
-        await _split_values(host, fields_for(host), names, out)
+        fields = fields_for(host, out)
+        await _finish_later(host, fields, _put_many(host, fields, names, False))
 
 
 async def _append(host: Any, values: list[str], out: list[str]) -> None:
     for start in range(0, len(values), WINDOW):
         out += values[start : start + WINDOW]
         await host.budget.breathe()
-
-
-async def _split_values(host: Any, fields: Fields, values: list[str], out: list[str]) -> None:
-    await aside(host, lambda: fields.several_split(values))
-    fields.end()
-    if fields.globs and not host.noglob:
-        host.globbing = True
-    await _append(host, fields.done, out)
 
 
 def _emit_word(parts: tuple[Part, ...]) -> list[Emit]:
@@ -502,11 +557,15 @@ def _emit_tildes(parts: tuple[Part, ...], assign: bool) -> list[Emit]:
     return out
 
 
-def _finish(host: Any, fields: Fields, out: list[str]) -> None:
+def _finish(host: Any, fields: Fields) -> None:
     fields.end()
     if fields.globs and not host.noglob:
         host.globbing = True
-    out.extend(fields.done)
+
+
+async def _finish_later(host: Any, fields: Fields, pending: Awaitable[None]) -> None:
+    await pending
+    _finish(host, fields)
 
 
 def _variable_fields(name: str, patient: bool) -> Plan:
@@ -517,11 +576,11 @@ def _variable_fields(name: str, patient: bool) -> Plan:
         if not found:
             return None
         if len(found) > LONG:
+            fields = fields_for(host, out)
             if patient and len(found) > LARGE:
-                return _split_aside(host, found, out)
-            fields = fields_for(host)
+                return _finish_later(host, fields, _split_aside(host, fields, found))
             fields.split(found)
-            _finish(host, fields, out)
+            _finish(host, fields)
             return None
         if PLAIN(found) is None and "IFS" not in host.vars:
             out.append(found)
@@ -530,18 +589,12 @@ def _variable_fields(name: str, patient: bool) -> Plan:
         if ifs == " \t\n" and PLAIN(found) is None:
             out.append(found)
             return None
-        fields = fields_for(host)
+        fields = fields_for(host, out)
         fields.split(found)
-        _finish(host, fields, out)
+        _finish(host, fields)
         return None
 
     return run
-
-
-async def _split_aside(host: Any, text: str, out: list[str]) -> None:
-    fields = fields_for(host)
-    await aside(host, lambda: fields.split(text))
-    _finish(host, fields, out)
 
 
 _SMALL: Final = 512
@@ -552,10 +605,10 @@ def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callabl
     if not has_braces(source):
         return [_plan(source, patient)]
     found = [_rejoined(word) for word in itertools.islice(expand_braces(source), _SMALL + 1)]
-    plain = _plan(source)
+    plain = _plan(source, True)
     if len(found) == 1:
-        return [_plan(found[0])]
-    small = [_plan(word) for word in found] if len(found) <= _SMALL else None
+        return [_plan(found[0], patient)]
+    small = [_plan(word, True) for word in found] if len(found) <= _SMALL else None
 
     async def run(host: Any, out: list[str]) -> None:
         if "braceexpand" not in host.options:
@@ -572,7 +625,7 @@ def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callabl
                 out.append(await single(host) if wait else single(host))
             elif append is not None:
                 pending = append(host, out)
-                if wait:
+                if pending is not None:
                     await pending
 
     return [(True, None, None, run)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
 from ramet.shell.expand import texts, words
+from ramet.shell.expand.aside import aside, checkpoint
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
@@ -63,7 +64,10 @@ class AssignWord(str):
 
 
 class Assign(NamedTuple):
-    """A compiled assignment; `run(sh)` performs it, `word(sh)` gives it as an argument."""
+    """A compiled assignment; `run(sh)` performs it, `word(sh)` gives it as an argument.
+
+    One that need not wait gives an awaitable all the same when there turns out to be much to do.
+    """
 
     wait: bool
     run: Callable[[Session], Any]
@@ -124,6 +128,8 @@ def _scalar(node: Assignment, value: Word) -> Assign:
             return assign_word(name, None, append, await inner(sh), None)
 
         return Assign(True, waiting, waiting_word, node)
+    if text.large is not None:
+        return _joined(node, text, text.large)
 
     def run(sh: Session) -> None:
         found = inner(sh)
@@ -135,6 +141,22 @@ def _scalar(node: Assignment, value: Word) -> Assign:
         put(sh, name, found, append)
 
     return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), node)
+
+
+def _joined(node: Assignment, text: texts.Text, large: Callable[[Session], Awaitable[str] | None]) -> Assign:
+    """`x=${a[*]}`."""
+
+    async def later(sh: Session, pending: Awaitable[str]) -> None:
+        put(sh, node.name, await pending, node.append)
+
+    def run(sh: Session) -> Awaitable[None] | None:
+        pending = large(sh)
+        if pending is not None:
+            return later(sh, pending)
+        put(sh, node.name, text.run(sh), node.append)
+        return None
+
+    return Assign(False, run, lambda sh: assign_word(node.name, None, node.append, text.run(sh), None), node)
 
 
 def assign_word(name: str, key: str | None, append: bool, value: str, items: Sequence[Item] | None) -> AssignWord:
@@ -219,7 +241,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
         store = sh.store
         old = store.values.get(name)
         if name in store.attrs or type(old) is Assoc or type(old) is NameRef or type(old) is Dynamic:
-            assign_items(sh, name, Values(found), append)
+            await assign_all(sh, name, Values(found), append)
             return
         array = store.indexed(name) if append else Indexed((), store.token)
         for start in range(0, len(found), _BLOCK):
@@ -243,19 +265,17 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
     if all(element.subscript is None for element in literal.elements):
         return _plain_array(node, literal)
     name, append = node.name, node.append
-    plans: list[tuple[texts.Text | None, bool, texts.Text | None, words.Words | None]] = []
-    for element in literal.elements:
-        if element.subscript is not None:
-            plans.append((texts.text(element.subscript), element.append, texts.text(element.value, assign=True),
-                          _spread(element)))  # fmt: skip
-        else:
-            plans.append((None, False, None, words.words((element.value,))))
+    plans = [_element_plan(element) for element in literal.elements]
 
     async def evaluate(sh: Session) -> list[Item]:
         items: list[Item] = []
-        for number, (key, add, text, fields) in enumerate(plans):
+        for number, plan in enumerate(plans):
             if number and not number % 256:
                 await sh.budget.breathe()
+            if isinstance(plan, Item):
+                items.append(plan)
+                continue
+            key, add, text, fields = plan
             found: list[str] = []
             if fields is not None:
                 found = await fields.run(sh) if fields.wait else fields.run(sh)
@@ -271,13 +291,52 @@ def _array(node: Assignment, literal: ArrayLiteral) -> Assign:
         return items
 
     async def run(sh: Session) -> None:
-        assign_items(sh, name, await evaluate(sh), append)
+        await assign_all(sh, name, await evaluate(sh), append)
 
     async def word(sh: Session) -> AssignWord:
         items = await evaluate(sh)
         return assign_word(name, None, append, "(...)", items)
 
     return Assign(True, run, word, node)
+
+
+class _Plan(NamedTuple):
+    """How to come by an element of a compound assignment."""
+
+    key: texts.Text | None
+    append: bool
+    text: texts.Text | None
+    fields: words.Words | None
+
+
+def _element_plan(element: ArrayElement) -> _Plan | Item:
+    """An element as it always is, or how to come by it."""
+    if element.subscript is None:
+        return _Plan(None, False, None, words.words((element.value,)))
+    key, text, spread = texts.text(element.subscript), texts.text(element.value, assign=True), _spread(element)
+    if key.const is not None and text.const is not None and spread is None:
+        return Item(key.const, element.append, text.const)
+    return _Plan(key, element.append, text, spread)
+
+
+MANY_ITEMS: Final = 2048
+"""Elements of a compound assignment from which on it is made aside."""
+
+
+async def assign_all(sh: Session, name: str, items: Sequence[Item], append: bool) -> None:
+    """`name=(...)` or `name+=(...)`, however much there is to assign."""
+    if len(items) > MANY_ITEMS:
+        await aside(sh, lambda: assign_items(sh, name, items, append))
+    else:
+        assign_items(sh, name, items, append)
+
+
+def _looking_up(items: Iterable[Item]) -> Iterator[Item]:
+    """The same items; if nobody wants them any more they end."""
+    for number, item in enumerate(items):
+        if not number & 255:
+            checkpoint()
+        yield item
 
 
 def _spread(element: ArrayElement) -> words.Words | None:
@@ -315,7 +374,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
     else:
         index = array.top
         store.values[name] = array
-        for item in items:
+        for item in _looking_up(items):
             if item.spread:
                 for word in item.spread:
                     array.set(index, word if plain else store.transform(name, word))
@@ -342,7 +401,7 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     array = old.copy(store.token) if append else Assoc({}, store.token)
     loose = items and items[0].key is None
     pending: str | None = None
-    for item in items:
+    for item in _looking_up(items):
         if item.key is not None and not loose:
             value = item.value
             if item.append:

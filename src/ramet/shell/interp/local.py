@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ramet.shell.expand import texts
 from ramet.shell.expand.errors import Readonly
@@ -17,6 +17,8 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
     """A closure for plain `local` commands, None when there is anything unusual about the words."""
     first = node.words[0]
     if not isinstance(first, Word) or first.parts != (Literal("local"),) or len(node.words) < 2:
+        return None
+    if len(node.words) > _FEW:
         return None
     plans: list[tuple[str, Callable[[Session], str] | None]] = []
     for word in node.words[1:]:
@@ -70,3 +72,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         return 0
 
     return run
+
+
+_FEW: Final = 64
+"""Variables that are declared at once while nobody waits."""

@@ -120,7 +120,8 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
     plans: list[tuple[words.Words | None, Assign | None]] = [
         (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word)) for word in sources
     ]
-    if not any((fields or assign).wait for fields, assign in plans if fields or assign):  # type: ignore[union-attr]
+    waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]
+    if not waits and len(plans) <= _ROW:
 
         def run(sh: Session) -> list[str]:
             out: list[str] = []
@@ -135,7 +136,9 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
 
     async def waiting(sh: Session) -> list[str]:
         out: list[str] = []
-        for fields, assign in plans:
+        for place, (fields, assign) in enumerate(plans):
+            if place and not place % _ROW:
+                await sh.budget.breathe()
             if fields is not None:
                 out += await fields.run(sh) if fields.wait else fields.run(sh)
             elif assign is not None:
@@ -151,18 +154,30 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
 def _assignments(node: Simple, assigns: list[Assign]) -> Run:
     line = node.line
     runs = [assign.run for assign in assigns]
-    if not any(assign.wait for assign in assigns):
+    if len(runs) <= _ROW and not any(assign.wait for assign in assigns):
         first = runs[0] if len(runs) == 1 else None
+
+        async def rest(sh: Session, place: int, pending: Awaitable[None]) -> int:
+            await pending
+            await _perform(sh, assigns[place:])
+            sh.pipes, sh.last_arg, sh.status = None, "", 0
+            return 0
 
         def run(sh: Session) -> Result:
             sh.line, sh.ran = line, node
             if sh.watch:
                 return drive(_watched_assignments(sh, node, assigns))
             if first is not None:
-                first(sh)
+                pending = first(sh)
+                if pending is not None:
+                    return rest(sh, 1, pending)
             else:
+                place = 0
                 for one in runs:
-                    one(sh)
+                    pending = one(sh)
+                    place += 1  # noqa: SIM113 - enumerate costs a tuple per assignment
+                    if pending is not None:
+                        return rest(sh, place, pending)
             sh.pipes = None
             sh.last_arg = ""
             sh.status = 0
@@ -175,11 +190,7 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
         if sh.watch:
             return await _watched_assignments(sh, node, assigns)
         sh.substitution_status = None
-        for assign in assigns:
-            if assign.wait:
-                await assign.run(sh)
-            else:
-                assign.run(sh)
+        await _perform(sh, assigns)
         sh.pipes = None
         sh.last_arg = ""
         status = sh.substitution_status or 0
@@ -189,17 +200,25 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
     return lambda sh: drive(waiting(sh))
 
 
+_ROW: Final = 64
+"""Assignments of one command after which others may want to run."""
+
+
+async def _perform(sh: Session, assigns: list[Assign]) -> None:
+    """Makes assignments in their order, and shows them where that is asked for."""
+    for place, assign in enumerate(assigns, 1):
+        pending = traced_assignment(sh, assign) if sh.xtrace else assign.run(sh)
+        if pending is not None:
+            await pending
+        if not place % _ROW:
+            await sh.budget.breathe()
+
+
 async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign]) -> int:
     if (ends := await before_command(sh, node)) is not None:
         return ends
     sh.substitution_status = None
-    for assign in assigns:
-        if sh.xtrace:
-            await traced_assignment(sh, assign)
-        elif assign.wait:
-            await assign.run(sh)
-        else:
-            assign.run(sh)
+    await _perform(sh, assigns)
     sh.pipes = None
     sh.status = sh.substitution_status or 0
     return sh.status
@@ -209,10 +228,9 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
     """Shows an assignment with its value expanded, then makes it."""
     if assign.literal is not None:
         trace(sh, [assign.shown + assign.literal], raw=True)
-        if assign.wait:
-            await assign.run(sh)
-        else:
-            assign.run(sh)
+        pending = assign.run(sh)
+        if pending is not None:
+            await pending
         return
     word = assign.word(sh)
     if assign.wait:
@@ -242,13 +260,7 @@ def _bare_redirected(node: Simple, assigns: list[Assign], redirects: list[Plan])
         if sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends
         sh.substitution_status = None
-        for assign in assigns:
-            if sh.xtrace:
-                await traced_assignment(sh, assign)
-            elif assign.wait:
-                await assign.run(sh)
-            else:
-                assign.run(sh)
+        await _perform(sh, assigns)
         if apart:
             sh.status = await run_shell(sh.fork(borrow=True), lambda child: drive(made(child)))
         else:
@@ -404,11 +416,7 @@ async def _nothing(sh: Session, node: Simple, assigns: list[Assign], redirects: 
         if not await apply(sh, redirects, undo):
             sh.status = 1
             return 1
-        for assign in assigns:
-            if assign.wait:
-                await assign.run(sh)
-            else:
-                assign.run(sh)
+        await _perform(sh, assigns)
     finally:
         await restore(sh, undo)
     sh.pipes = None
@@ -428,7 +436,9 @@ async def _with_assignments(
         store.scopes[-1].temps.add("=")
     depth = len(store.scopes)
     try:
-        for assign in assigns:
+        for place, assign in enumerate(assigns):
+            if place and not place % _ROW:
+                await sh.budget.breathe()
             if assign.node.subscript is not None:
                 sh.complain(f"`{assign.shown.rstrip('+=')}': not a valid identifier")
                 continue
@@ -452,12 +462,8 @@ async def _with_assignments(
                 if sh.xtrace:
                     trace(sh, [assign.shown + quote.word(assign.literal)], raw=True)
                 store.set(assign.name, assign.literal)
-            elif sh.xtrace:
-                await traced_assignment(sh, assign)
-            elif assign.wait:
-                await assign.run(sh)
             else:
-                assign.run(sh)
+                await _perform(sh, [assign])
             store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
         return await _watched(sh, node, argv, redirects, True)
     finally:

@@ -29,6 +29,7 @@ from ramet.shell.expand.values import (
     NameRef,
     Value,
     bucket,
+    key_names,
 )
 
 
@@ -199,12 +200,14 @@ class Variables:
         return value if isinstance(value, Indexed | Assoc) else None
 
     def elements(self, name: str) -> list[str]:
-        """What `${name[@]}` stands for."""
+        """What `${name[@]}` stands for; perhaps the array's own list, which is not to be changed."""
         name, subscript = self.follow(name)
         if subscript is not None:
             found = self.element(name, subscript)
             return [] if found is None else [found]
         array = self.array(name)
+        if type(array) is Indexed and (whole := array.whole) is not None:
+            return whole
         if array is not None:
             return array.values()
         value = self.get(name)
@@ -214,7 +217,7 @@ class Variables:
         name, _ = self.follow(name)
         array = self.array(name)
         if array is not None:
-            return list(map(str, array.keys()))
+            return key_names(array)
         return [] if self.get(name) is None else ["0"]
 
     def is_assoc(self, name: str) -> bool:

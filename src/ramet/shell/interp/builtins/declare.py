@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand.aside import aside
+from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Readonly, ShellError, Slip
 from ramet.shell.expand.values import (
     CAPITAL,
@@ -25,7 +25,7 @@ from ramet.shell.expand.values import (
     NameRef,
 )
 from ramet.shell.interp import function_table
-from ramet.shell.interp.assign import AssignWord, Item, assign_items, assign_word, put, set_item
+from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, put, set_item
 from ramet.shell.interp.builtins.listing import (
     MANY_VARIABLES,
     all_settings,
@@ -132,7 +132,7 @@ def declare(sh: Session, argv: list[str]) -> Result:
     if request.show or (not request.words and (request.add or request.array)):
         return _show(sh, request)
     if not request.words:
-        if len(sh.vars) > MANY_VARIABLES:
+        if len(sh.vars) > MANY_VARIABLES or any(is_large(sh, name) for name in sh.vars):
             return drive(write_settings(sh, all_settings, argv[0]))
         return sh.out(encode(all_settings(sh)), argv[0])
     return _apply(sh, request, local=_in_function(sh) and not request.everywhere)
@@ -218,8 +218,25 @@ def readonly(sh: Session, argv: list[str]) -> Result:
 
 
 def _apply(sh: Session, request: _Request, local: bool) -> Result:
+    if len(request.words) > _MANY_WORDS or any(map(_has_many, request.words)):
+        return drive(aside(sh, partial(_apply_all, sh, request, local)))
+    return _apply_all(sh, request, local)
+
+
+_MANY_WORDS: Final = 256
+
+
+def _has_many(word: str) -> bool:
+    """Whether an argument assigns so much that it is done aside."""
+    if not isinstance(word, AssignWord):
+        return len(word) > LONG_SOURCE
+    return len(word.value if word.items is None else word.items) > (LONG_SOURCE if word.items is None else MANY_ITEMS)
+
+
+def _apply_all(sh: Session, request: _Request, local: bool) -> int:
     status = 0
     for word in request.words:
+        checkpoint()
         try:
             if not _apply_one(sh, request, word, local):
                 status = 1
