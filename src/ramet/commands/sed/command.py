@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
 from ramet.commands.inputs import LARGE, is_utf8, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
+from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
 from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, Source
 from ramet.commands.sed.script import parse, place_behind
@@ -37,6 +38,7 @@ class SedOptions:
     quiet: bool = flag("-n", "--quiet", "--silent", help="suppress automatic printing of pattern space")
     scripts: tuple[str, ...] = several("-e", "--expression", metavar="SCRIPT", help="add SCRIPT to the commands")
     script_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="add the contents of FILE")
+    debug: bool = flag("--debug", help="print the program in its plain form, and what each command does")
     follow: bool = flag("--follow-symlinks", help="follow symlinks when processing in place")
     in_place: str | None = optional("-i", "--in-place", metavar="SUFFIX", const="", help="edit files in place")
     line_length: int | None = value(
@@ -60,7 +62,7 @@ async def sed(proc: Proc, o: SedOptions, operands: list[str]) -> int:
     # GNU looks at these two characters only, whatever the documentation says of the rest of the line.
     quiet = o.quiet or sources[0].text.startswith("#n")
     flavour = Flavour(o.extended, o.posix, is_utf8(proc), proc.budget.limits.regex_seconds, o.sandbox, o.null_data)
-    flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env)
+    flavour = replace(flavour, lax_references=o.posix or "POSIXLY_CORRECT" in proc.env, debug=o.debug)
     try:
         program = _parsed(tuple(sources), flavour)
         run = _Run(proc, o, program, quiet, operands, place_behind(sources))
@@ -141,7 +143,7 @@ class _Run:
     async def all(self) -> int:
         await self.open_outputs()
         change = None
-        if not (self.in_place or self.o.null_data):
+        if not (self.in_place or self.o.null_data or self.o.debug):
             change = block_change(self.program, self.quiet, several=len(self.words) > 1)
         try:
             if change is not None:
@@ -308,6 +310,14 @@ class _Run:
 
     # ------------------------------------------------------------------ cycles
 
+    def trace(self) -> Trace | None:
+        if not self.o.debug:
+            return None
+        # It goes where the output goes, in between; but not into a file that is edited.
+        trace = Trace(self.program, self.proc.stdout.write if self.in_place else self.out.parts.append)
+        trace.program()
+        return trace
+
     async def by_line(self) -> None:
         machine = Machine(
             self.program,
@@ -319,8 +329,9 @@ class _Run:
             out=self.out,
             files=self.files,
             behind=self.behind,
+            trace=self.trace(),
         )
-        horizon = _horizon(self.program)
+        horizon = None if self.o.debug else _horizon(self.program)
         steps = machine.run()
         try:
             while True:
@@ -517,7 +528,6 @@ COMMANDS = [
             ("sed -n '10,20p' file", "print some lines"),
             ("sed -i.bak '/^#/d' file", "edit in place, keep a backup"),
         ),
-        refused={"--debug": "use simpler steps and look at their output instead"},
         ignored=("-b --binary",),
     ),
 ]

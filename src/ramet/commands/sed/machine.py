@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from enum import Enum
 
 from ramet.commands.sed import substitute
+from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.program import AFTER_RUN, Address, Instruction, Kind, ScriptError, Substitution
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
@@ -78,11 +79,12 @@ class Machine:
         out: Output,
         files: dict[str, Output],
         behind: str,
+        trace: Trace | None = None,
     ) -> None:
         self.program, self.quiet, self.delim, self.separate = program, quiet, delim, separate
         self.posix, self.line_length = posix, line_length
         self.out, self.files = out, files
-        self.behind = behind
+        self.behind, self.trace = behind, trace
         """The end of the script, where errors are that show only now."""
         self.space = self.hold = b""
         self.end = self.hold_end = delim
@@ -293,10 +295,16 @@ class Machine:
                 self.replaced = False
                 if self.has_heads and self.number == 1:
                     yield Need.HEAD
+                if self.trace is not None:
+                    self.trace.line(self.name, self.number)
             if self.needs_last:
                 self.is_last = not (self.at < len(self.lines) or (yield from self._look_ahead()))
             restart = False
+            if self.trace is not None:
+                self.trace.pattern(self.space)
             verdict = yield from self._cycle()
+            if self.trace is not None and verdict in ("end", "delete"):
+                self.trace.end()
             if verdict in ("end", "quit") and not self.quiet:
                 self.out.line(self.space, self.end)
             if self.queue:
@@ -309,12 +317,17 @@ class Machine:
         return self.status
 
     def _cycle(self) -> Generator[Need, None, str]:
-        """The program on one pattern space: `end` with or `delete` without printing, `restart`, `quit` or `silent`."""
+        """The program on one pattern space: how it ended.
+
+        `end` prints, `delete` and `dropped` (by D) do not; then `restart`, `quit` and `silent`.
+        """
         program, selectors = self.program, self.selectors
-        pc, size, out = 0, len(program), self.out
+        pc, size, out, trace = 0, len(program), self.out, self.trace
         while pc < size:
             item = program[pc]
             selector = selectors[pc]
+            if trace is not None:
+                trace.before(pc)
             if selector is not None and not selector():
                 pc = item.target if item.name == "{" else pc + 1
                 continue
@@ -366,7 +379,7 @@ class Machine:
             elif name == "D":
                 _, newline, rest = self.space.partition(self.delim)
                 if not newline:
-                    return "delete"
+                    return "dropped"
                 self.space = rest
                 self.jumps += 1
                 if not self.jumps & 1023:
@@ -391,6 +404,8 @@ class Machine:
                 return "delete"
             else:
                 self._plain(name, item)
+            if trace is not None:
+                trace.after(name, self.space, self.hold)
         return "end"
 
     def _next(self) -> Generator[Need, None, None]:
@@ -408,6 +423,8 @@ class Machine:
         changed = change(self.space)
         if changed is None:
             return
+        if self.trace is not None:
+            self.trace.matched(substitution.matcher or self._previous(), self.space)
         self.command, self.replaced = changed, True
         if substitution.show and substitution.show != AFTER_RUN:
             self.out.line(changed, self.end)
@@ -427,6 +444,8 @@ class Machine:
         if substitution.matcher is not None:
             self.last_regex = substitution.matcher
         changed = change(self.space)
+        if self.trace is not None:
+            self.trace.matched(substitution.matcher or self._previous(), self.space)
         if changed is None:
             return
         self.space = changed

@@ -36,6 +36,8 @@ class Address(NamedTuple):
     step: int = 0
     matcher: Matcher | None = None
     """None for a regex means the last one used."""
+    shown: str = ""
+    """A regex as --debug shows it."""
 
 
 AFTER_RUN = 2
@@ -47,6 +49,18 @@ class Piece(NamedTuple):
     text: bytes = b""
     group: int = -1
     case: str = ""
+
+
+class Flags(NamedTuple):
+    """What stands behind a substitution."""
+
+    every: bool = False
+    number: int = 0
+    show: int = 0
+    icase: bool = False
+    multi: bool = False
+    file: str | None = None
+    run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +93,8 @@ class Instruction:
     substitution: Substitution | None = None
     table: bytes | None = None
     mapping: tuple[tuple[str, str], ...] = ()
+    shown: str = ""
+    """The arguments of `s` and `y` as --debug shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,8 @@ class Flavour:
     null_data: bool = False
     lax_references: bool = False
     """A reference to a group that the pattern does not have stands for nothing."""
+    debug: bool = False
+    """Labels and ends of blocks are instructions, too: ones that do nothing but can be shown."""
 
     @property
     def dialect(self) -> Dialect:

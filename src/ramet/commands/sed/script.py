@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ramet import patterns
+from ramet.commands.sed.debug import shown_regex, shown_substitution
 from ramet.commands.sed.program import (
     AFTER_RUN,
     Address,
+    Flags,
     Flavour,
     Instruction,
     Kind,
@@ -227,17 +229,19 @@ class _Parser:
             self.end_of_command()
             self.out.append(replace(head, number=number))
         elif name == "s":
-            self.out.append(replace(head, substitution=self.substitution()))
+            substitution, shown = self.substitution()
+            self.out.append(replace(head, substitution=substitution, shown=shown))
         elif name == "y":
             self.out.append(self.transliteration(head))
         elif name == "e":
             self.forbid_in_sandbox()
             self.blanks()
-            end = self.text.find("\n", self.pos)
-            end = len(self.text) if end < 0 else end
-            command = self.text[self.pos : end]
-            self.pos = end + 1
-            self.out.append(replace(head, text=command.encode("utf-8", "surrogateescape")))
+            command = b""
+            if self.peek() in ("", "\n"):
+                self.pos += 1
+            else:
+                command = self.inserted().removesuffix(b"\n")
+            self.out.append(replace(head, text=command))
         elif name == "v":
             self.blanks()
             start = self.pos
@@ -269,6 +273,8 @@ class _Parser:
         opened = self.blocks.pop()
         self.blocks_at.pop()
         self.out[opened] = replace(self.out[opened], target=len(self.out))
+        if self.flavour.debug:
+            self.out.append(head)
         self.end_of_command()
 
     def label(self, head: Instruction) -> None:
@@ -282,6 +288,8 @@ class _Parser:
         if not label:
             raise self.error('":" lacks a label')
         self.labels[label] = len(self.out)
+        if self.flavour.debug:
+            self.out.append(replace(head, text=label.encode("utf-8", "surrogateescape")))
 
     def word(self, semicolons: bool) -> bytes:
         self.blanks()
@@ -335,7 +343,10 @@ class _Parser:
                 else:
                     break
                 self.pos += 1
-            return Address(Kind.REGEX, matcher=self.compiled(regex, icase, multi))
+            shown = ""
+            if self.flavour.debug:
+                shown = shown_regex(_with_codes(regex)) + "I" * icase + "M" * multi
+            return Address(Kind.REGEX, matcher=self.compiled(regex, icase, multi), shown=shown)
         if char.isdecimal() and char.isascii():
             line = self.number()
             self.blanks()
@@ -506,7 +517,8 @@ class _Parser:
             raise self.error("delimiter character is not a single-byte character", self.pos - 1, 1)
         return char
 
-    def substitution(self) -> Substitution:
+    def substitution(self) -> tuple[Substitution, str]:
+        """The substitution, and how --debug shows it."""
         delimiter = self.delimiter("s")
         regex = self.delimited(delimiter, regex=True)
         if regex is None:
@@ -514,18 +526,23 @@ class _Parser:
         replacement = self.delimited(delimiter, regex=False)
         if replacement is None:
             raise self.error("unterminated `s' command", self.stopped)
-        every, number, show, icase, multi, file, run = self.flags()
-        matcher = self.compiled(regex, icase, multi)
+        flags = self.flags()
+        matcher = self.compiled(regex, flags.icase, flags.multi)
         pieces = self.pieces(replacement)
         highest = max((piece.group for piece in pieces), default=0)
         if matcher is not None and highest > matcher.groups and self.flavour.lax_references:
             pieces = tuple(piece for piece in pieces if piece.group <= matcher.groups)
         elif matcher is not None and highest > matcher.groups:
             raise self.error(f"invalid reference \\{highest} on `s' command's RHS")
-        by_bytes = not icase and _OF_CHARACTERS.search(regex) is None
-        return Substitution(matcher, pieces, every, number or 1, show, file, run, by_bytes)
+        by_bytes = not flags.icase and _OF_CHARACTERS.search(regex) is None
+        made = Substitution(
+            matcher, pieces, flags.every, flags.number or 1, flags.show, flags.file, flags.run, by_bytes
+        )
+        if not self.flavour.debug:
+            return made, ""
+        return made, shown_substitution(_with_codes(regex), _with_codes(replacement), flags)
 
-    def flags(self) -> tuple[bool, int, int, bool, bool, str | None, bool]:
+    def flags(self) -> Flags:
         every = icase = multi = run = False
         number = show = 0
         while True:
@@ -548,7 +565,7 @@ class _Parser:
                 self.forbid_in_sandbox()
                 run = True
             elif flag == "w":
-                return every, number, show, icase, multi, self.file_name(True), run
+                return Flags(every, number, show, icase, multi, self.file_name(True), run)
             elif flag.isdecimal() and flag.isascii() and flag:
                 if number:
                     raise self.error("multiple number options to `s' command")
@@ -558,11 +575,11 @@ class _Parser:
                     raise self.error("number option to `s' command may not be zero")
             elif flag == "}" or flag == "#":
                 self.pos -= 1
-                return every, number, show, icase, multi, None, run
+                return Flags(every, number, show, icase, multi, None, run)
             elif not flag or flag in "\n;":
                 if not flag or self.pos - 1 in self.ends:
                     self.pos -= 1
-                return every, number, show, icase, multi, None, run
+                return Flags(every, number, show, icase, multi, None, run)
             elif flag in " \t" or (flag == "\r" and (self.peek() == "\n" or self.ends.get(self.pos))):
                 continue
             else:
@@ -620,6 +637,8 @@ class _Parser:
         if len(left) != len(right):
             raise self.error("strings for `y' command are different lengths")
         self.end_of_command()
+        if self.flavour.debug:
+            head = replace(head, shown=f"/{''.join(left)}/{''.join(right)}/")
         if not self.flavour.utf8 or all(char.isascii() for char in left + right):
             table = bytearray(range(256))
             for old, new in reversed(list(zip(left, right, strict=True))):
