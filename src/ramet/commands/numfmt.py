@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Context, Decimal
 from typing import Final
 
 from ramet.commands.cut import END, parse_ranges
 from ramet.commands.declare import Command, UsageError, flag, optional, ordered, quote, typographic, value
+from ramet.commands.inputs import PART
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -163,20 +165,17 @@ async def numfmt(proc: Proc, o: NumfmtOptions, operands: list[str]) -> int:
             if not await job.line(word, end):
                 return 2
         return job.finish()
-    index = 0
-    async for block in line_blocks(proc.stdin, encode(end)):
+    async for block in line_blocks(proc.stdin, encode(end), PART):
         lines = decode(block).split(end)
         tail = lines.pop()
-        for line in lines:
-            if index < header:
-                await proc.emit(encode(line + end))
-            elif not await job.line(line if o.zero else line.partition("\0")[0], end):
-                return 2
-            index += 1
-            if not index & 255:
-                await proc.budget.breathe()
-        if tail and not await job.line(tail if o.zero else tail.partition("\0")[0], ""):
+        if header:
+            await proc.emit(encode("".join([line + end for line in lines[:header]])))
+            lines, header = lines[header:], max(0, header - len(lines))
+        if b"\0" in block and not o.zero:
+            lines, tail = [line.partition("\0")[0] for line in lines], tail.partition("\0")[0]
+        if not await job.lines(lines, end) or (tail and not await job.line(tail, "")):
             return 2
+        await proc.budget.breathe()
     return job.finish()
 
 
@@ -201,6 +200,59 @@ def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
     return shape
 
 
+_FIELD = re.compile(r"[ \t\n]*[^ \t\n]*")
+_TAB = re.compile(r"[\t\n]")
+_PARTING = re.compile(r"(?<=[^ \t\n])[ \t\n]")
+_ORDINARY = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?([KMGTPEZY])(i?)")
+
+
+def quick_conversion(from_: str, to: str) -> Callable[[str], str | None]:
+    """What converts numbers that are not signed or long, rounding up; None of those it does not know or that are bad.
+
+    It counts in integers, where numbers in general are decimals: the result is the same.
+    """
+    base = 1000 if to == "si" else 1024
+    steps = [base**power for power in range(len(_POWERS) + 2)]
+    letters = ["", *(letter + ("i" if to == "iec-i" else "") for letter in _POWERS)]
+
+    def parted(word: str) -> tuple[int, int] | None:
+        """A number with a suffix as a fraction."""
+        found = _ORDINARY.fullmatch(word)
+        if found is None or from_ == "none" or (from_ != "auto" and (from_ == "iec-i") != bool(found[4])):
+            return None
+        factor = 1024 if from_ in ("iec", "iec-i") or found[4] else 1000
+        fraction = found[2] or ""
+        return int(found[1] + fraction) * factor ** (_POWERS.index(found[3]) + 1), 10 ** len(fraction)
+
+    def convert(word: str) -> str | None:
+        over = 1
+        if len(word) < 16 and word.isdecimal() and word.isascii():
+            number = int(word)
+        else:
+            fraction = parted(word)
+            if fraction is None:
+                return None
+            number, over = fraction
+        if to == "none":
+            number = -(-number // over)
+            return str(number) if number < 10**_EXACT else None
+        if number < base * over:
+            return str(number) if over == 1 else None
+        if number >= 10 ** (_MOST - 1) * over:
+            return None
+        power = 1
+        while number >= steps[power + 1] * over:
+            power += 1
+        unit = steps[power] * over
+        if number < 10 * unit:
+            tenths = -(-number * 10 // unit)
+            return f"{tenths // 10}.{tenths % 10}{letters[power]}" if tenths < 100 else f"10{letters[power]}"
+        whole = -(-number // unit)
+        return f"{whole}{letters[power]}" if whole < base else f"1.0{letters[power + 1]}"
+
+    return convert
+
+
 @dataclass
 class _Numfmt:
     """One run over its lines."""
@@ -212,23 +264,75 @@ class _Numfmt:
     to_unit: int
     shape: _Shape
     failed: bool = field(default=False)
+    quick: Callable[[str], str | None] | None = field(init=False)
+    """What converts most numbers at once; None when the options ask for more."""
+
+    def __post_init__(self) -> None:
+        o, units = self.o, self.from_unit != 1 or self.to_unit != 1
+        plain = not (units or o.suffix or o.debug or o.grouping) and self.shape.precision is None
+        self.quick = quick_conversion(o.from_, o.to) if plain and o.round in ("from-zero", "up") else None
+        if self.shape.zeros or self.shape.before or self.shape.after:
+            self.quick = None
 
     def finish(self) -> int:
         if self.failed and self.o.debug:
             self.proc.complain("failed to convert some of the input numbers")
         return 2 if self.failed and self.o.invalid == "fail" else 0
 
+    async def lines(self, lines: list[str], end: str) -> bool:
+        """Convert many lines; False when a bad number ends everything."""
+        simple = self._simple()
+        out: list[str] = []
+        for line in lines:
+            made = simple(line) if simple is not None else None
+            if made is not None:
+                out += (made, end)
+                continue
+            await self.proc.emit(encode("".join(out)))
+            out.clear()
+            if not await self.line(line, end):
+                return False
+            await self.proc.budget.breathe()
+        await self.proc.emit(encode("".join(out)))
+        return True
+
+    def _simple(self) -> Callable[[str], str | None] | None:
+        """What converts a line where one field is an ordinary number; for others it says None."""
+        quick, delimiter = self.quick, self.o.delimiter
+        (low, high), *more = self.fields
+        if quick is None or more or low != high or self.shape.padding or delimiter == "":
+            return None
+        if delimiter is None:
+            if low > 1:
+                return None
+
+            def first(line: str) -> str | None:
+                word, blank, rest = line.partition(" ")
+                text = quick(word)
+                return None if text is None or "\t" in rest or "\n" in rest else text + blank + rest
+
+            return first
+
+        def one(line: str) -> str | None:
+            parts = line.split(delimiter, low)
+            if len(parts) < low:
+                return line
+            text = quick(parts[low - 1])
+            if text is None:
+                return None
+            parts[low - 1] = text
+            return delimiter.join(parts)
+
+        return one
+
     async def line(self, text: str, end: str) -> bool:
         """Convert one line; False when a bad number ends everything."""
-        delimiter = self.o.delimiter
-        if delimiter is None:
-            # A field takes the blanks before it, all but the one that ends the field before.
-            pieces = re.findall(r"(?:\A|[ \t\n])([ \t\n]*[^ \t\n]*)", text)
-        else:
-            pieces = text.split(delimiter) if delimiter else [text]
-        join = " " if delimiter is None else delimiter
         out: list[str] = []
-        for number, piece in enumerate(pieces, 1):
+        for number, (piece, parting) in enumerate(self._pieces(text), 1):
+            if not number & 255:
+                await self.proc.emit(encode("".join(out)))
+                out.clear()
+                await self.proc.budget.breathe()
             done = piece
             if any(low <= number <= high for low, high in self.fields):
                 try:
@@ -242,9 +346,36 @@ class _Numfmt:
                         self.proc.complain(typographic(self.proc, str(bad)))
                     if self.o.invalid == "abort":
                         return False
-            out += [done, join if number < len(pieces) else end]
+            out += (done, parting)
+        out.append(end)
         await self.proc.emit(encode("".join(out)))
         return True
+
+    def _pieces(self, text: str) -> Iterator[tuple[str, str]]:
+        """The fields of a line, each with what parts it from the next; what comes behind all numbers is one piece."""
+        delimiter, last = self.o.delimiter, max(high for _, high in self.fields)
+        if delimiter == "":
+            yield text, ""
+            return
+        at, number = 0, 0
+        while True:
+            if delimiter is None:
+                # A field takes the blanks before it, all but the one that ends the field before.
+                found = _FIELD.match(text, at)
+                stop = found.end() if found is not None else len(text)
+            else:
+                stop = text.find(delimiter, at)
+                stop = len(text) if stop < 0 else stop
+            number += 1
+            if stop >= len(text):
+                yield text[at:], ""
+                return
+            yield text[at:stop], delimiter or " "
+            at = stop + 1
+            if number >= last:
+                rest = text[at:]
+                yield rest if delimiter is not None or _TAB.search(rest) is None else _PARTING.sub(" ", rest), ""
+                return
 
     def convert(self, piece: str, number: int) -> str:
         o, shape = self.o, self.shape
@@ -255,6 +386,8 @@ class _Numfmt:
         padding = shape.padding
         if not padding and o.delimiter is None and (len(word) < len(body) or number > 1):
             padding = len(body)
+        if self.quick is not None and (ready := self.quick(word)) is not None:
+            return ready.ljust(-padding) if padding < 0 else ready.rjust(padding)
         amount, places = self.read(word)
         if self.from_unit != 1 or self.to_unit != 1:
             amount = _WIDE.divide(_WIDE.multiply(amount, self.from_unit), Decimal(self.to_unit))
