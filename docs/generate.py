@@ -81,6 +81,7 @@ def cli_page() -> str:
 
 CLI_INTRO = """\
 `ramet VERB --help` says the same as this page. The store is at `~/.ramet`, or where `--store` or `$RAMET_HOME` says.
+`ramet -n NAMESPACE VERB` is about the workspaces of a namespace, as `AgentRun(namespace=...)` makes them.
 `NAME@REV` names a revision (`head`, `head~2`, a number, a tag, an id), `NAME@REV:/path` a file in it.
 
 Tables on a terminal; JSON with `--json` or when piped. Errors are one line of cause and one of what to do, or with

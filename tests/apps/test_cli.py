@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from ramet import AgentRun
 from ramet.apps.cli import build
 from ramet.apps.cli.running import HOME, Line, understood
 from ramet.apps.cli.verbs import VERBS, help_text, near
@@ -458,6 +459,18 @@ def test_what_people_try(tmp_path: Path) -> None:
     assert "ramet fork demo@1" in command("fork", "--help", home=tmp_path).stdout
     for words in (["--store", str(tmp_path / "other")], [f"--store={tmp_path / 'other'}"]):
         assert json.loads(command(*words, "ls", home=tmp_path).stdout) == []
+    AgentRun(namespace="team-a", store=str(tmp_path)).create_workspace("theirs")
+    for words in (["-n", "team-a"], ["--namespace=team-a"], ["--store", str(tmp_path), "-n", "team-a"]):
+        assert [row["workspace"] for row in json.loads(command(*words, "ws", "ls", home=tmp_path).stdout)] == ["theirs"]
+    for words, told in (
+        (["--store"], "--store needs a value\n       write ramet --store WHERE VERB\n"),
+        (["-n"], "-n needs a value\n       write ramet -n NAMESPACE VERB\n"),
+        (["--jsn", "ls"], "there is no option --jsn before a verb\n"),
+    ):
+        wrong = command(*words, home=tmp_path)
+        assert wrong.returncode == 2 and wrong.stderr.startswith(f"ramet: {told}"), words
+    assert command("ws", home=tmp_path).stdout == command(home=tmp_path).stdout == help_text(bold=False)
+    assert "cannot name a namespace" in command("-n", "a/b", "ls", home=tmp_path).stderr
     broken = command("ls", "--store", "s3://", home=tmp_path)
     assert broken.returncode == 1 and broken.stderr.startswith("ramet: that is not the address of a store")
     assert command("exec", "demo", "--nonsense", home=tmp_path).returncode == 2

@@ -86,6 +86,13 @@ def _invalid(output: object) -> RametError:
     return RametError("invalid_output", f"{output!r} is not an output", remedy)
 
 
+def place_of(store: str, namespace: str) -> str:
+    """Where the store of a namespace is: `default` is the store itself, others are stores below it."""
+    if not namespace or "/" in namespace or namespace in (".", ".."):
+        raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
+    return store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}"
+
+
 class AgentRun:
     """Workspaces and sandboxes of one namespace: `default` is the store itself, others are stores below it."""
 
@@ -102,12 +109,10 @@ class AgentRun:
         `options` are those of `Store` (`key`, `principal`, ...), for a `store` that is an address; none is that of the
         command line (`$RAMET_HOME`, or `~/.ramet`).
         """
-        if not namespace or "/" in namespace or namespace in (".", ".."):
-            raise RametError("invalid_argument", f"{namespace!r} cannot name a namespace", "use letters and digits")
         self.namespace = namespace
         store = home() if store is None else store
+        place = place_of(store if isinstance(store, str) else "", namespace)
         if isinstance(store, str):
-            place = store if namespace == "default" else f"{store.rstrip('/')}/namespaces/{namespace}"
             store = Store(place, **options)
         elif options:
             raise TypeError(f"a Store that is made already takes no {', '.join(options)}")

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.apps.cli.entry import loaded
 from ramet.apps.cli.verbs import SHOWN, VERBS, Verb, find, help_text, near
 
 if TYPE_CHECKING:
     import typer
+
+
+BEFORE: Final = {"--store": "WHERE", "--namespace": "NAMESPACE", "-n": "NAMESPACE"}
+"""Options that stand before the verb."""
+COMPLETION: Final = ("--install-completion", "--show-completion")
 
 
 def build(*only: Verb) -> typer.Typer:
@@ -56,7 +61,7 @@ def main() -> None:
     if "_RAMET_COMPLETE" in os.environ:
         _without_ws()
     words = sys.argv[1:] = _store_first(sys.argv[1:])
-    if words[:1] == ["ws"] and len(words) > 1:
+    if words[:1] == ["ws"]:
         words = sys.argv[1:] = words[1:]  # `ramet ws log x` is `ramet log x`
     if words[:1] == ["help"] and len(words) > 1:
         words = sys.argv[1:] = [*words[1:], "--help"]
@@ -90,23 +95,45 @@ def main() -> None:
         built = build(verb)
         loaded()
         run_verb(built, words)
-    if first and not first.startswith("-") and verb is None:
-        meant = near(first)
-        hint = f"did you mean {' or '.join(meant)}?" if meant else "`ramet --help` lists them all"
-        print(f"ramet: there is no verb {first!r}\n       {hint}", file=sys.stderr)
+    if first and verb is None and first.partition("=")[0] not in COMPLETION:
+        print(f"ramet: {_unknown(first)}", file=sys.stderr)
         sys.exit(2)
     built = build()
     loaded()
     built(prog_name="ramet")
 
 
+def _unknown(word: str) -> str:
+    """What is wrong with a line that begins with this word, and what to do."""
+    if word in BEFORE:
+        return f"{word} needs a value\n       write ramet {word} {BEFORE[word]} VERB"
+    if word.startswith("-"):
+        return (
+            f"there is no option {word} before a verb\n       write ramet VERB {word}; `ramet VERB --help` tells which"
+        )
+    meant = near(word)
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "`ramet --help` lists them all"
+    return f"there is no verb {word!r}\n       {hint}"
+
+
 def _store_first(words: list[str]) -> list[str]:
-    """`ramet --store WHERE VERB ...`: what follows is for any verb, so the store goes where all of them look for it."""
-    if words and words[0].startswith("--store="):
-        words = ["--store", words[0].partition("=")[2], *words[1:]]
-    if words[:1] == ["--store"] and len(words) > 1:
-        os.environ["RAMET_HOME"] = words[1]
-        return words[2:]
+    """`ramet --store WHERE -n NAMESPACE VERB ...`: this is for any verb, so the store goes where all look for it."""
+    namespace = None
+    while words and words[0].partition("=")[0] in BEFORE:
+        option, equals, value = words[0].partition("=")
+        if not equals and len(words) < 2:
+            break
+        value, words = (value, words[1:]) if equals else (words[1], words[2:])
+        if option == "--store":
+            os.environ["RAMET_HOME"] = value
+        else:
+            namespace = value
+    if namespace is not None:
+        from ramet.apps.cli.reporting import reported
+        from ramet.apps.cli.running import within
+
+        with reported():
+            os.environ["RAMET_HOME"] = within(namespace)
     return words
 
 

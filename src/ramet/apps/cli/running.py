@@ -143,6 +143,16 @@ def _opening(line: Line) -> tuple[Any, str]:
     return config.open(opened(chosen(line.store, config)), where.name, where.revision), line.command
 
 
+def within(namespace: str) -> str:
+    """The store of a namespace, as `AgentRun(namespace=...)` has it."""
+    from ramet.workspace.agent_run import place_of
+
+    store = os.environ.get("RAMET_HOME") or HOME
+    if store.startswith(SERVERS):
+        raise RametError("unsupported", "a server serves one namespace", "ask the server that serves this one")
+    return place_of(store, namespace)
+
+
 async def _input() -> AsyncIterator[bytes]:
     import asyncio
 

@@ -190,7 +190,8 @@ def help_text(bold: bool, width: int = 100) -> str:
             lines += [f"  {verb.name:<12}{first}", *(" " * 14 + line for line in rest)]
         lines.append("")
     lines += textwrap.wrap(
-        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says. "
+        "`ramet VERB --help` tells the options of one. The store is at ~/.ramet, or where --store or $RAMET_HOME says; "
+        "`ramet -n NAMESPACE VERB` is about the workspaces of a namespace in it. "
         "`ramet --install-completion` teaches your shell to complete verbs and options.",
         max(40, width),
     )
