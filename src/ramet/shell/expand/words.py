@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -632,12 +632,12 @@ def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callabl
 
 
 def _rejoined(word: Word) -> Word:
-    """Braces are text: `$x` before one takes the letters that end up behind it into its name."""
+    """Braces are text: `$x` before one takes the letters that end up behind it into its name, and so does `$`."""
     parts = word.parts
-    if not any(isinstance(part, Param) and not part.braced for part in parts[:-1]):
+    if not any((isinstance(part, Param) and not part.braced) or _loose_dollar(part) for part in parts):
         return word
     out: list[Part] = []
-    for part in parts:
+    for part in itertools.chain.from_iterable(map(_with_names, parts)):
         before = out[-1] if out else None
         if (
             type(part) is Literal
@@ -655,6 +655,23 @@ def _rejoined(word: Word) -> Word:
 
 
 _NAME_REST: Final = re.compile(r"[A-Za-z0-9_]+")
+_DOLLAR_NAME: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])", re.ASCII)
+
+
+def _loose_dollar(part: Part) -> bool:
+    return type(part) is Literal and "$" in part.text
+
+
+def _with_names(part: Part) -> Iterator[Part]:
+    """A text in which braces have put a name behind a dollar."""
+    if type(part) is not Literal or "$" not in part.text:
+        yield part
+        return
+    for place, text in enumerate(_DOLLAR_NAME.split(part.text)):
+        if place % 2:
+            yield Param(text, None, "value", "", (), False)
+        elif text:
+            yield Literal(text)
 
 
 async def _many_words(host: Any, source: Word, out: list[str]) -> None:

@@ -12,7 +12,7 @@ from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.session import Session
-from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Word
+from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
 
 
@@ -73,6 +73,8 @@ class Assign(NamedTuple):
     run: Callable[[Session], Any]
     word: Callable[[Session], Any]
     node: Assignment
+    flat: Assign | None = None
+    """For an array before a command: its text, which is what an environment can hold."""
 
     @property
     def name(self) -> str:
@@ -88,6 +90,23 @@ class Assign(NamedTuple):
     def literal(self) -> str | None:
         """An array as text: what stands in the environment of a command it is put before."""
         return assignment_text(self.node).partition("=")[2] if isinstance(self.node.value, ArrayLiteral) else None
+
+
+def compile_before_command(node: Assignment) -> Assign:
+    """An assignment that is made for a command, or for good when its words turn out to be none."""
+    found = compile_assign(node)
+    if not isinstance(node.value, ArrayLiteral) or node.subscript is not None:
+        return found
+    parts: list[Part] = [Literal("(")]
+    for number, element in enumerate(node.value.elements):
+        if number:
+            parts.append(Literal(" "))
+        if element.subscript is not None:
+            sign = "+=" if element.append else "="
+            parts += (Literal("["), *element.subscript.parts, Literal("]" + sign))
+        parts += element.value.parts
+    text = Word((*parts, Literal(")")))
+    return found._replace(flat=_scalar(Assignment(node.name, None, node.append, text), text))
 
 
 def compile_assign(node: Assignment) -> Assign:

@@ -13,8 +13,8 @@ from ramet.shell.expand import quote, words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Readonly, ShellError
-from ramet.shell.expand.values import EXPORT, NameRef
-from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, put, set_item
+from ramet.shell.expand.values import EXPORT, Assoc, Indexed, NameRef
+from ramet.shell.interp.assign import Assign, AssignWord, compile_assign, compile_before_command, put, set_item
 from ramet.shell.interp.builtins import BUILTINS
 from ramet.shell.interp.builtins.lookup import SPECIAL
 from ramet.shell.interp.drive import Result, Run, drive
@@ -32,7 +32,7 @@ from ramet.shell.syntax.printer import command_text
 
 
 def compile_simple(node: Simple) -> Run:
-    assigns = [compile_assign(assign) for assign in node.assigns]
+    assigns = [(compile_before_command if node.words else compile_assign)(assign) for assign in node.assigns]
     redirects = compile_redirects(node.redirects)
     if not node.words:
         if not assigns and not redirects:
@@ -449,6 +449,7 @@ async def _with_assignments(
                     raise Discard(error.message) from None
                 sh.complain(error.message)
                 continue
+            assign = assign.flat or assign
             store.save(assign.name)
             target = assign.name
             if not assign.node.append and not lasting:  # its value is that of the environment, as it is
@@ -458,10 +459,8 @@ async def _with_assignments(
                 if deeper is not None or not target:
                     continue  # an element cannot be put into an environment
                 store.save(target)
-            if assign.literal is not None:
-                if sh.xtrace:
-                    trace(sh, [assign.shown + quote.word(assign.literal)], raw=True)
-                store.set(assign.name, assign.literal)
+            if isinstance(store.values.get(target), Indexed | Assoc) and not lasting:
+                await _as_text(sh, assign, target)
             else:
                 await _perform(sh, [assign])
             store.flag(target, EXPORT, 0 if lasting else TRANSFORM)
@@ -474,6 +473,16 @@ async def _with_assignments(
                 store.pop()
         if any(assign.name == "PATH" for assign in assigns):
             sh.hashed.clear()
+
+
+async def _as_text(sh: Session, assign: Assign, target: str) -> None:
+    """An array is a plain variable while a command runs that has an assignment to it."""
+    word = assign.word(sh)
+    if assign.wait:
+        word = await word
+    if sh.xtrace:
+        trace(sh, [assign.shown + (quote.word(word.value) if word.value else "")], raw=True)
+    sh.store.values[target] = (sh.store.get(target) or "") + word.value if word.append else word.value
 
 
 _DECLARING: Final = ("declare", "export", "readonly", "typeset")
