@@ -201,7 +201,6 @@ def _layout(proc: Proc, o: NumfmtOptions) -> _Shape:
 
 
 _FIELD = re.compile(r"[ \t\n]*[^ \t\n]*")
-_TAB = re.compile(r"[\t\n]")
 _PARTING = re.compile(r"(?<=[^ \t\n])[ \t\n]")
 _ORDINARY = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?([KMGTPEZY])(i?)")
 
@@ -374,7 +373,9 @@ class _Numfmt:
             at = stop + 1
             if number >= last:
                 rest = text[at:]
-                yield rest if delimiter is not None or _TAB.search(rest) is None else _PARTING.sub(" ", rest), ""
+                if delimiter is None and ("\t" in rest or "\n" in rest):
+                    rest = _PARTING.sub(" ", rest)
+                yield rest, ""
                 return
 
     def convert(self, piece: str, number: int) -> str:
