@@ -20,6 +20,8 @@ from ramet.shell.syntax.scanner import COMPLEX, EOF, NEWLINE, OPERATOR, WORD
 from ramet.shell.syntax.words import WordReader
 
 UNARY = frozenset(f"-{c}" for c in "abcdefghknoprstuvwxzGLNORS")
+_REGEX_STARTS = frozenset(["(", "|", "||", "|&"])
+"""Operators elsewhere; behind =~ a word begins with them."""
 BINARY = frozenset(["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"])
 
 _UNARY_ARGUMENT = "unexpected argument to conditional unary operator"
@@ -157,7 +159,9 @@ class ConditionReader(WordReader):
         self.skip()
         if op == "=~" and self.kind == OPERATOR and self.raw == ")":
             raise self._cond_failure("syntax error in conditional expression: unexpected token `)'")
-        if self.kind not in (WORD, COMPLEX) and not (op == "=~" and self.kind == OPERATOR and self.raw == "("):
+        if self.kind not in (WORD, COMPLEX) and not (
+            op == "=~" and self.kind == OPERATOR and self.raw in _REGEX_STARTS
+        ):
             raise self._cond_failure(f"unexpected argument `{self.token_text()}' to conditional binary operator")
         if self.kind == WORD and self.raw == "]]":
             raise self._cond_failure("unexpected argument `]]' to conditional binary operator")
