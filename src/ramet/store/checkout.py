@@ -41,7 +41,7 @@ Got = TypeVar("Got")
 How = Literal["copy", "hardlink", "reflink"]
 BATCH: Final = 50_000
 """Files that are known before they are written, so that they can be written in the packs' order."""
-ENOUGH: Final = 96 * 1024
+ENOUGH: Final = 48 * 1024
 """Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
 _REGULAR: Final = modes.S_IFREG
 Present = os.stat_result | None
@@ -304,14 +304,14 @@ class _Checkout:
         blocks = [Place(*block, 0, end) for block, end in ends.items()]
         # A thread beside small files costs more than it saves: every system call hands the interpreter over.
         frames = self.ready(self.block, blocks) if self.packs.remote else map(self.block, blocks)
-        last, frame = ("", -1), b""
+        last, frame = ("", -1), memoryview(b"")
         for pack, start, _, offset, size, number in order:
             if (pack, start) != last:
-                last, frame = (pack, start), next(frames)
+                last, frame = (pack, start), memoryview(next(frames))
             path, node = jobs[number]
             self.put(node, path, frame[offset : offset + size])
 
-    def put(self, node: Node, path: bytes, data: bytes) -> None:
+    def put(self, node: Node, path: bytes, data: memoryview) -> None:
         """Write a file of one chunk."""
         whole = chunk_id(data) == node.payload
         mode = node.mode

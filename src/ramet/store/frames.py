@@ -37,10 +37,14 @@ def compressed(block: bytes | memoryview) -> bytes:
 
 def decompressed(frame: bytes, most: int | None = None) -> bytes:
     """A block, or its first bytes if no more are of use."""
+    reader = zstd.ZstdDecompressor()
     try:
-        return bytes(zstd.decompress(frame) if most is None else zstd.ZstdDecompressor().decompress(frame, most))
+        block: bytes = reader.decompress(frame, -1 if most is None else most)
     except zstd.ZstdError:
         raise Damaged("not a frame") from None
+    if most is None and (not reader.eof or reader.unused_data):
+        raise Damaged("not one whole frame")
+    return block
 
 
 class Frames(Protocol):

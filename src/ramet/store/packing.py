@@ -24,7 +24,8 @@ from ramet.store.indexes import RECORD, Place, encode_index
 from ramet.store.objects import Growing, Objects
 from ramet.store.packs import PackReader
 
-BLOCK: Final = 128 * 1024
+BLOCK: Final = 64 * 1024
+"""Whoever wants one file unpacks a block: twice as large ones would be 1.4 % smaller in all and cost twice as much."""
 TREES: Final = 256 * 1024
 PACK: Final = 64 * 1024 * 1024
 OBJECTS: Final = 128 * 1024

@@ -1,6 +1,6 @@
 """Packs: many chunks and trees in one object, joined into blocks that are compressed together, with an index beside it.
 
-    packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 128 KiB, of trees 256 KiB
+    packs/<id>.pack   "RAMETPK1", then zstd frames, one per block of about 64 KiB, of trees 256 KiB
                       ("RAMETPS1" and sealed ones where the store is encrypted)
     packs/<id>.idx    "RAMETIX1", count (4), then sorted records:
                       id (32), start of the frame (8), size of the frame (4), offset in the block (4), size (4)
