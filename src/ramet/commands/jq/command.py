@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ramet.commands.declare import Command, UsageError
+from ramet.commands.declare import Command, UsageError, help_text, version_text
 from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
 from ramet.commands.jq.builtins import Halt
@@ -21,15 +21,19 @@ _DEPTH = 6000
 
 async def jq(proc: Proc, _: None, words: list[str]) -> int:
     o = options(words)
+    if o.help or o.version or o.configuration:
+        about = help_text(COMMANDS[0]) if o.help else version_text(COMMANDS[0]) if o.version else "builtin\n"
+        await proc.emit(encode(about))
+        return 0
     try:
         if o.from_file is not None:
             text = (await slurp(proc, o.from_file)).decode("utf-8", "replace")
         elif o.words:
             text = o.words.pop(0)
         else:
-            raise UsageError("Usage:\tjq [OPTIONS] FILTER [FILES...]", 2, hint=False)
+            text = "."
         for kind, name, file in o.files:
-            o.named[name] = await _file_variable(proc, kind, file)
+            o.named[name] = await _file_variable(proc, kind, name, file)
     except OSError as error:
         proc.stderr.write(encode(f"jq: error: Could not open {error.filename or o.from_file}: {reason(error)}\n"))
         return 2
@@ -111,8 +115,12 @@ async def _copy(state: Session) -> None:
         state.status = 5
 
 
-async def _file_variable(proc: Proc, kind: str, file: str) -> Json:
-    data = await slurp(proc, file)
+async def _file_variable(proc: Proc, kind: str, name: str, file: str) -> Json:
+    bad = f"Bad JSON in --{kind} {name} {file}"
+    try:
+        data = await slurp(proc, file)
+    except OSError as error:
+        raise UsageError(f"{bad}: Could not open {file}: {reason(error)}", 2, hint=False) from None
     if kind == "rawfile":
         return data.decode("utf-8", "replace")
     reader = JsonReader()
@@ -120,7 +128,7 @@ async def _file_variable(proc: Proc, kind: str, file: str) -> Json:
     try:
         return list(reader.take(True))
     except ParseError as error:
-        raise UsageError(f"error: Bad JSON in --slurpfile {file}: {error}", 2, hint=False) from None
+        raise UsageError(f"{bad}: {error}", 2, hint=False) from None
 
 
 COMMANDS = [
@@ -130,8 +138,8 @@ COMMANDS = [
         summary="Command-line JSON processor.",
         usage="[OPTIONS] FILTER [FILES...]",
         details="""
-            The language is jq 1.7's. Options: -n -s -r -j -a -c -C -S -e -R -f FILE -L DIR --tab --indent N
-            --stream --seq --raw-output0 --arg NAME VALUE --argjson NAME JSON --slurpfile NAME FILE
+            The language is jq 1.7's. Options: -n -s -r -j -a -c -C -S -e -R -f FILE -L DIR -h -V --tab --indent N
+            --stream --stream-errors --seq --raw-output0 --arg NAME VALUE --argjson NAME JSON --slurpfile NAME FILE
             --rawfile NAME FILE --args --jsonargs.
         """,
         examples=(

@@ -24,7 +24,11 @@ class Options:
     raw_input: bool = False
     indent: str = "  "
     stream: bool = False
+    stream_errors: bool = False
     seq: bool = False
+    help: bool = False
+    version: bool = False
+    configuration: bool = False
     from_file: str | None = None
     libraries: list[str] = field(default_factory=list)
     named: dict[str, Json] = field(default_factory=dict)
@@ -40,9 +44,10 @@ _SWITCHES = {
     "c": "compact", "compact-output": "compact", "C": "colour", "color-output": "colour",
     "S": "sort", "sort-keys": "sort",
     "e": "exit_status", "exit-status": "exit_status", "R": "raw_input", "raw-input": "raw_input", "stream": "stream",
-    "seq": "seq", "raw-output0": "nul",
+    "seq": "seq", "raw-output0": "nul", "stream-errors": "stream_errors", "h": "help", "help": "help",
+    "V": "version", "version": "version", "build-configuration": "configuration",
 }  # fmt: skip
-_IGNORED = frozenset(("unbuffered", "stream-errors", "monochrome-output", "M", "b", "binary"))
+_IGNORED = frozenset(("unbuffered", "monochrome-output", "M", "b", "binary"))
 
 
 def options(words: list[str]) -> Options:
@@ -133,6 +138,7 @@ def options(words: list[str]) -> Options:
                     break
                 else:
                     raise _unknown()
+    o.stream = o.stream or o.stream_errors
     return o
 
 

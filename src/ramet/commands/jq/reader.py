@@ -108,6 +108,10 @@ class JsonReader:
         self.line += self.text.count("\n", self.at, end)
         self.at = end
 
+    def ends_later(self) -> bool:
+        """Whether the line that was reached has an end in what was fed."""
+        return self.text.find("\n", self.at) >= 0
+
     @property
     def stuck(self) -> int:
         """How many characters are there that are no whole value."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
+from ramet.commands.jq.broken import broken_events
 from ramet.commands.jq.builtins import NATIVES, PRELUDE
 from ramet.commands.jq.colours import Palette, coloured
 from ramet.commands.jq.compile import Compiler
@@ -18,8 +19,10 @@ from ramet.commands.jq.functions import tostream
 from ramet.commands.jq.large import LARGE, cut, pieces, read
 from ramet.commands.jq.options import Options
 from ramet.commands.jq.parser import Node, parse
+from ramet.commands.jq.places import Place, Places
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
+from ramet.commands.jq.sequences import Ignored, sequence
 from ramet.commands.jq.values import UNFIT, Break, CompileError, JqError, Json, as_error
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
@@ -67,7 +70,7 @@ class Host:
         self.seconds = proc.budget.limits.regex_seconds
         self.uses_input = False
         self.pending: Iterator[Json] = iter(())
-        self.reader: JsonReader | None = None
+        self.places = Places()
         self.name: str | None = None
         self._ticks = 0
         self.large = False
@@ -107,10 +110,10 @@ class Host:
             self.proc.stderr.write(encode(text))
 
     def input_filename(self) -> Json:
-        return self.name
+        return self.places.name
 
     def input_line_number(self) -> Json:
-        return self.reader.line if self.reader is not None else 0
+        return self.places.line
 
     def now(self) -> Json:
         return values.number(self.proc.now())
@@ -119,7 +122,7 @@ class Host:
         return self._environment
 
     def search_list(self) -> Json:
-        return list(self.o.libraries)
+        return list(self.o.libraries) or ["~/.jq", "$ORIGIN/../lib/jq", "$ORIGIN/../lib"]
 
 
 class Session:
@@ -199,9 +202,11 @@ class Session:
             except OSError as error:
                 self.unreadable(word, error)
                 continue
+            self.base = self.newlines
             try:
                 while block := await reader.read():
                     yield ("<stdin>" if standard else word), block
+                    self.newlines += block.count(b"\n")
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
@@ -213,14 +218,52 @@ class Session:
         self.proc.stderr.write(encode(f"jq: error: Could not open file {word}: {reason(error)}\n"))
         self.failed_file = True
 
+    newlines = base = 0
+    """How many lines have been read, and how many of them before the current file."""
+    place = Place(0)
+    """Where the inputs are from that were read last."""
+
+    def note(self, count: int, start: int, lines: bytes | None = None, exact: tuple[int, ...] = ()) -> None:
+        base = self.base
+        self.place = Place(count, self.host.name, start - base, lines, tuple(max(line - base, 0) for line in exact))
+
     async def values(self) -> AsyncIterator[list[Json]]:
         """The input values, in batches."""
+        if self.o.seq:
+            async for batch in self.sequence():
+                yield batch
+            return
         async for batch in self.batches(whole_lines):
-            yield [event for value in batch for event in tostream(value)] if self.o.stream else batch
+            if self.o.stream:
+                last = self.place.line(max(len(batch) - 1, 0))
+                batch = [event for value in batch for event in tostream(value)]
+                self.place = Place(len(batch), self.host.name, exact=(last,))
+            yield batch
+        if self.broken is not None:
+            events, path = broken_events(self.broken)
+            if self.o.stream_errors:
+                events.append([self.parse_error, path])
+                self.parse_error = None
+            self.place = Place(len(events), self.host.name, exact=(self.newlines - self.base,))
+            yield events
+
+    async def sequence(self) -> AsyncIterator[list[Json]]:
+        """The texts of a sequence; what is wrong with one of them does not keep the others from being read."""
+        data: list[bytes] = []
+        async for name, block in self.blocks():
+            self.host.name = None if name == "<stdin>" else name
+            data.append(block)
+        self.note(1, 0, exact=(self.newlines,))
+        for value in sequence(b"".join(data)):
+            if isinstance(value, Ignored):
+                await self.flush()
+                self.proc.stderr.write(encode(f"jq: ignoring parse error: {value}\n"))
+            else:
+                yield list(tostream(value)) if self.o.stream else [value]
 
     async def batches(self, quick: Callable[[bytes], Any]) -> AsyncIterator[Any]:
         """What `quick` makes of many lines at once or, where it cannot, the values one by one in lists."""
-        reader = self.host.reader = JsonReader()
+        reader = JsonReader()
         rest: list[bytes] = []
         gathered: list[bytes] = []
         wait = 0
@@ -239,7 +282,9 @@ class Session:
                 continue
             made = quick(head) if reader.idle and not gathered else None
             if made is not None:
-                reader.line += head.count(b"\n") + 1
+                lines = head.count(b"\n") + 1
+                self.note(len(made), reader.line, None if len(made) == lines else head)
+                reader.line += lines
                 yield made
                 continue
             if gathered or reader.stuck >= LARGE:
@@ -278,7 +323,9 @@ class Session:
         self.host.large = True
         for text in texts:
             try:
-                yield [await read(text, self.proc.budget.breathe)]
+                value = await read(text, self.proc.budget.breathe)
+                self.note(1, 0, exact=(self.newlines,))
+                yield [value]
             except ParseError as error:
                 self.parse_error = str(error)
                 return
@@ -286,29 +333,41 @@ class Session:
     def taken(self, reader: JsonReader, last: bool) -> Iterator[list[Json]]:
         """Values in batches so small that reading one takes a moment."""
         batch: list[Json] = []
+        lines: list[int] = []
         begun = reader.at
         try:
             for value in reader.take(last):
                 batch.append(value)
+                # jq reads line by line: the line that a value ends on has been read when the value has.
+                lines.append(reader.line + reader.ends_later())
                 if not begun <= reader.at < begun + _MOMENT:
+                    self.note(len(batch), 0, exact=tuple(lines))
                     yield batch
-                    batch, begun = [], reader.at
+                    batch, lines, begun = [], [], reader.at
         except ParseError as error:
             # What came before an error is still an input.
             self.parse_error = str(error)
+            self.broken = reader.text[reader.at :] if self.o.stream else None
         if batch:
+            self.note(len(batch), 0, exact=tuple(lines))
             yield batch
 
     parse_error: str | None = None
+    broken: str | None = None
+    """The text that is not JSON, where what is whole of it is of use."""
 
     async def raw_values(self) -> AsyncIterator[list[Json]]:
         rest = b""
+        number = 0
         async for name, block in self.blocks():
             self.host.name = None if name == "<stdin>" else name
             lines = (rest + block).split(b"\n")
             rest = lines.pop()
+            self.note(len(lines), number)
+            number += len(lines)
             yield [line.decode("utf-8", "replace") for line in lines]
         if rest:
+            self.note(1, 0, exact=(number,))
             yield [rest.decode("utf-8", "replace")]
 
     # ------------------------------------------------------------------ running
@@ -319,8 +378,12 @@ class Session:
         if o.slurp:
             await self.run_slurped(run, source)
         elif o.null_input or self.host.uses_input:
-            everything = [value async for batch in source for value in batch]
-            self.host.pending = iter(everything)
+            everything: list[Json] = []
+            async for batch in source:
+                everything += batch
+                self.host.places.add(self.place)
+            self.host.pending = self.host.places.counted(everything)
+            self.host.places.index = -1
             if o.null_input:
                 await self.one(run, None)
             else:
@@ -328,8 +391,9 @@ class Session:
                     await self.one(run, value)
         else:
             async for batch in source:
+                self.host.places.only(self.place)
                 await self.some(run, batch)
-                if self.parse_error is not None:
+                if self.parse_error is not None and self.broken is None:
                     break
         if self.parse_error is not None:
             await self.flush()
@@ -353,21 +417,22 @@ class Session:
             self.host.pending = iter((whole,))
 
     def where(self) -> str:
-        name = self.host.name or "<stdin>"
-        return f"{name}:{self.host.input_line_number()}"
+        places = self.host.places
+        return f"{places.name or '<stdin>'}:{places.line}"
 
     async def some(self, run: Run, batch: list[Json]) -> None:
         """Several inputs through the program."""
         if self.host.endless or self.host.large:
-            await self.apart(_Apart(run, iter(batch)))
+            await self.apart(_Apart(run, self.host.places.counted(batch), self.host.places))
             return
-        for value in batch:
+        places = self.host.places
+        for places.index, value in enumerate(batch):
             await self.one(run, value)
 
     async def one(self, run: Run, value: Json) -> None:
         """One input through the program."""
         if self.host.endless or self.host.large:
-            await self.apart(_Apart(run, iter((value,))))
+            await self.apart(_Apart(run, iter((value,)), self.host.places))
             return
         count = 0
         try:
@@ -409,7 +474,9 @@ class Session:
                 if error is None:
                     await self.emit_parts(result)
                 elif isinstance(error, _REPORTED):
+                    current, host.places.index = host.places.index, result
                     await self.failed(error)
+                    host.places.index = current
                 else:
                     raise error
             await self.breathe()
@@ -468,8 +535,8 @@ _REPORTED = (JqError, *UNFIT, Break, RecursionError)
 class _Apart:
     """The work on some inputs, done a moment at a time."""
 
-    def __init__(self, run: Run, inputs: Iterator[Json]) -> None:
-        self.run, self.inputs = run, inputs
+    def __init__(self, run: Run, inputs: Iterator[Json], places: Places) -> None:
+        self.run, self.inputs, self.places = run, inputs, places
         self.results: Iterator[Json] | None = None
 
     def take(self) -> tuple[list[tuple[Exception | None, Json]], bool]:
@@ -489,7 +556,7 @@ class _Apart:
                     if len(outcomes) >= 1024 or time.monotonic() > until:
                         return outcomes, False
             except Exception as error:  # it belongs to the caller's task, after the results that came before it
-                outcomes.append((error, None))
+                outcomes.append((error, self.places.index))
                 if not isinstance(error, _REPORTED):
                     return outcomes, True
             self.results = None
