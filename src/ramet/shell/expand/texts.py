@@ -657,14 +657,27 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return Text(True, waiting)
     if escaped is not None:
         return Text(False, lambda host: escaped(join(host, get(host))))
-    if join in BY_PARTS and not node.op and node.form == "value" and (node.subscript or node.name) in ("@", "*"):
+    listed = join in BY_PARTS and node.form == "value" and (node.subscript or node.name) in ("@", "*")
+    if listed and not node.op:
         return _all_values(node, join)
 
     def run(host: Any) -> str:
         found = get(host)
         return found if type(found) is str else join(host, found)
 
-    return Text(False, run)
+    if not listed:
+        return Text(False, run)
+
+    def large(host: Any) -> Awaitable[str] | None:
+        values = host.params if node.subscript is None else host.store.elements(node.name)
+        return _joined_aside(host, partial(get, host), join) if len(values) > WINDOW else None
+
+    return Text(False, run, None, large)
+
+
+async def _joined_aside(host: Any, get: Callable[[], Found], join: Callable[[Any, Any], str]) -> str:
+    found = await aside(host, get)
+    return await joined_patiently(host, found, join) if isinstance(found, list) else join(host, found)
 
 
 def _all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:

@@ -267,7 +267,24 @@ def _emit_param(node: Param, mode: int) -> Emit:
                 await pending
 
         return Emit(True, waiting)
+    if node.op == ":" and node.subscript in ("@", "*"):
+        return Emit(False, partial(_put_slice, node.name, get, quoted))
     return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
+
+
+def _put_slice(
+    name: str, get: Callable[[Any], Found], quoted: bool, host: Any, fields: Fields
+) -> Awaitable[None] | None:
+    """`${a[@]:n}`: of an array that must first be put in order the slice is taken aside."""
+    if fields.patient and _unordered(host, name):
+        return _put_aside(host, fields, partial(get, host), quoted)
+    return _put(host, fields, get(host), quoted)
+
+
+async def _put_aside(host: Any, fields: Fields, get: Callable[[], Found], quoted: bool) -> None:
+    pending = _put(host, fields, await aside(host, get), quoted)
+    if pending is not None:
+        await pending
 
 
 def _emit_choice(node: Param, mode: int) -> Emit:

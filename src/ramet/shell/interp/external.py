@@ -13,6 +13,7 @@ from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import Died
 from ramet.core.streams import PipeWriter, Reader, Writer
+from ramet.shell.expand.aside import WINDOW
 from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
@@ -183,7 +184,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     if group is not None:
         services = {**services, "signal": group.signal}
     proc = Proc(
-        argv=[str(word) for word in argv],
+        argv=[str(word) for word in argv] if len(argv) < WINDOW else await _plain(sh, argv),
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
         env=sh.environment() if sh.by_program else _environment(sh, str(argv[0])),
@@ -228,6 +229,15 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         # A defect in one command ends that command, not the session.
         sh.err(f"{argv[0]}: internal error: {type(error).__name__}: {error}\n")
         return 70
+
+
+async def _plain(sh: Session, argv: list[str]) -> list[str]:
+    """Very many words without what the shell knows of them."""
+    out: list[str] = []
+    for start in range(0, len(argv), WINDOW):
+        out += map(str, argv[start : start + WINDOW])
+        await sh.budget.breathe()
+    return out
 
 
 async def _started(command: Exec, proc: Proc) -> int:

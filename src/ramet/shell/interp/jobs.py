@@ -139,6 +139,7 @@ class Jobs:
         self.reaped[process.pid] = status
         if process.session.parent is not None:
             child_died(process.session.parent)
+        process.session.process = None  # they know each other, which only a collection would find
         if len(self.reaped) > 4096:
             del self.reaped[next(iter(self.reaped))]
         for job in self.jobs:

@@ -76,7 +76,7 @@ def compile_for(node: For, body: Run) -> Run:
         sh.line = line
         mark = len(sh.substitutions)
         if fields is None:
-            items = list(sh.params)
+            items = sh.params
         else:
             items = await words.fields_of(fields, sh)
             if sh.globbing:
@@ -257,7 +257,7 @@ def compile_select(node: Select, body: Run) -> Run:
         if sh.watch and (ends := await sh.shell.before_compound(sh, node)) is not None:
             return ends
         if fields is None:
-            items = list(sh.params)
+            items = sh.params
         else:
             items = await fields.run(sh) if fields.wait else fields.run(sh)
             if sh.globbing:

@@ -114,6 +114,8 @@ async def _run_shell(sh: Session, run: Run) -> int:
             await release_all(sh.fds)
         except OSError as error:
             sh.complain(f"write error: {reason(error)}")
+        if not sh.jobs.jobs and not sh.jobs.loose:
+            sh.retire()
 
 
 async def _in_group(sh: Session, run: Run) -> int:
@@ -175,8 +177,6 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         await _last_writers(sh, output)
     if sh.traps:
         child_died(sh)
-    if not child.jobs.jobs and not child.jobs.loose:
-        child.retire()
     if cat and sh.status and sh.errexit:
         # bash reads the file without a shell of its own, so the failure counts here, whatever stands around it.
         sh.flow_status = sh.status

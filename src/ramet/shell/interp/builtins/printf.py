@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.arith_parse import wrap
-from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.expand.aside import LARGE, aside, checkpoint
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
@@ -319,8 +319,18 @@ def printf(sh: Session, argv: list[str]) -> Result:
 
 async def _print_aside(printer: _Printer, parts: tuple[bytes | Spec, ...], target: str | None) -> int:
     """The same with very much to convert."""
+
+    def work() -> None:
+        upto = 0
+        while upto < len(printer.arguments) and not printer.stopped:
+            checkpoint()
+            upto = printer.used + _MANY
+            start = len(printer.out)
+            _run(printer, parts, upto)
+            printer.out[start:] = [b"".join(printer.out[start:])]
+
     try:
-        await aside(printer.sh, lambda: _run(printer, parts))
+        await aside(printer.sh, work)
     except _Bad as bad:
         printer.status = printer.sh.error(f"printf: {bad}")
     result = _finish(printer, target)
