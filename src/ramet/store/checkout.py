@@ -2,9 +2,7 @@
 
 Rules that this file keeps:
 - Files are written in the order in which the packs hold them, a bounded number at a time, so that a block is fetched
-  and decompressed once; of remote stores the next blocks are made ready beside the writing. Large files are put
-  together by several threads.
-  Of a block that holds one file that is wanted nothing after that file is unpacked.
+  and decompressed once. Large files are put together by several threads.
 - Every chunk is compared with its digest before it is called written. A file that is there is left alone when its size
   and time say that it is the one; with `verify=True` its content is read as well.
 - The time of a file is set last. What a killed checkout leaves half written has a wrong time, and no later checkout
@@ -19,11 +17,10 @@ import errno
 import os
 import shutil
 import stat as modes
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from ramet.core.errors import RametError
 from ramet.core.progress import EVERY, Progress, silent
@@ -35,14 +32,11 @@ from ramet.store.ids import SIZE, TreeId, chunk_id
 from ramet.store.indexes import Place
 from ramet.store.packs import PackReader
 from ramet.store.trees import DIR, FILE, Node, Row
+from ramet.store.unpacking import unpacked
 
-Want = TypeVar("Want")
-Got = TypeVar("Got")
 How = Literal["copy", "hardlink", "reflink"]
 BATCH: Final = 50_000
 """Files that are known before they are written, so that they can be written in the packs' order."""
-ENOUGH: Final = 48 * 1024
-"""Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
 _REGULAR: Final = modes.S_IFREG
 Present = os.stat_result | None
 """What is at a path now; None for nothing."""
@@ -118,7 +112,8 @@ class _Checkout:
     first: dict[int, bytes] = field(default_factory=dict)
     again: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Further names of files: made when all files are."""
-    umask: int = field(default_factory=umask)
+    special: int = field(default_factory=lambda: umask() | 0o7000)
+    """The bits of modes that a file does not get when it is made."""
     told: int = 0
 
     def __post_init__(self) -> None:
@@ -302,8 +297,7 @@ class _Checkout:
         for pack, start, length, offset, size, _ in order:
             ends[pack, start, length] = offset + size
         blocks = [Place(*block, 0, end) for block, end in ends.items()]
-        # A thread beside small files costs more than it saves: every system call hands the interpreter over.
-        frames = self.ready(self.block, blocks) if self.packs.remote else map(self.block, blocks)
+        frames = unpacked(self.packs, self.pool, blocks)
         last, frame = ("", -1), memoryview(b"")
         for pack, start, _, offset, size, number in order:
             if (pack, start) != last:
@@ -315,7 +309,7 @@ class _Checkout:
         """Write a file of one chunk."""
         whole = chunk_id(data) == node.payload
         mode = node.mode
-        plain = not mode & (self.umask | 0o7000) and not node.xattrs
+        plain = not mode & self.special and not node.xattrs
         fd = os.open(path, _CREATE, mode if plain else 0o600)
         try:
             if os.write(fd, data) != len(data):
@@ -328,20 +322,6 @@ class _Checkout:
         finally:
             os.close(fd)
         self.done(node, path, whole)
-
-    def block(self, place: Place) -> bytes:
-        """A block as far as it is wanted."""
-        return self.packs.fetch(place, place.size if place.size < ENOUGH else None)
-
-    def ready(self, make: Callable[[Want], Got], wanted: list[Want]) -> Iterator[Got]:
-        """What `make` gives for each, in order, the next ones being made meanwhile."""
-        waiting: deque[Future[Got]] = deque()
-        at = 0
-        for _ in wanted:
-            while at < len(wanted) and len(waiting) < AHEAD:
-                waiting.append(self.pool.submit(make, wanted[at]))
-                at += 1
-            yield waiting.popleft().result()
 
     def stream(self, node: Node, path: bytes) -> None:
         """Write a file of many chunks (or of none), never holding more than the next few."""

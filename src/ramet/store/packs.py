@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future
 from typing import Final
 
@@ -415,6 +415,41 @@ class PackReader:
             if shelf is not None:
                 shelf.drop(name)
             raise RametError("store_corrupt", f"pack {place.pack} is damaged or gone", "run verify") from error
+
+    def fetch_run(self, run: Sequence[Place], enough: int) -> Iterator[bytes]:
+        """Blocks that lie one after the other, asked for at once, and unpacked one by one.
+
+        A block of which less than `enough` is wanted, as the size of its place says, is unpacked that far.
+        """
+        try:
+            raw = self._raw(run) if len(run) > 1 else {}
+        except KeyError:
+            raw = {}  # whoever asks for one is told where it is now, or what is wrong
+        for place in run:
+            most = place.size if place.size < enough else None
+            found = raw.pop(place.start, None)
+            try:
+                block = self.fetch(place, most) if found is None else self._codec.unpack(found, most)
+            except Damaged:
+                block = self.fetch(place, most)
+            yield block
+
+    def _raw(self, run: Sequence[Place]) -> dict[int, bytes]:
+        """Frames as they lie in a pack, by where they start; those that are at hand are not asked for."""
+        shelf, found = self._shelf, dict[int, bytes]()
+        names = {place.start: f"{place.pack}-{place.start}.frame" for place in run}
+        if shelf is not None:
+            found = {start: kept for start, name in names.items() if (kept := shelf.get(name)) is not None}
+        lacking = [place for place in run if place.start not in found]
+        if not lacking:
+            return found
+        begin, end = lacking[0].start, lacking[-1].start + lacking[-1].length
+        whole = self._objects.get_range(f"packs/{run[0].pack}.pack", begin, end - begin)
+        for place in lacking:
+            raw = found[place.start] = whole[place.start - begin : place.start - begin + place.length]
+            if shelf is not None:
+                shelf.put(names[place.start], raw)
+        return found
 
     def shelve(self, pack: str, start: int, frame: bytes) -> None:
         """Keep a frame of a remote store at hand that was just written there."""
