@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from ramet.core import paths
 from ramet.core.errors import reason
-from ramet.shell.interp.descriptors import share_all
+from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import restrict
+from ramet.shell.interp.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.subshell import run_shell
@@ -45,6 +46,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     if argv[0].rsplit("/", 1)[-1] == "sh":
         child.set_option("posix", True)
     text: str | None = None
+    source: ScriptInput | None = None
     reading = False
     narrow = argv[0].rsplit("/", 1)[-1] == "rbash"
     i = 1
@@ -108,7 +110,8 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             child.name = child.arg0 = rest.pop(0)
         child.params = rest
     elif reading or not rest:
-        text = paths.decode(await sh.reader(0).read_all(sh.budget.limits.string_bytes))
+        source = ScriptInput(await sh.reader(0).read_all(sh.budget.limits.string_bytes))
+        text = source.text
         child.params = rest
         child.origin = "stdin"
     else:
@@ -123,19 +126,27 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             if b"\0" in data[:80].partition(b"\n")[0]:
                 sh.err(f"{name}: {name}: cannot execute binary file\n")
                 return 126
-            text = paths.decode(data)
+            text = without_open_end(paths.decode(data))
         except OSError as error:
             sh.err(f"{argv[0]}: {name}: {reason(error)}\n")
             return 127
         child.name = child.arg0 = child.source = name
         child.params = rest
     child.fds = share_all(sh.fds)
+    if source is not None:
+        old = child.fds.get(0)
+        child.fds[0] = Description(source)
+        child.fds[0].base = True
+        if old is not None:
+            old.release()
     script = text
     if child.group is not None:
         child.group.members.append(child)
     try:
-        status = await run_shell(child, lambda own: drive(_started(shell, own, script, narrow)))
+        status = await run_shell(child, lambda own: drive(_started(shell, own, script, narrow, source)))
     finally:
+        if source is not None and (rest_of_input := source.rest()):
+            sh.reader(0).unread(rest_of_input)
         if child.group is not None:
             child.group.members.remove(child)
     if child.killed and sh.lone:
@@ -145,7 +156,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     return status
 
 
-async def _started(shell: Shell, own: Session, script: str, narrow: bool) -> int:
+async def _started(shell: Shell, own: Session, script: str, narrow: bool, source: ScriptInput | None) -> int:
     """A script, after the file that BASH_ENV names."""
     startup = own.store.get("BASH_ENV")
     if startup and not own.posix and "privileged" not in own.options:
@@ -156,4 +167,4 @@ async def _started(shell: Shell, own: Session, script: str, narrow: bool) -> int
                 return result
     if narrow:
         restrict(own)
-    return await shell.run_text(own, script, top=True)
+    return await shell.run_text(own, script, top=True, source=source)

@@ -36,6 +36,7 @@ from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Process, Starts
 from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.processes import ProcessTable
+from ramet.shell.interp.script_input import ScriptInput
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.simple import invoke, trace
 from ramet.shell.interp.specials import adopt_environment
@@ -228,13 +229,24 @@ class Shell:
         session.status = status
 
     async def run_text(
-        self, sh: Session, text: str, *, top: bool = False, keep_line: bool = False, line: int = 1, where: str = ""
+        self,
+        sh: Session,
+        text: str,
+        *,
+        top: bool = False,
+        keep_line: bool = False,
+        line: int = 1,
+        where: str = "",
+        source: ScriptInput | None = None,
     ) -> int:
-        """Run text line by line in this session: a status or control flow. A line that an error ends is left behind."""
+        """Run text line by line in this session: a status or control flow. A line that an error ends is left behind.
+
+        With a `source`, what a line leaves of the text is the standard input of its commands.
+        """
         if "\0" in text:
             text = text.replace("\0", "")  # as bash does with what it reads
         options = sh.syntax_options()
-        plain = not (options.expand_aliases and sh.aliases)
+        plain = not (options.expand_aliases and sh.aliases) and source is None
         recorded = top and "history" in sh.options
         known = _recall(text, options, line) if plain and "verbose" not in sh.options and not recorded else None
         parser = (
@@ -304,6 +316,8 @@ class Shell:
                 await sh.budget.breathe()
             if sh.noexec:
                 continue  # read, and not run
+            if source is not None and parser is not None:
+                source.offer(len(parser.text) - parser.pos - (not text.endswith("\n")))
             if top:
                 sh.ignore = sh.loops = 0
             try:
@@ -328,6 +342,10 @@ class Shell:
                 sh.line = at
             if result > 255:
                 return int(result)
+            if source is not None and parser is not None and await source.moved(sh):
+                text, read, options = source.text, 0, sh.syntax_options()
+                aliases = sh.aliases if options.expand_aliases else None
+                parser = Parser(text, aliases, options, parser.line_at(parser.pos))
             if known is None and sh.syntax_options() != options and parser is not None:
                 options = sh.syntax_options()
                 parser.options = options
