@@ -477,6 +477,37 @@ def test_what_people_try(tmp_path: Path) -> None:
     assert command("exec", "demo", "exit 3", "-q", "--timeout=9", home=tmp_path).returncode == 3
 
 
+@pytest.mark.parametrize("words", [["--help"], ["version"], ["ls"], ["exec", "--help"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_told_in_a_line(words: list[str], unbuffered: str, tmp_path: Path) -> None:
+    env = {**os.environ, "RAMET_HOME": str(tmp_path), "PYTHONUNBUFFERED": unbuffered}
+    line = [sys.executable, "-m", "ramet.apps.cli", *words]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, env=env, check=False)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("No space left on device")
+    assert len(done.stderr.splitlines()) <= 2 and "Traceback" not in done.stderr
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(line, stdout=writing, stderr=subprocess.PIPE, text=True, env=env, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_streams_that_are_closed_are_no_accident(tmp_path: Path) -> None:
+    def closed(*which: int, words: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ramet.apps.cli", *words], capture_output=True, text=True, check=False, stdin=0,
+            env={**os.environ, "RAMET_HOME": str(tmp_path)}, preexec_fn=lambda: list(map(os.close, which)),
+        )  # fmt: skip
+
+    command("create", "demo", home=tmp_path)
+    read = closed(0, words=("exec", "demo", "cat; echo read nothing"))
+    assert (read.returncode, read.stdout, read.stderr) == (0, "read nothing\n", "")
+    lost = closed(1, words=("version",))
+    assert (lost.returncode, lost.stderr) == (1, "ramet: write error: Bad file descriptor\n")
+    assert closed(0, 2, words=("exec", "demo", "echo out; echo err >&2")).stdout == "out\n"
+
+
 def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
     ramet("create", "demo")
     ramet("exec", "demo", "true & wait; cd /tmp", stdin="")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 
+from ramet.apps.cli.reporting import reported
+
 
 def version() -> None:
     """Print the version."""
     from ramet import __version__
 
-    print(__version__)
+    with reported():
+        print(__version__)
 
 
 def demo() -> None:
     """Show the whole idea in a few seconds, in a temporary directory."""
     from ramet.apps.cli.demo import main
 
-    asyncio.run(main())
+    with reported():
+        asyncio.run(main())

@@ -120,7 +120,8 @@ def schema(
     from ramet.workspace import config
 
     place = Path(config.__file__).with_name("schema.json")
-    print(place if path else place.read_text(), end="\n" if path else "")
+    with reported():
+        print(place if path else place.read_text(), end="\n" if path else "")
 
 
 @app.command()

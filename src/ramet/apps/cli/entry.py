@@ -17,6 +17,7 @@ import sys
 def entry() -> None:
     """The entry point of the `ramet` command."""
     gc.disable()
+    _have_streams()
     from ramet.apps.cli import main
 
     try:
@@ -26,6 +27,10 @@ def entry() -> None:
         code = 0 if end.code is None else end.code
         if not isinstance(code, int):
             raise
+    except OSError as error:  # help and versions cannot be printed either where nobody reads, or a disk is full
+        from ramet.apps.cli.reporting import unwritable
+
+        code = unwritable(error)
     _leave(code)
 
 
@@ -46,6 +51,30 @@ def _leave(code: object) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError):
-        sys.exit(code)  # which says what is wrong with them
+    except OSError as error:
+        from ramet.apps.cli.reporting import unwritable
+
+        sys.exit(unwritable(error))
+    except ValueError:
+        sys.exit(code)  # somebody has closed them
     os._exit(code & 0xFF)
+
+
+def _have_streams() -> None:
+    """Who started the process may have closed its streams: nothing is read then, and writing is an error."""
+    if sys.stdin is None:
+        _open_null(0, os.O_RDONLY)
+        sys.stdin = open(0, closefd=False)
+    if sys.stdout is None:
+        _open_null(1, os.O_RDONLY)
+        sys.stdout = open(1, "w", closefd=False)
+    if sys.stderr is None:
+        _open_null(2, os.O_WRONLY)
+        sys.stderr = open(2, "w", closefd=False)
+
+
+def _open_null(descriptor: int, how: int) -> None:
+    found = os.open(os.devnull, how)
+    if found != descriptor:
+        os.dup2(found, descriptor)
+        os.close(found)

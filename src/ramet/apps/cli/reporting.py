@@ -30,8 +30,9 @@ def reported() -> Iterator[None]:
 
             print(json.dumps({"error": error.as_dict()}, default=str))
         else:
-            print(f"ramet: {error.cause}", file=sys.stderr)
-            for line in filter(None, (_meant(error), error.remediation)):
+            cause = [line for line in error.cause.splitlines() if line.strip()] or [""]
+            print(f"ramet: {cause[0]}", file=sys.stderr)
+            for line in filter(None, (*cause[1:], _meant(error), error.remediation)):
                 print(f"       {line}", file=sys.stderr)
         sys.exit(STATUS.get(error.code, 1))
     except BrokenPipeError:
@@ -72,7 +73,8 @@ def _tell(error: OSError | ValueError) -> None:
     """What the system or a reader of files says, as one says it: the place first, then what is wrong with it."""
     told = str(error)
     if isinstance(error, OSError) and error.strerror:
-        told = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+        place = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+        told = f"{place}: {error.strerror}" if place is not None else error.strerror
     if "--json" in sys.argv:
         import json
 
@@ -115,3 +117,15 @@ def _nobody_reads() -> None:
     """As a program ends that SIGPIPE kills, without Python's complaint about the stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(141)
+
+
+def unwritable(error: OSError) -> int:
+    """The status of a process whose output cannot be written; why is said where that still can be."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if isinstance(error, BrokenPipeError):
+        return 141
+    try:
+        print(f"ramet: write error: {error.strerror or error}", file=sys.stderr)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    return 1
