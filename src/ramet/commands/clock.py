@@ -85,10 +85,43 @@ def zone(name: str) -> tzinfo:
         return Named(found[1] or found[2], sign * (int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)))
 
 
+CYCLE_YEARS = 400
+CYCLE = 146_097 * 86_400
+"""Seconds of 400 years, after which the calendar repeats itself, days of the week included."""
+_MOST_CYCLES = (1 << 31) // CYCLE_YEARS
+
+
+class Far(datetime):
+    """A time beyond the years that a datetime can hold: some cycles of 400 years away from what it says."""
+
+    cycles = 0
+
+
+def year_of(when: datetime) -> int:
+    return when.year + CYCLE_YEARS * when.cycles if isinstance(when, Far) else when.year
+
+
+def _iso_year(when: datetime) -> int:
+    return when.isocalendar()[0] + year_of(when) - when.year
+
+
+def _seconds(when: datetime) -> int:
+    return (when - EPOCH) // timedelta(seconds=1) + (CYCLE * when.cycles if isinstance(when, Far) else 0)
+
+
 def at(nanoseconds: int, tz: tzinfo) -> tuple[datetime, int]:
-    """The local time of a moment, and the nanoseconds within its second. OverflowError beyond the years 1 to 9999."""
+    """The local time of a moment, and the nanoseconds within its second. OverflowError where no calendar reaches."""
     seconds, nanos = divmod(nanoseconds, NANO)
-    return (EPOCH + timedelta(seconds=seconds)).astimezone(tz), nanos
+    try:
+        return (EPOCH + timedelta(seconds=seconds)).astimezone(tz), nanos
+    except OverflowError:
+        cycles, rest = divmod(seconds, CYCLE)
+        if abs(cycles) > _MOST_CYCLES:
+            raise
+        near = (EPOCH + timedelta(seconds=rest)).astimezone(tz)
+        far = Far.combine(near.date(), near.timetz())
+        far.cycles = cycles
+        return far, nanos
 
 
 def shown_at(pattern: str, nanoseconds: int, tz: tzinfo) -> str:
@@ -124,11 +157,11 @@ def week_of_year(when: datetime, first: int) -> int:
 
 
 _FIELDS: dict[str, Callable[[datetime, int], tuple[str, int, str]]] = {
-    "C": lambda t, n: (str(t.year // 100), 2, "0"),
+    "C": lambda t, n: (str(year_of(t) // 100), 2, "0"),
     "d": lambda t, n: (str(t.day), 2, "0"),
     "e": lambda t, n: (str(t.day), 2, " "),
-    "g": lambda t, n: (str(t.isocalendar()[0] % 100), 2, "0"),
-    "G": lambda t, n: (str(t.isocalendar()[0]), 4, "0"),
+    "g": lambda t, n: (str(_iso_year(t) % 100), 2, "0"),
+    "G": lambda t, n: (str(_iso_year(t)), 4, "0"),
     "H": lambda t, n: (str(t.hour), 2, "0"),
     "I": lambda t, n: (str(t.hour % 12 or 12), 2, "0"),
     "j": lambda t, n: (str(t.timetuple().tm_yday), 3, "0"),
@@ -137,15 +170,15 @@ _FIELDS: dict[str, Callable[[datetime, int], tuple[str, int, str]]] = {
     "m": lambda t, n: (str(t.month), 2, "0"),
     "M": lambda t, n: (str(t.minute), 2, "0"),
     "q": lambda t, n: (str((t.month + 2) // 3), 1, "0"),
-    "s": lambda t, n: (str((t - EPOCH) // timedelta(seconds=1)), 1, "0"),
+    "s": lambda t, n: (str(_seconds(t)), 1, "0"),
     "S": lambda t, n: (str(t.second), 2, "0"),
     "u": lambda t, n: (str(t.isoweekday()), 1, "0"),
     "U": lambda t, n: (str(week_of_year(t, 0)), 2, "0"),
     "V": lambda t, n: (str(t.isocalendar()[1]), 2, "0"),
     "w": lambda t, n: (str(t.isoweekday() % 7), 1, "0"),
     "W": lambda t, n: (str(week_of_year(t, 1)), 2, "0"),
-    "y": lambda t, n: (str(t.year % 100), 2, "0"),
-    "Y": lambda t, n: (str(t.year), 4, "0"),
+    "y": lambda t, n: (str(year_of(t) % 100), 2, "0"),
+    "Y": lambda t, n: (str(year_of(t)), 4, "0"),
 }
 _TEXTS: dict[str, Callable[[datetime], str]] = {
     "a": lambda t: DAYS[t.weekday()][:3],
@@ -163,7 +196,7 @@ _TEXTS: dict[str, Callable[[datetime], str]] = {
 _COMPOSED = {
     "c": "%a %b %e %H:%M:%S %Y",
     "D": "%m/%d/%y",
-    "F": "%Y-%m-%d",
+    "F": "%+4Y-%m-%d",
     "r": "%I:%M:%S %p",
     "R": "%H:%M",
     "T": "%H:%M:%S",
@@ -186,6 +219,8 @@ def strftime(pattern: str, when: datetime, nanos: int = 0) -> str:
                 digits = 0
             fill = " " if pad == "_" else "0" if pad in ("0", "+") else fill
             wide = max(wide, digits)
+            if pad == "+" and letter in "CGY" and len(text) > digits:
+                text = "+" + text  # more digits than a reader expects are marked
             text = _padded(text, wide, fill)
         elif letter == "N":
             text = f"{nanos:09d}"

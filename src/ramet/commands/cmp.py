@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import re
 from dataclasses import dataclass
@@ -57,7 +58,8 @@ async def cmp(proc: Proc, o: CmpOptions, operands: list[str]) -> int:
                 await reader.read_exactly(skip)
             readers.append(reader)
         except OSError as error:
-            if not o.silent:
+            # What opens and cannot be read is told even by -s.
+            if not o.silent or error.errno == errno.EISDIR:
                 proc.complain(f"{shown(word)}: {reason(error)}")
             return 2
     digits = len(str(await _smaller(proc, (a, b), skips, limit))) if o.verbose else 0

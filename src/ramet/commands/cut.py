@@ -422,7 +422,8 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
             await proc.budget.breathe()
     await proc.emit(b"".join(out))
     if o.total:
-        await proc.emit(sep.join([b"%d" % n for n in counts] + [b"total"]) + end)
+        between = b"" if o.output == "" else sep
+        await proc.emit(between.join([b"%d" % n for n in counts] + [b"total"]) + end)
     for index, bad in enumerate(warned):
         if bad:
             proc.complain(f"file {index + 1} is not in sorted order")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from ramet.commands.clock import EPOCH, NANO, zone
+from ramet.commands.clock import CYCLE, CYCLE_YEARS, EPOCH, NANO, zone
 
 MONTHS = {
     m: i
@@ -114,6 +114,10 @@ _TOKEN = re.compile(
     r"|(?P<paren>\([^)]*\))",
     re.I,
 )
+
+
+_LAST_YEAR = 9900
+"""Years that leave a datetime room for what is added."""
 
 
 class BadDate(ValueError):
@@ -438,17 +442,21 @@ def _assemble(parts: _Parts, now_ns: int, tz: tzinfo) -> int:
     seconds, nanos = divmod(now_ns, NANO)
     base = (EPOCH + timedelta(seconds=seconds)).astimezone(here)
     year, month, day = base.year, base.month, base.day
+    cycles = 0
     if parts.date is not None:
         month, day = parts.date[1], parts.date[2]
         year = base.year if parts.date[0] is None else parts.date[0]
+        if year > _LAST_YEAR:
+            cycles, year = divmod(year, CYCLE_YEARS)
+            cycles, year = cycles - 5, year + 5 * CYCLE_YEARS
         datetime(year, month, day)  # 31 February is not a date, before anything relative is added
+    relative = parts.relative
     if parts.time is not None:
         hour, minute, second, nanos = parts.time
-    elif parts.date is not None or parts.weekday is not None:
+    elif parts.date is not None or parts.weekday is not None or (parts.offset is not None and not relative):
         hour = minute = second = nanos = 0
     else:
         hour, minute, second = base.hour, base.minute, base.second
-    relative = parts.relative
     if parts.weekday is not None and parts.date is None:
         ordinal, wanted = parts.weekday
         ahead = (wanted - base.weekday()) % 7
@@ -466,4 +474,4 @@ def _assemble(parts: _Parts, now_ns: int, tz: tzinfo) -> int:
     moment += timedelta(
         hours=relative.get("hour", 0), minutes=relative.get("minute", 0), seconds=relative.get("second", 0)
     )
-    return ((moment - EPOCH) // timedelta(seconds=1)) * NANO + nanos + parts.nanos
+    return ((moment - EPOCH) // timedelta(seconds=1) + cycles * CYCLE) * NANO + nanos + parts.nanos

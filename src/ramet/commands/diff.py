@@ -47,8 +47,21 @@ async def diff(proc: Proc, o: DiffOptions, operands: list[str]) -> int:
     return job.status
 
 
+_STYLES = {
+    "format": "",
+    "unified": "unified",
+    "context": "context",
+    **dict.fromkeys(("ifdef", "line_format", "old_line", "new_line", "same_line"), "merged"),
+    **dict.fromkeys(("old_group", "new_group", "same_group", "changed_group"), "merged"),
+}
+"""Options that choose a style of output, and which: only one may be chosen."""
+
+
 async def _prepare(proc: Proc, o: DiffOptions) -> Comparison:
     words = proc.argv[1:]
+    styles = {str(given) if name == "format" else _STYLES[name] for name, given in o.order if name in _STYLES}
+    if len(styles) > 1:
+        raise UsageError("conflicting output style options")
     format_, lines = o.format or "normal", "3"
     if o.unified is not None:
         format_, lines = "unified", o.unified

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramet.commands.declare import choose, flag, mixed, optional, several, value
+from ramet.commands.declare import choose, flag, mixed, optional, ordered, several, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +108,4 @@ class DiffOptions:
         help="color output; WHEN is 'never', 'always', or 'auto'",
     )
     palette: str | None = value("--palette", metavar="PALETTE", help="the colors to use when --color is active")
+    order: tuple[tuple[str, object], ...] = ordered()

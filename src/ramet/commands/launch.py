@@ -122,20 +122,31 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         inner, operands = parse(_ENV, operands)
         if inner is not None:
             o = EnvOptions(
+                verbose=o.verbose or inner.verbose,
                 clear=o.clear or inner.clear,
                 zero=o.zero or inner.zero,
                 unset=o.unset + inner.unset,
                 chdir=inner.chdir or o.chdir,
             )
+    steps = ["cleaning environ"] if o.clear else []
     variables = {} if o.clear else dict(proc.env)
     for name in o.unset:
         if not name or "=" in name:
             raise UsageError(f"cannot unset {quote(name)}: Invalid argument", hint=False)
         variables.pop(name, None)
+        steps.append(f"unset:    {name}")
     while operands and "=" in operands[0][1:]:
         name, _, text = operands[0].partition("=")
         variables[name] = text
+        steps.append(f"setenv:   {operands[0]}")
         operands = operands[1:]
+    if o.verbose:
+        steps += [f"chdir:    {quote(o.chdir)}"] if o.chdir is not None else []
+        if operands:
+            steps.append(f"executing: {operands[0]}")
+        words = [typographic(proc, quote(word.replace("\\", "\\\\"))) for word in operands]
+        steps += [f"   arg[{index}]= {word}" for index, word in enumerate(words)]
+        proc.stderr.write(encode("".join(f"{step}\n" for step in steps)))
     if operands in (["env"], ["printenv"]) and o.chdir is None:
         # It would print what it is given: nothing that a shell adds for its own commands.
         operands = []

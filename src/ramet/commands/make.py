@@ -145,9 +145,9 @@ async def mktemp(proc: Proc, o: MktempOptions, operands: list[str]) -> int:
         except OSError as error:
             if not o.quiet:
                 shape = f"{base.rstrip('/')}/{template}{suffix}" if base is not None else template + suffix
+                what = "directory" if o.directory else "file"
                 proc.complain(
-                    f"failed to create {'directory' if o.directory else 'file'} via template {quote(shape)}: "
-                    f"{reason(error)}"
+                    typographic(proc, f"failed to create {what} via template {quote(shape)}: {reason(error)}")
                 )
             return 1
         await proc.emit(encode(full + "\n"))

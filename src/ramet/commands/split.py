@@ -255,9 +255,10 @@ async def _by_lines(reader: Reader, amount: int, separator: bytes) -> Pieces:
 async def _by_line_bytes(reader: Reader, amount: int, separator: bytes) -> Pieces:
     used = 0
     async for block in line_blocks(reader, separator):
-        for line in block.split(separator)[: None if not block.endswith(separator) else -1]:
-            line += separator
-            if used and used + len(line) > amount:
+        *whole, last = block.split(separator)
+        for line in [*(line + separator for line in whole), *([last] if last else [])]:
+            # A last line without a newline takes the room that one would take.
+            if used and used + len(line) + (not line.endswith(separator)) > amount:
                 used = 0
             if len(line) > amount:
                 for at in range(0, len(line), amount):
@@ -439,8 +440,9 @@ def _controls(words: list[str]) -> list[_Control]:
                 raise UsageError(f"{quote(word)}: integer expected after delimiter", hint=False)
             try:
                 bre_bytes(word[1:end])
-            except ValueError as bad:
-                raise UsageError(f"{quote(word)}: invalid regular expression: {bad}", hint=False) from None
+            except (ValueError, UsageError):
+                wrong = "invalid regular expression: Invalid regular expression"
+                raise UsageError(f"{quote(word)}: {wrong}", hint=False) from None
             out.append(_Control(word, word[0], word[1:end], int(offset or 0), 0))
         elif word.isdigit():
             if int(word) == 0:
@@ -512,6 +514,8 @@ def _suffix(o: CsplitOptions, number: int) -> str:
         raise UsageError("missing % conversion specification in suffix", hint=False)
     if found[2] not in "diuoxX":
         raise UsageError(f"invalid conversion specifier in suffix: {found[2]}", hint=False)
+    if "%" in shape[found.end() :].replace("%%", ""):
+        raise UsageError("too many % conversion specifications in suffix", hint=False)
     count = f"%{found[1]}{'d' if found[2] in 'iu' else found[2]}" % number
     return (shape[: found.start()] + count + shape[found.end() :]).replace("%%", "%")
 
@@ -562,7 +566,7 @@ class _Csplit:
         return None
 
     async def _cut_at(self, target: int, control: _Control, where: str, *, write: bool) -> None:
-        if target > len(self.lines) or target < self.at:
+        if target > len(self.lines) - (control.kind == "n") or target < self.at:
             raise _CsplitFailed(f"{quote(control.text)}: line number out of range{where}")
         if write:
             await self.write(self.at, target)

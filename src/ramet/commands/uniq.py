@@ -471,5 +471,6 @@ COMMANDS = [
         summary="Translate, squeeze, and/or delete characters from standard input.",
         usage="[OPTION]... STRING1 [STRING2]",
         examples=[("tr a-z A-Z", "to upper case"), ("tr -s ' '", "one space for many")],
+        operands_first=True,
     ),
 ]

@@ -95,9 +95,30 @@ class _Stop(Exception):
         self.status = status
 
 
+_ARGUMENT_SPACE = (1 << 21) - 2048
+_BUFFER = 128 * 1024
+
+
+def _show_limits(proc: Proc, max_chars: int | None) -> None:
+    """What the original says of a kernel with the usual limits."""
+    used = sum(len(encode(name)) + len(encode(text)) + 2 for name, text in proc.env.items())
+    most = _ARGUMENT_SPACE - used
+    rows = (
+        f"Your environment variables take up {used} bytes",
+        f"POSIX upper limit on argument length (this system): {most}",
+        "POSIX smallest allowable upper limit on argument length (all systems): 4096",
+        f"Maximum length of command we could actually use: {most - used}",
+        f"Size of command buffer we are actually using: {max_chars or _BUFFER}",
+        "Maximum parallelism (--max-procs must be no greater): 2147483647",
+    )
+    proc.stderr.write(encode("".join(f"{row}\n" for row in rows)))
+
+
 async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
     max_args, max_lines = _number(o.max_args, "n", 1), _number(o.max_lines, "L", 1)
     procs, max_chars = _number(o.procs, "P", 0), _number(o.max_chars, "s", 1)
+    if o.limits:
+        _show_limits(proc, max_chars)
     replace = o.replace
     order = [w[:2] for w in proc.argv if re.match(r"-[ILn]", w)]
     if replace is not None and max_args is not None:
@@ -201,7 +222,7 @@ async def _items(
         carried = ""
         body = text[:-1] if text.endswith("\n") else text
         if whole_lines:
-            body = body.lstrip(" \t")
+            body = body.lstrip(" \t\r\v\f")
         if "\0" in body:
             if not warned:
                 proc.complain(
@@ -234,7 +255,9 @@ async def _items(
         await proc.budget.breathe()
 
 
-_WORD = re.compile(r"""'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]+)|([ \t\n]+)|(['"])|(\\)""", re.S)
+_WORD = re.compile(
+    r"""((?:\A|[ \t\n])[ \t\n\r\v\f]+|[ \t\n])|'([^']*)'|"([^"]*)"|\\(.)|([^ \t\n'"\\]+)|(['"])|(\\)""", re.S
+)
 
 
 _SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
@@ -250,7 +273,7 @@ def _split(text: str, whole: bool) -> tuple[list[str], str, bool]:
     out: list[str] = []
     word: str | None = None
     for found in _WORD.finditer(text):
-        single, double, escaped, plain, blank, open_quote, backslash = found.groups()
+        blank, single, double, escaped, plain, open_quote, backslash = found.groups()
         if blank is not None:
             if whole:
                 word = (word or "") + blank

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Awaitable, Callable
 
 from ramet.commands.declare import UsageError, quote, typographic
-from ramet.commands.find.nodes import Found, Node, Settings
+from ramet.commands.find.nodes import Found, Node, Quit, Settings
 from ramet.commands.find.printing import compile_printf, ls_line
 from ramet.commands.find.words import Words
 from ramet.core.errors import reason
@@ -141,7 +141,7 @@ class Actions(Words):
 
         def stop(found: Found) -> bool:
             settings.quit = True
-            return True
+            raise Quit
 
         return Node(stop, acts=True)
 

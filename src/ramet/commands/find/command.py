@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ramet.commands.declare import Command, UsageError, quote, typographic
-from ramet.commands.find.nodes import Found, Settings
+from ramet.commands.find.nodes import Found, Quit, Settings
 from ramet.commands.find.parser import Expression, parse_expression
 from ramet.commands.inputs import slurp
 from ramet.core import ops
@@ -111,10 +111,10 @@ async def _start(walk: _Walk, word: str) -> None:
         walk.complain(word, error)
         return
     settings.top = word
-    if settings.depth_first:
-        await _post_order(walk, Found(word, path, stat, 0))
-    else:
-        await _pre_order(walk, Found(word, path, stat, 0))
+    try:
+        await (_post_order if settings.depth_first else _pre_order)(walk, Found(word, path, stat, 0))
+    except Quit:
+        settings.quit = True
 
 
 async def _followed(proc: Proc, path: Path, stat: Stat) -> Stat:

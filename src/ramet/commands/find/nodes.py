@@ -42,6 +42,10 @@ class Settings:
     """The expression asks for names and kinds alone, so nothing needs a stat."""
 
 
+class Quit(Exception):
+    """-quit was met: nothing more is looked at, not even the rest of the expression."""
+
+
 Now = Callable[[Found], bool]
 Later = Callable[[Found], Awaitable[bool]]
 
