@@ -42,6 +42,9 @@ Present = os.stat_result | None
 """What is at a path now; None for nothing."""
 Below = list[tuple[bytes, Node | None, Present]]
 """Directories that are still to be done: path, what they are to be, and what they are now."""
+Job = tuple[bytes, bytes, int, int, int]
+"""A file of one chunk that has to be written: path, chunk, mode, mtime_ns, size. Of plain values, because many wait."""
+
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -105,8 +108,9 @@ class _Checkout:
     progress: Progress
     pool: ThreadPoolExecutor = field(init=False)
     assembler: Assembler = field(init=False)
-    jobs: list[tuple[bytes, Node]] = field(default_factory=list)
-    """Files of one chunk that have to be written."""
+    jobs: list[Job] = field(default_factory=list)
+    nodes: dict[bytes, Node] = field(default_factory=dict)
+    """What else there is to know of some of these files, by path."""
     changed: bool = False
     """Whether the directory that is looked at gets or loses entries."""
     first: dict[int, bytes] = field(default_factory=dict)
@@ -154,14 +158,31 @@ class _Checkout:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             there = os.listdir(fd)
-            if not there:
-                return self.entries([(node, None) for node in trees.decode(data)], folder, fd)
             rows = trees.rows(data)
+            if not there:
+                todo: list[tuple[Node, Present]] = [(Node(*row), None) for row in self.fresh(rows, folder)]
+                return self.entries(todo, folder, fd)
             found = self.compared(rows, self.matched(_names(rows), there, folder, fd))
             self.receipt.kept += len(rows) - len(found)
             return self.entries(found, folder, fd)
         finally:
             os.close(fd)
+
+    def fresh(self, rows: list[Row], folder: bytes) -> list[Row]:
+        """Have the ordinary files of a directory written in which nothing is yet; gives the other entries."""
+        if self.cache is not None or self.verify:
+            return rows
+        top = folder + b"/"
+        jobs = [
+            (top + name, payload, mode, mtime_ns, size)
+            for name, kind, mode, mtime_ns, size, payload, group, xattrs in rows
+            if len(payload) == SIZE and not (kind or group or xattrs)
+        ]
+        self.jobs += jobs
+        self.changed = self.changed or bool(jobs)
+        if len(jobs) == len(rows):
+            return []
+        return [row for row in rows if row[1] or row[6] or row[7] or len(row[5]) != SIZE]
 
     def matched(self, names: list[str], there: list[str], folder: bytes, fd: int) -> Sequence[Present]:
         """What is there now under each of these names. Whatever has another name is removed."""
@@ -265,7 +286,9 @@ class _Checkout:
         if len(node.payload) != SIZE:
             self.stream(node, path)
         else:
-            self.jobs.append((path, node))
+            self.jobs.append((path, node.payload, node.mode, node.mtime_ns, node.size))
+            if node.xattrs or self.cache is not None:
+                self.nodes[path] = node
 
     def same_file(self, other: bytes, path: bytes) -> bool:
         """Whether a name already is another name of a file that is there and stays."""
@@ -291,8 +314,8 @@ class _Checkout:
     def flush(self) -> None:
         """Write the files that are waiting, block by block as the packs hold them."""
         jobs, self.jobs = self.jobs, []
-        places = self.packs.places({node.payload for _, node in jobs})
-        order = sorted([(*places[node.payload], number) for number, (_, node) in enumerate(jobs)])
+        places = self.packs.places({job[1] for job in jobs})
+        order = sorted([(*places[job[1]], number) for number, job in enumerate(jobs)])
         ends: dict[tuple[str, int, int], int] = {}
         for pack, start, length, offset, size, _ in order:
             ends[pack, start, length] = offset + size
@@ -302,26 +325,27 @@ class _Checkout:
         for pack, start, _, offset, size, number in order:
             if (pack, start) != last:
                 last, frame = (pack, start), memoryview(next(frames))
-            path, node = jobs[number]
-            self.put(node, path, frame[offset : offset + size])
+            self.put(jobs[number], frame[offset : offset + size])
+        self.nodes.clear()
 
-    def put(self, node: Node, path: bytes, data: memoryview) -> None:
+    def put(self, job: Job, data: memoryview) -> None:
         """Write a file of one chunk."""
-        whole = chunk_id(data) == node.payload
-        mode = node.mode
-        plain = not mode & self.special and not node.xattrs
+        path, payload, mode, mtime_ns, size = job
+        node = self.nodes.get(path) if self.nodes else None
+        whole = chunk_id(data) == payload
+        plain = not mode & self.special and (node is None or not node.xattrs)
         fd = os.open(path, _CREATE, mode if plain else 0o600)
         try:
             if os.write(fd, data) != len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fsdecode(path))
             if not plain:
-                _set_xattrs(fd, node.xattrs)
+                _set_xattrs(fd, {} if node is None else node.xattrs)
                 os.fchmod(fd, mode)
             if whole:
-                os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
+                os.utime(fd, ns=(mtime_ns, mtime_ns))
         finally:
             os.close(fd)
-        self.done(node, path, whole)
+        self.done(node, path, size, whole)
 
     def stream(self, node: Node, path: bytes) -> None:
         """Write a file of many chunks (or of none), never holding more than the next few."""
@@ -334,16 +358,16 @@ class _Checkout:
                 os.utime(fd, ns=(node.mtime_ns, node.mtime_ns))
         finally:
             os.close(fd)
-        self.done(node, path, whole)
+        self.done(node, path, node.size, whole)
 
-    def done(self, node: Node, path: bytes, whole: bool = True) -> None:
+    def done(self, node: Node | None, path: bytes, size: int, whole: bool) -> None:
         """Count a file. One that is not what the tree says keeps a wrong time, so that nobody takes it for good."""
         if not whole:
             self.receipt.problems.append(os.fsdecode(path))
-        elif self.cache is not None and not node.group and not node.xattrs:
+        elif self.cache is not None and node is not None and not node.group and not node.xattrs:
             self.cache.take(node, path)
         self.receipt.written += 1
-        self.receipt.bytes_written += node.size
+        self.receipt.bytes_written += size
         if self.receipt.written - self.told >= EVERY:
             self.told = self.receipt.written
             self.progress("checkout", self.receipt.written + self.receipt.kept, None)
