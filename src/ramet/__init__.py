@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ramet.apps.client import connect as connect
+    from ramet.apps.connecting import connect as connect
     from ramet.backends.azure import AzureConfig as AzureConfig
     from ramet.backends.azure import AzureResource as AzureResource
     from ramet.backends.disk import DiskResource as DiskResource
@@ -73,7 +73,7 @@ _PLACES = {
     "SSHResource": "ramet.backends.ssh",
     "Store": "ramet.workspace.store",
     "Workspace": "ramet.workspace.workspace",
-    "connect": "ramet.apps.client",
+    "connect": "ramet.apps.connecting",
     "load_config": "ramet.workspace.config",
 }
 

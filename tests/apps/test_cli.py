@@ -508,6 +508,39 @@ def test_streams_that_are_closed_are_no_accident(tmp_path: Path) -> None:
     assert closed(0, 2, words=("exec", "demo", "echo out; echo err >&2")).stdout == "out\n"
 
 
+OPTIONAL = "starlette uvicorn httpx2 mcp yaml watchfiles redis asyncssh psycopg asyncpg pymongo fsspec agents boto3"
+WITHOUT = f"""
+import sys
+for name in {OPTIONAL.split()}:
+    sys.modules[name] = None
+from ramet import *
+from ramet.apps.cli import main
+for words in (["ui", "x"], ["serve"], ["rendezvous", "r"], ["mcp", "x"], ["ls", "--store", "http://127.0.0.1:1"]):
+    sys.argv[1:] = words
+    try:
+        main()
+    except SystemExit as end:
+        print(words[0], end.code)
+for extra, use in (("client", lambda: connect("http://x")), ("fsspec", lambda: __import__("ramet.agents.fsspec"))):
+    try:
+        use()
+    except RametError as error:
+        print(extra, error.remediation)
+"""
+
+
+def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
+    env = {**os.environ, "RAMET_HOME": str(tmp_path)}
+    line = [sys.executable, "-c", WITHOUT]
+    done = subprocess.run(line, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=60, check=False)
+    assert done.stdout.splitlines() == [
+        "ui 1", "serve 1", "rendezvous 1", "mcp 1", "ls 1",
+        "client pip install 'ramet[client]'", "fsspec pip install 'ramet[fsspec]'",
+    ]  # fmt: skip
+    told = [told.strip() for told in done.stderr.splitlines() if told.startswith(" ")]
+    assert told == [f"pip install 'ramet[{extra}]'" for extra in ("server", "server", "server", "mcp", "client")]
+
+
 def test_looking_inside(ramet) -> None:  # type: ignore[no-untyped-def]
     ramet("create", "demo")
     ramet("exec", "demo", "true & wait; cd /tmp", stdin="")

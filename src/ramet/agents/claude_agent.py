@@ -17,7 +17,7 @@ from ramet.workspace.workspace import Workspace
 try:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations, create_sdk_mcp_server
 except ModuleNotFoundError as error:
-    raise missing_extra("claude-agent", "the tools for the Claude Agent SDK") from error
+    raise missing_extra("claude-agent", "the server of tools for the Claude Agent SDK") from error
 
 NAME = "ramet"
 

@@ -16,18 +16,21 @@ import tempfile
 from collections.abc import AsyncIterator
 from typing import Any, ClassVar, Final
 
-from fsspec.asyn import AsyncFileSystem, sync, sync_wrapper
-from fsspec.callbacks import DEFAULT_CALLBACK
-from fsspec.spec import AbstractBufferedFile
-
 from ramet.core import ops
-from ramet.core.errors import RametError, fail
+from ramet.core.errors import RametError, fail, missing_extra
 from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import How, Resource
 from ramet.core.stat import Kind, Stat
 from ramet.core.streams import closing
 from ramet.workspace.store import Store
 from ramet.workspace.workspace import Workspace
+
+try:
+    from fsspec.asyn import AsyncFileSystem, sync, sync_wrapper
+    from fsspec.callbacks import DEFAULT_CALLBACK
+    from fsspec.spec import AbstractBufferedFile
+except ImportError as error:
+    raise missing_extra("fsspec", "the file system for fsspec") from error
 
 PROTOCOL: Final = "ramet"
 BLOCK: Final = 1 << 20

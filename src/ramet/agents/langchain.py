@@ -18,7 +18,7 @@ from ramet.workspace.workspace import Workspace
 try:
     from langchain_core.tools import BaseTool, StructuredTool, ToolException
 except ModuleNotFoundError as error:
-    raise missing_extra("langchain", "the tools for LangChain") from error
+    raise missing_extra("langchain", "the toolkit for LangChain") from error
 
 
 def workspace_tools(

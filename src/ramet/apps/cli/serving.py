@@ -10,7 +10,7 @@ import typer
 from ramet.apps.cli.listening import listening
 from ramet.apps.cli.running import SERVERS
 from ramet.apps.cli.shared import HOME, ConfigFile, Where, anywhere, chosen, configured, opened, reported
-from ramet.core.errors import RametError
+from ramet.core.errors import RametError, missing_extra
 
 
 def serve(
@@ -128,7 +128,10 @@ def rendezvous(
 ) -> None:
     """Receive the branches that sandboxes push, over HTTP behind a token. `docs/agent-run.md` tells how they push."""
     with reported():
-        import uvicorn
+        try:
+            import uvicorn
+        except ImportError as error:
+            raise missing_extra("server", "the server for pushes") from error
 
         from ramet.apps.rendezvous import rendezvous as app
         from ramet.apps.server.settings import read_token
