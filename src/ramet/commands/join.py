@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from operator import gt
 
-from ramet.commands.cut import Sorted
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown, value
-from ramet.commands.inputs import read_lines
+from ramet.commands.inputs import PART, read_lines
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
+from ramet.core.streams import Reader, line_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,44 +39,92 @@ class JoinOptions:
 _BLANKS = re.compile(rb"[ \t\n]+")
 
 
-@dataclass
 class _Side:
-    """One of the two files: groups of lines with equal keys."""
+    """One of the two files: lines with their keys, a block of them at a time."""
 
-    source: Sorted
-    number: int
-    field: int
-    separator: bytes | None
-    fold: bool
-    fields: list[bytes] | None = None
-    key: bytes = b""
-    disorder: bytes | None = None
-    at_line: int = 0
-    strict: bool = False
+    def __init__(
+        self, reader: Reader, number: int, field: int, separator: bytes | None, fold: bool, end: bytes
+    ) -> None:
+        self.number, self.field, self.separator, self.fold, self.end = number, field, separator, fold, end
+        self._blocks = line_blocks(reader, end, PART)
+        self.lines: list[bytes] = []
+        self.keys: list[bytes] = []
+        self.at = -1
+        self.ragged = False
+        """Whether a line of this block comes before the one above it."""
+        self.strict = False
+        """Whether it matters that one does."""
+        self.disorder: bytes | None = None
+        self.at_line = 0
+        self._before = 0
+        self._raw: list[bytes] = []
 
-    def split(self, line: bytes) -> list[bytes]:
+    @property
+    def line(self) -> bytes | None:
+        return self.lines[self.at] if self.lines else None
+
+    @property
+    def key(self) -> bytes:
+        return self.keys[self.at]
+
+    def fields(self, line: bytes) -> list[bytes]:
+        """The fields of a line as it is in `lines`."""
+        if not line:
+            return []
         if self.separator is None:
-            return _BLANKS.split(line.lstrip(b" \t\n"))
+            return line.split(b" ")
         return line.split(self.separator) if self.separator else [line]
 
     async def advance(self) -> None:
-        line = await self.source.advance()
-        if line is None:
-            self.fields = None
-            return
-        before, had = self.key, self.fields is not None
-        self.fields = self.split(line)
-        key = self.fields[self.field] if self.field < len(self.fields) else b""
-        self.key = key.lower() if self.fold else key
-        if had and self.key < before and self.disorder is None and self.strict:
-            self.disorder, self.at_line = line, self.source.number
+        before = self.keys[self.at] if self.keys else None
+        self.at += 1
+        if self.at >= len(self.lines):
+            await self._load(before)
+        watched = self.ragged and self.strict and self.disorder is None
+        if watched and before is not None and self.key < before:
+            self.disorder, self.at_line = self._raw[self.at], self._before + self.at + 1
 
-    async def group(self, budget: Budget) -> list[list[bytes]]:
-        assert self.fields is not None
-        key, out = self.key, [self.fields]
+    async def _load(self, last: bytes | None) -> None:
+        self._before += len(self.lines)
+        self.at, self.ragged = 0, False
+        block = await anext(self._blocks, b"")
+        self._raw = self.lines = block.split(self.end)
+        if not self.lines[-1]:
+            self.lines.pop()
+        if self.separator is None and not self._parted(block):
+            # Fields are parted by one blank from here on, as they will be in the output.
+            self.lines = [b" ".join(_BLANKS.split(line.lstrip(b" \t\n"))) for line in self.lines]
+        self.keys = self._keys()
+        keys = self.keys if last is None else [last, *self.keys]
+        self.ragged = any(map(gt, keys, keys[1:]))
+
+    def _parted(self, block: bytes) -> bool:
+        """Whether single blanks part all fields already."""
+        if b"\t" in block or b"  " in block or block[:1] == b" ":
+            return False
+        return b"\n" not in block if self.end == b"\0" else b"\n " not in block
+
+    def _keys(self) -> list[bytes]:
+        field, separator = self.field, b" " if self.separator is None else self.separator
+        if not separator:
+            keys = self.lines if field == 0 else [b""] * len(self.lines)
+        elif field == 0:
+            keys = [line.partition(separator)[0] for line in self.lines]
+        else:
+            most = field + 1
+            keys = [
+                parts[field] if len(parts) > field else b""
+                for line in self.lines
+                for parts in [line.split(separator, most)]
+            ]
+        return [key.lower() for key in keys] if self.fold else keys
+
+    async def group(self, budget: Budget) -> list[bytes]:
+        """The lines from here on that have the same key."""
+        key, out = self.key, [self.lines[self.at]]
         await self.advance()
-        while self.fields is not None and self.key == key:
-            out.append(self.fields)
+        while self.lines and self.key == key:
+            out.append(self.lines[self.at])
             await self.advance()
             if not len(out) & 1023:
                 await budget.breathe()
@@ -121,7 +170,7 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
         zip(operands, (_field(o.first, o.both), _field(o.second, o.both)), strict=True), 1
     ):
         try:
-            sides.append(_Side(Sorted(await proc.open(word), end), n, field, separator, o.ignore_case))
+            sides.append(_Side(await proc.open(word), n, field, separator, o.ignore_case, end))
         except OSError as error:
             proc.complain(f"{shown(word)}: {reason(error)}")
             return 1
@@ -130,39 +179,35 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
     left.strict = right.strict = o.check == "yes"
     await left.advance()
     await right.advance()
-    show1, show2 = "1" in o.unpaired + o.only, "2" in o.unpaired + o.only
-    pairs = not o.only
     writer.auto_counts(left, right)
-    if o.header and left.fields is not None and right.fields is not None:
-        writer.pair(left.fields, right.fields)
+    if o.header and left.line is not None and right.line is not None:
+        writer.pair(left.line, right.line)
         await left.advance()
         await right.advance()
         left.disorder = right.disorder = None
     elif o.header:
         for side in sides:
-            if side.fields is not None:
-                writer.single(side, side.fields)
+            if side.line is not None:
+                writer.single(side, side.line)
                 await side.advance()
-    turn = 0
     unpairable = False
-    while left.fields is not None or right.fields is not None:
-        if right.fields is None or (left.fields is not None and left.key < right.key):
-            assert left.fields is not None
-            unpairable = unpairable or right.fields is not None
-            left.strict = right.strict = unpairable or o.check == "yes"
-            if show1:
-                writer.single(left, left.fields)
+    while left.lines or right.lines:
+        if not left.ragged and not right.ragged:
+            unpairable = writer.merge() or unpairable
+        if not right.lines or (left.lines and left.key < right.key):
+            if writer.show1:
+                writer.single(left, left.lines[left.at])
             await left.advance()
-        elif left.fields is None or right.key < left.key:
-            unpairable = unpairable or left.fields is not None
-            left.strict = right.strict = unpairable or o.check == "yes"
-            if show2:
-                writer.single(right, right.fields)
+            unpairable = unpairable or bool(right.lines)
+        elif not left.lines or right.key < left.key:
+            if writer.show2:
+                writer.single(right, right.lines[right.at])
             await right.advance()
+            unpairable = unpairable or bool(left.lines)
         else:
             first, second = await left.group(proc.budget), await right.group(proc.budget)
             in_order = left.disorder is None and right.disorder is None
-            if pairs and (in_order or o.check != "yes"):
+            if writer.pairs and (in_order or o.check != "yes"):
                 for a in first:
                     for b in second:
                         writer.pair(a, b)
@@ -171,10 +216,11 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
                             await proc.budget.breathe()
         if (left.disorder is not None or right.disorder is not None) and o.check == "yes":
             break
-        turn += 1
-        if turn & 1023 == 0:
+        # The line behind the first without a counterpart is not looked at yet.
+        left.strict = right.strict = unpairable or o.check == "yes"
+        if len(writer.out) > 1023:
             await proc.emit(writer.take())
-            await proc.budget.breathe()
+        await proc.budget.breathe()
     await proc.emit(writer.take())
     return _order_status(proc, o, sides, operands, unpairable)
 
@@ -203,10 +249,11 @@ class _Rows:
         self.empty = encode(o.empty or "")
         self.out: list[bytes] = []
         self.format: list[tuple[int, int]] | None = None
-        self.auto = o.output == ("auto",)
-        if o.output and not self.auto:
+        listed = [text for text in o.output if text != "auto"]
+        self.auto = bool(o.output) and not listed
+        if listed:
             self.format = []
-            for piece in re.split(r"[ ,\t]+", " ".join(o.output)):
+            for piece in re.split(r"[ ,\t]+", " ".join(listed)):
                 if piece == "0":
                     self.format.append((0, 0))
                     continue
@@ -218,29 +265,79 @@ class _Rows:
                 if int(found[2]) == 0:
                     raise UsageError(f"invalid field number: {quote(found[2])}", hint=False)
                 self.format.append((int(found[1]), int(found[2]) - 1))
+        self.show1, self.show2 = "1" in o.unpaired + o.only, "2" in o.unpaired + o.only
+        self.pairs = not o.only
+        self.plain = not o.output and not self.empty and left.field == right.field == 0
+        """Whether a pair is the left line with what follows the key in the right one."""
 
     def auto_counts(self, left: _Side, right: _Side) -> None:
         if self.auto:
             self.format = [(0, 0)]
             for side in (left, right):
-                count = len(side.fields) if side.fields is not None else 1
+                count = len(side.fields(side.line)) if side.line is not None else 1
                 self.format += [(side.number, i) for i in range(count) if i != side.field]
+
+    def merge(self) -> bool:
+        """Go on to where a block ends or a key comes twice; whether a line had no counterpart."""
+        left, right = self.left, self.right
+        for side, other, shown_ in ((left, right, self.show1), (right, left, self.show2)):
+            if not other.lines and side.lines:
+                if shown_:
+                    for line in side.lines[side.at : -1]:
+                        self.single(side, line)
+                side.at = len(side.lines) - 1
+                return False
+        ours, theirs, lines, others = left.keys, right.keys, left.lines, right.lines
+        i, j, lone = left.at, right.at, False
+        # The line behind each is looked at as well.
+        most, mosts = len(lines) - 1, len(others) - 1
+        out, end, plain = self.out, self.end, self.plain
+        while i < most and j < mosts:
+            a, b = ours[i], theirs[j]
+            if a == b:
+                if ours[i + 1] == a or theirs[j + 1] == b:
+                    break
+                if not self.pairs:
+                    pass
+                elif plain:
+                    out += (lines[i], others[j][len(b) :], end)
+                else:
+                    self.pair(lines[i], others[j])
+                i += 1
+                j += 1
+            elif a < b:
+                lone = True
+                if self.show1:
+                    self.single(left, lines[i])
+                i += 1
+            else:
+                lone = True
+                if self.show2:
+                    self.single(right, others[j])
+                j += 1
+        left.at, right.at = i, j
+        return lone
 
     def take(self) -> bytes:
         data = b"".join(self.out)
         self.out.clear()
         return data
 
-    def pair(self, a: list[bytes], b: list[bytes]) -> None:
-        self._row(a, b, self.left)
-
-    def single(self, side: _Side, fields: list[bytes]) -> None:
-        if side.number == 1:
-            self._row(fields, None, side)
+    def pair(self, a: bytes, b: bytes) -> None:
+        if self.plain:
+            self.out += (a, b[len(b.partition(self.glue)[0]) if self.glue else len(b) :], self.end)
         else:
-            self._row(None, fields, side)
+            self._row(self.left.fields(a), self.right.fields(b))
 
-    def _row(self, a: list[bytes] | None, b: list[bytes] | None, key_side: _Side) -> None:
+    def single(self, side: _Side, line: bytes) -> None:
+        if self.plain:
+            self.out += (line, self.end)
+        elif side.number == 1:
+            self._row(side.fields(line), None)
+        else:
+            self._row(None, side.fields(line))
+
+    def _row(self, a: list[bytes] | None, b: list[bytes] | None) -> None:
         rows = {1: a, 2: b}
         key_row = a if a is not None else b
         assert key_row is not None
