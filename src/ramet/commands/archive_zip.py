@@ -1,28 +1,26 @@
-"""zip and unzip on archives of the tree; extraction never leaves its directory."""
+"""zip: files of the tree into an archive; the commands that read one are declared here as well."""
 
 from __future__ import annotations
 
 import asyncio
-import calendar
 import dataclasses
 import io
 import re
-import time
 import zipfile
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from ramet.commands.archive_unzip import UnzipOptions, unzip, zipinfo
 from ramet.commands.clock import NANO, at, zone_of
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, count, flag, several, value
+from ramet.commands.declare import Command, UsageError, choose, flag, several, value
 from ramet.commands.globs import fnmatch
-from ramet.commands.modes import mode_of, mode_string
+from ramet.commands.modes import mode_of
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
-from ramet.core.resource import How
 from ramet.core.stat import Kind, Stat
 
 
@@ -45,7 +43,17 @@ class ZipOptions:
     test: bool = flag("-T", "--test", help="test zipfile integrity")
     grow: bool = flag("-g", "--grow", help="grow existing zip file")
     show: bool = flag("--show-files", help="list what is, or would be, in the archive (-sf)")
-    output: str | None = value("-O", "--output-file", metavar="FILE", help="write to a new zip file")
+    output: str | None = value("-O", "--output-file", "--out", metavar="FILE", help="write to a new zip file")
+    since: str | None = value("-t", "--from-date", metavar="DATE", help="only files that are not older (mmddyyyy)")
+    before: str | None = value("--before-date", metavar="DATE", help="only files that are older (-tt)")
+    comment: bool = flag("-z", "--archive-comment", help="read a comment for the archive from stdin")
+    patterns: bool = flag("-R", "--recurse-patterns", help="files below the current directory that match")
+    method: str = value(
+        "-Z", "--compression-method", metavar="METHOD", default="deflate", help="store, deflate or bzip2"
+    )
+    suffixes: str = value("-n", "--suffixes", metavar="SUFFIXES", default="", help="don't compress these (.zip:.png)")
+    sync: bool = flag("--filesync", help="delete entries that there are no files for any more (-FS)")
+    must_match: bool = flag("--must-match", help="every name must be one of a file (-MM)")
 
 
 def _lists(words: list[str]) -> list[str]:
@@ -61,8 +69,21 @@ def _lists(words: list[str]) -> list[str]:
                 i += 1
             i += i < len(words) and words[i] == "@"
         else:
-            out.append("--show-files" if word == "-sf" else word)
+            out.append(_SPELLED.get(word, word))
     return out
+
+
+_SPELLED = {
+    "-sf": "--show-files",
+    "-FS": "--filesync",
+    "-MM": "--must-match",
+    "-tt": "--before-date",
+    **{f"-{word}": "--quiet-display" for word in ("db", "dc", "dd", "dg", "du", "dv", "nw", "ws", "ic", "la", "li")},
+    "-TT": "--unzip-command",
+    "-lf": "--logfile-path",
+    "-FF": "--fixfix",
+}
+"""Options of two letters by names of their own: each letter is none."""
 
 
 async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
@@ -91,7 +112,24 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
     if o.delete:
         return await _delete(proc, o, name, words, old)
     piped = await proc.stdin.read_all() if "-" in words else None
-    found = [entry async for entry in _collect(proc, o, [word for word in words if word != "-"])]
+    missing: list[str] = []
+    try:
+        found = [entry async for entry in _collect(proc, o, [word for word in words if word != "-"], missing)]
+    except _BadDay:
+        why = "invalid date entered for -t option - use mmddyyyy or yyyy-mm-dd"
+        await proc.emit(encode(f"\nzip error: Invalid command arguments ({why})\n"))
+        return 16
+    if missing and o.must_match:
+        await proc.emit(
+            encode(
+                "zip I/O error: No such file or directory\n"
+                f"zip error: File not found or no read permission ({missing[0]})\n"
+            )
+        )
+        return 18
+    if o.sync and found and _is_current(proc, found, old):
+        await proc.emit(b"Archive is current\n")
+        return 0
     if o.show:
         rows = [(stored, stat.size or 0) for stored, _, stat in found] or [
             (stored, info.file_size) for stored, (info, _) in old.items()
@@ -112,6 +150,11 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         return 12
     job = _Zip(proc, o, sum(stat.size or 0 for _, _, stat in found) > _STREAMED, to_stdout=name == "-")
     job.piped = piped
+    if o.sync:
+        for stored in [stored for stored in old if stored not in {name for name, _, _ in found}]:
+            del old[stored]
+            if not o.quiet:
+                await proc.emit(encode(f"deleting: {stored}\n"))
     made = job.make(found, old)
     if name == "-":
         async for block in made:
@@ -128,6 +171,12 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
     return 0
 
 
+def _is_current(proc: Proc, found: list[tuple[str, Path, Stat]], old: dict[str, tuple[zipfile.ZipInfo, bytes]]) -> bool:
+    return {stored for stored, _, _ in found} == set(old) and all(
+        _stamp(proc, stat) == old[stored][0].date_time for stored, _, stat in found
+    )
+
+
 def _stamp(proc: Proc, stat: Stat) -> tuple[int, int, int, int, int, int]:
     when, _ = at(stat.mtime_ns or 0, zone_of(proc))
     return (max(1980, when.year), when.month, when.day, when.hour, when.minute, when.second // 2 * 2)
@@ -141,6 +190,14 @@ def _shrinks(data: bytes, level: int) -> bool:
     """Whether packing is worth it; the beginning of something long tells."""
     sample = data if len(data) < _LONG else data[: 1 << 16]
     return bool(level and data) and len(zlib.compress(sample, level)) - 6 < len(sample)
+
+
+_NO_TEXT = bytes((*range(7), *range(14, 26), *range(28, 32)))
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether there is something, and no byte in it that no text has."""
+    return bool(data) and len(data.translate(None, _NO_TEXT)) == len(data)
 
 
 _STREAMED = 8 << 20
@@ -180,7 +237,7 @@ class _Zip:
         self, found: list[tuple[str, Path, Stat]], old: dict[str, tuple[zipfile.ZipInfo, bytes]]
     ) -> AsyncIterator[bytes]:
         o, proc = self.o, self.proc
-        kind = zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED
+        kind = self.method("")
         target: Any = self.sink or self.buffer
         with zipfile.ZipFile(target, "w", kind, compresslevel=o.level or None) as archive:
             names = {stored for stored, _, _ in found}
@@ -188,7 +245,11 @@ class _Zip:
                 if stored not in names or o.freshen:
                     archive.writestr(info, data)
             for stored, path, stat in found:
-                if (o.update or o.freshen) and stored in old and _stamp(proc, stat) <= old[stored][0].date_time:
+                if (
+                    (o.update or o.freshen or o.sync)
+                    and stored in old
+                    and _stamp(proc, stat) <= old[stored][0].date_time
+                ):
                     archive.writestr(*old[stored])
                     continue
                 if o.freshen and stored not in old:
@@ -203,10 +264,23 @@ class _Zip:
                 archive.writestr(info, self.piped, compresslevel=o.level or None)
                 if not o.quiet:
                     await self._told("-", info, "-" in old)
+            if o.comment:
+                await proc.emit(b"enter new zip file comment (end with .):\n")
+                lines = (await proc.stdin.read_all()).split(b"\n")
+                text = lines[: lines.index(b".")] if b"." in lines else lines
+                archive.comment = b"\r\n".join(text).rstrip(b"\r\n")
         for block in self._taken():
             yield block
         if self.sink is None:
             yield self.buffer.getvalue()
+
+    def method(self, stored: str) -> int:
+        """How a member is packed."""
+        o = self.o
+        suffixes = [suffix for suffix in o.suffixes.replace(",", ":").split(":") if suffix]
+        if not o.level or o.method == "store" or any(stored.endswith(suffix) for suffix in suffixes):
+            return zipfile.ZIP_STORED
+        return zipfile.ZIP_BZIP2 if o.method == "bzip2" else zipfile.ZIP_DEFLATED
 
     def _taken(self) -> list[bytes]:
         if self.sink is None:
@@ -231,9 +305,10 @@ class _Zip:
                 data = encode(stat.target or "")
             elif (stat.size or 0) < _LONG:
                 data = await ops.read_bytes(proc.fs, path)
-            info.compress_type = zipfile.ZIP_DEFLATED if o.level else zipfile.ZIP_STORED
+            info.compress_type = self.method(stored)
+            info.internal_attr = int(_is_text(data))
             if data or not stat.size:
-                if not _shrinks(data, o.level):
+                if info.compress_type and not _shrinks(data, o.level):
                     info.compress_type = zipfile.ZIP_STORED
                 archive.writestr(info, data, compresslevel=o.level or None)
                 size = len(data)
@@ -249,7 +324,8 @@ class _Zip:
 
     async def _told(self, stored: str, info: zipfile.ZipInfo, replaced: bool) -> None:
         packed = info.compress_type != zipfile.ZIP_STORED and info.file_size
-        note = f"(deflated {round((1 - info.compress_size / info.file_size) * 100)}%)" if packed else "(stored 0%)"
+        how = "bzipped" if info.compress_type == zipfile.ZIP_BZIP2 else "deflated"
+        note = f"({how} {round((1 - info.compress_size / info.file_size) * 100)}%)" if packed else "(stored 0%)"
         text = encode(f"{'updating' if replaced else '  adding'}: {stored} {note}\n")
         if self.to_stdout:
             self.proc.stderr.write(text)
@@ -264,6 +340,7 @@ class _Zip:
         try:
             async for block in self.proc.fs.read(path):
                 if member is None:
+                    info.internal_attr = int(_is_text(block[: 1 << 16]))
                     if not _shrinks(block[: 1 << 16], self.o.level):
                         info.compress_type = zipfile.ZIP_STORED
                     info._compresslevel = self.o.level or None  # type: ignore[attr-defined]
@@ -276,15 +353,44 @@ class _Zip:
                 member.close()
 
 
-async def _collect(proc: Proc, o: ZipOptions, words: list[str]) -> AsyncIterator[tuple[str, Path, Stat]]:
+async def _collect(
+    proc: Proc, o: ZipOptions, words: list[str], missing: list[str]
+) -> AsyncIterator[tuple[str, Path, Stat]]:
+    since, before = _day(o.since), _day(o.before)
+
+    def fits(stat: Stat) -> bool:
+        day = _stamp(proc, stat)[:3]
+        return (since is None or day >= since) and (before is None or day < before)
+
+    if o.patterns:
+        below = dataclasses.replace(o, recursive=True, no_dirs=True, include=(*o.include, *words))
+        async for item in _walk(proc, below, ".", proc.cwd, await proc.fs.stat(proc.cwd)):
+            if fits(item[2]):
+                yield item
+        return
     for word in words:
         path = proc.path(word)
         stat = await lookup(proc, path, follow=not o.symlinks)
         if stat is None:
             await proc.emit(encode(f"\tzip warning: name not matched: {word}\n"))
+            missing.append(word)
             continue
         async for item in _walk(proc, o, word, path, stat):
-            yield item
+            if fits(item[2]):
+                yield item
+
+
+class _BadDay(Exception):
+    """What was given as a date is none."""
+
+
+def _day(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(?P<m>\d\d)(?P<d>\d\d)(?P<y>\d{4})|(?P<y2>\d{4})-(?P<m2>\d\d)-(?P<d2>\d\d)", text)
+    if found is None:
+        raise _BadDay
+    return tuple(int(found[part] or found[part + "2"]) for part in "ymd")
 
 
 async def _walk(proc: Proc, o: ZipOptions, word: str, path: Path, stat: Stat) -> AsyncIterator[tuple[str, Path, Stat]]:
@@ -331,250 +437,6 @@ async def _delete(
     return 0
 
 
-# -------------------------------------------------------------------------------------------------------- unzip
-
-
-@dataclass(frozen=True, slots=True)
-class UnzipOptions:
-    list: bool = flag("-l", help="list files (short format)")
-    verbose: bool = flag("-v", help="list verbosely")
-    test: bool = flag("-t", help="test compressed archive data")
-    pipe: bool = flag("-p", help="extract files to pipe, no messages")
-    to_stdout: bool = flag("-c", help="extract files to stdout, with names")
-    directory: str | None = value("-d", metavar="EXDIR", help="extract files into EXDIR")
-    overwrite: bool = flag("-o", help="overwrite files without prompting")
-    never: bool = flag("-n", help="never overwrite existing files")
-    junk: bool = flag("-j", help="junk paths (do not make directories)")
-    quiet: int = count("-q", help="quiet mode; twice for quieter")
-    comment: bool = flag("-z", help="display only the archive comment")
-    exclude: tuple[str, ...] = several("-x", metavar="PATTERN", help="exclude files that follow")
-    names_only: bool = flag("-Z", help="list names like zipinfo")
-    one_per_line: bool = flag("-1", help="with -Z, names only")
-    update: bool = flag("-u", help="update files, create if necessary")
-    freshen: bool = flag("-f", help="freshen existing files, create none")
-    lower: bool = flag("-L", help="make names lowercase")
-    case: bool = flag("-C", help="match filenames case-insensitively")
-
-
-async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
-    if not operands:
-        raise UsageError("Usage: unzip [-opts] file[.zip] [list] [-x xlist] [-d exdir]", hint=False, status=10)
-    name = operands[0]
-    path = proc.path(name)
-    if await lookup(proc, path, follow=True) is None:
-        if await lookup(proc, proc.path(name + ".zip"), follow=True) is None:
-            proc.stderr.write(encode(f"unzip:  cannot find or open {name}, {name}.zip or {name}.ZIP.\n"))
-            return 9
-        name, path = name + ".zip", proc.path(name + ".zip")
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(await ops.read_bytes(proc.fs, path)))
-    except zipfile.BadZipFile:
-        if not o.names_only:
-            await proc.emit(encode(f"Archive:  {name}\n"))
-        proc.stderr.write(
-            encode(
-                "  End-of-central-directory signature not found.  Either this file is not\n  a zipfile, or it "
-                "constitutes one disk of a multi-part archive.  In the\n  latter case the central directory and "
-                "zipfile comment will be found on\n  the last disk(s) of this archive.\nunzip:  cannot find zipfile "
-                f"directory in one of {name} or\n        {name}.zip, and cannot find {name}.ZIP, period.\n"
-            )
-        )
-        return 9
-    with archive:
-        wanted = operands[1:]
-        members = [
-            i
-            for i in archive.infolist()
-            if (not wanted or any(fnmatch(i.filename, w, icase=o.case) for w in wanted))
-            and not any(fnmatch(i.filename, x) for x in o.exclude)
-        ]
-        if o.comment:
-            await proc.emit(encode(f"Archive:  {name}\n") + archive.comment + (b"\n" if archive.comment else b""))
-            return 0
-        if o.names_only and o.one_per_line:
-            await proc.emit(encode("".join(f"{i.filename}\n" for i in members)))
-            return 0
-        if o.names_only:
-            size = (await proc.fs.stat(path, follow=True)).size or 0
-            await proc.emit(encode(_info(name, size, members, len(archive.infolist()))))
-            return 0
-        if o.list or o.verbose:
-            await _list(proc, o, name, members)
-            return 0 if members or not wanted else 11
-        status = 0
-        for pattern in wanted:
-            if not any(fnmatch(i.filename, pattern, icase=o.case) for i in archive.infolist()):
-                proc.stderr.write(encode(f"caution: filename not matched:  {pattern}\n"))
-                status = 11
-        if not (o.quiet or o.pipe):
-            await proc.emit(encode(f"Archive:  {name}\n"))
-        for info in members:
-            try:
-                status = max(status, await _extract(proc, o, archive, info))
-            except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
-                proc.stderr.write(encode(f"{info.filename}:  {error}\n"))
-                status = 3
-            await proc.budget.breathe()
-        if o.test and not status and o.quiet < 2:
-            await proc.emit(encode(f"No errors detected in compressed data of {name}.\n"))
-        return status
-
-
-def _when(info: zipfile.ZipInfo) -> str:
-    year, month, day, hour, minute, _ = info.date_time
-    return f"{year:04d}-{month:02d}-{day:02d} {hour:02d}:{minute:02d}"
-
-
-async def _list(proc: Proc, o: UnzipOptions, name: str, members: list[zipfile.ZipInfo]) -> None:
-    total, packed = sum(i.file_size for i in members), sum(i.compress_size for i in members)
-    count = f"{len(members)} file{'' if len(members) == 1 else 's'}"
-    out = [] if o.quiet else [f"Archive:  {name}\n"]
-    if o.verbose:
-        head = (
-            " Length   Method    Size  Cmpr    Date    Time   CRC-32   Name\n--------  ------  ------- ---- "
-            "---------- ----- --------  ----\n"
-        )
-        out += [head] if o.quiet < 2 else []
-        for i in members:
-            method = "Stored" if i.compress_type == 0 else "Defl:N"
-            out.append(
-                f"{i.file_size:8d}  {method} {i.compress_size:8d} {_ratio(i.compress_size, i.file_size):3d}% "
-                f"{_when(i)} {i.CRC:08x}  {i.filename}\n"
-            )
-        if o.quiet < 2:
-            out.append(
-                f"--------          -------  ---                            -------\n{total:8d}         {packed:8d} "
-                f"{_ratio(packed, total):3d}%                            {count}\n"
-            )
-    else:
-        if o.quiet < 2:
-            out.append("  Length      Date    Time    Name\n---------  ---------- -----   ----\n")
-        out += [f"{i.file_size:9d}  {_when(i)}   {i.filename}\n" for i in members]
-        if o.quiet < 2:
-            out.append(f"---------                     -------\n{total:9d}                     {count}\n")
-    await proc.emit(encode("".join(out)))
-
-
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-
-def _info(name: str, size: int, members: list[zipfile.ZipInfo], entries: int) -> str:
-    """What zipinfo tells of an archive."""
-    out = [f"Archive:  {name}\nZip file size: {size} bytes, number of entries: {entries}\n"]
-    for i in members:
-        mode = mode_string(Kind.DIR if i.is_dir() else Kind.FILE, i.external_attr >> 16 & 0o7777)
-        version, system = divmod(i.create_version, 10), {0: "fat", 3: "unx"}.get(i.create_system, "???")
-        method = "stor" if i.compress_type == zipfile.ZIP_STORED else "defN"
-        kind = "b" if i.is_dir() else "t"
-        year, month, day, hour, minute, _ = i.date_time
-        when = f"{year % 100:02d}-{_MONTHS[month - 1]}-{day:02d} {hour:02d}:{minute:02d}"
-        extra = "x" if i.extra else "-"
-        out.append(
-            f"{mode}  {version[0]}.{version[1]} {system} {i.file_size:8d} {kind}{extra} {method} {when} {i.filename}\n"
-        )
-    total, packed = sum(i.file_size for i in members), sum(i.compress_size for i in members)
-    saved = f"{(1 - packed / total) * 100:.1f}" if total else "0.0"
-    plural = "" if len(members) == 1 else "s"
-    out.append(f"{len(members)} file{plural}, {total} bytes uncompressed, {packed} bytes compressed:  {saved}%\n")
-    return "".join(out)
-
-
-async def zipinfo(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
-    return await unzip(proc, dataclasses.replace(o, names_only=True), operands)
-
-
-def _ratio(packed: int, size: int) -> int:
-    return round((1 - packed / size) * 100) if size else 0
-
-
-async def _extract(proc: Proc, o: UnzipOptions, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
-    name = info.filename
-    if o.test:
-        archive.read(info)
-        if not o.quiet:
-            await proc.emit(encode(f"    testing: {name:<22}   OK\n"))
-        return 0
-    if o.pipe or o.to_stdout:
-        if info.is_dir():
-            return 0
-        if o.to_stdout and not o.quiet:
-            how = " extracting" if info.compress_type == zipfile.ZIP_STORED else "  inflating"
-            await proc.emit(encode(f"{how}: {name:<22}  \n"))
-        with archive.open(info) as source:
-            while block := source.read(1 << 18):
-                await proc.emit(block)
-        if o.to_stdout and not o.quiet:
-            await proc.emit(b"\n")
-        return 0
-    name = name.lower() if o.lower else name
-    parts = [p for p in name.replace("\\", "/").split("/") if p not in ("", ".", "..")]
-    if len(parts) != len([p for p in name.split("/") if p not in ("", ".")]) or name.startswith("/"):
-        proc.stderr.write(
-            encode(
-                f'warning:  skipped "../" path component(s) in {name}\n'
-                if ".." in name
-                else f"warning:  stripped absolute path spec from {name}\n"
-            )
-        )
-    if not parts:
-        return 0
-    target = parts[-1] if o.junk else "/".join(parts)
-    base = o.directory or ""
-    word = f"{base.rstrip('/')}/{target}" if base else target
-    path = proc.path(word)
-    if info.is_dir():
-        if not o.junk and not await ops.exists(proc.fs, path):
-            await ops.make_dirs(proc.fs, path)
-            if not o.quiet:
-                await proc.emit(encode(f"   creating: {word}/\n"))
-        return 0
-    if not await _inside(proc, path, proc.path(base or ".")):
-        proc.stderr.write(encode(f"{name}:  a link in the path leads out of the directory, skipped\n"))
-        return 2
-    existing = await lookup(proc, path)
-    if existing is not None:
-        stamped = calendar.timegm(time.struct_time((*info.date_time, 0, 0, 0))) * NANO
-        if o.never or ((o.update or o.freshen) and (existing.mtime_ns or 0) >= stamped):
-            return 0
-        if not o.overwrite:
-            proc.stderr.write(encode(f"replace {word}? [y]es, [n]o, [A]ll, [N]one, [r]ename: "))
-            if (await proc.stdin.readline())[:1] not in (b"y", b"Y", b"A"):
-                return 0
-        await proc.fs.remove(path)
-    elif o.freshen:
-        return 0
-    await ops.make_dirs(proc.fs, path.parent)
-    mode = info.external_attr >> 16
-    if mode & 0o170000 == 0o120000:
-        await proc.fs.write(path, archive.read(info), How.LINK)
-        return 0
-
-    async def blocks() -> AsyncIterator[bytes]:
-        with archive.open(info) as source:
-            while block := source.read(1 << 18):
-                yield block
-
-    await proc.fs.write(path, blocks())
-    stamp = time.struct_time((*info.date_time, 0, 0, 0))
-    await ops.keep_attrs(
-        proc.fs, path, Stat(Kind.FILE, mode=(mode & 0o777) or 0o644, mtime_ns=calendar.timegm(stamp) * NANO)
-    )
-    if not o.quiet:
-        verb = " extracting" if info.compress_type == 0 else "  inflating"
-        await proc.emit(encode(f"{verb}: {word:<22}  \n"))
-    return 0
-
-
-async def _inside(proc: Proc, path: Path, base: Path) -> bool:
-    top = await proc.fs.resolve(base, missing_ok=True)
-    parent = path.parent
-    while parent.under(base) and parent != base:
-        if await lookup(proc, parent) is not None:
-            return (await proc.fs.resolve(parent)).under(top)
-        parent = parent.parent
-    return True
-
-
 COMMANDS = [
     Command(
         "zip",
@@ -588,8 +450,26 @@ COMMANDS = [
             "-e --encrypt": "encryption is not supported",
             "-P= --password=": "encryption is not supported",
             "-s= --split-size=": "split archives are not supported",
+            "-F --fix": "broken archives are not repaired",
+            "--fixfix": "broken archives are not repaired",
+            "-c --entry-comments": "members have no comments here",
+            "-J --junk-sfx": "archives that extract themselves are not known",
+            "-U --copy-entries": "use unzip and zip",
         },
-        ignored=("-X --strip-extra", "-o --latest-time", "-S", "-A", "-b=", "-ll -l"),
+        ignored=(
+            "-X --strip-extra",
+            "-o --latest-time",
+            "-S",
+            "-A",
+            "-b=",
+            "-ll -l",
+            "--quiet-display",
+            "--no-wild",
+            "--wild-stop-dirs",
+            "--ignore-case",
+            "--unzip-command=",
+            "--logfile-path=",
+        ),
     ),
     Command(
         "unzip",
@@ -600,7 +480,7 @@ COMMANDS = [
         rewrite=_lists,
         bad_usage=10,
         refused={"-P=": "encrypted archives are not supported"},
-        ignored=("-a", "-b", "-X", "-K", "-B", "-s", "-W", "-DD -D"),
+        ignored=("-X", "-K", "-B", "-s", "-W", "-DD -D", "-M", "-O=", "-U", "-UU", "-: -^", "-h", "-hh"),
     ),
     Command(
         "zipinfo",

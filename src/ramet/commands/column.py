@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, flag, value
+from ramet.commands.declare import Command, flag, help_text, value, version_text
 from ramet.commands.inputs import Inputs, text_width
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -45,9 +45,14 @@ class ColumnOptions:
         "-p", "--tree-parent", metavar="COLUMN", help="the column that names the line above"
     )
     fill_rows: bool = flag("-x", "--fillrows", help="fill rows before columns")
+    asked: bool = flag("-h", help="display this help")
+    version: bool = flag("-V", help="display version")
 
 
 async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
+    if o.asked or o.version:
+        await proc.emit(encode(help_text(COMMANDS[0]) if o.asked else version_text(COMMANDS[0])))
+        return 0
     inputs = Inputs(proc, operands)
     lines: list[str] = []
     async for block in inputs.joined_lines():
@@ -130,6 +135,7 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     hidden = set(_columns(o.hide, names, count)) if o.hide else set()
     order = [i for i in order if i not in hidden]
     right = set(_columns(o.right, names, count)) if o.right else set()
+    rows = _fitted(proc, o, names, rows, widths, order)
     shape = _shape(o.output, widths, order, right)
     straight = order == list(range(count))
     for begin in range(0, len(rows), _SLICE):
@@ -144,6 +150,41 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
         await proc.emit(encode("".join(out)))
         await proc.budget.breathe()
     return 0
+
+
+def _fitted(
+    proc: Proc, o: ColumnOptions, names: list[str], rows: list[list[str]], widths: list[int], order: list[int]
+) -> list[list[str]]:
+    """Rows whose columns are cut or broken into several lines where the table is too wide; the widths follow."""
+    cut = _columns(o.truncate, names, len(widths)) if o.truncate else []
+    broken = _columns(o.wrap, names, len(widths)) if o.wrap else []
+    able = [i for i in order if i in cut or i in broken]
+    limit = int(o.width) if o.width and o.width.isdigit() else int(proc.env.get("COLUMNS", "") or 80)
+    excess = sum(widths[i] for i in order) + text_width(o.output) * (len(order) - 1) - limit
+    if not able or excess <= 0:
+        return rows
+    while excess > 0 and any(widths[i] > 1 for i in able):
+        for i in able:
+            if excess > 0 and widths[i] > 1:
+                widths[i] -= 1
+                excess -= 1
+    out: list[list[str]] = []
+    for row in rows:
+        pieces = [_pieces(cell, widths[i]) if i in able else [cell] for i, cell in enumerate(row)]
+        tall = max((len(pieces[i]) for i in range(len(row)) if i in broken), default=1)
+        out += [[piece[line] if line < len(piece) else "" for piece in pieces] for line in range(max(tall, 1))]
+    return out
+
+
+def _pieces(text: str, width: int) -> list[str]:
+    """A text in parts that are no wider than that."""
+    parts, part = [], ""
+    for char in text:
+        if part and text_width(part + char) > width:
+            parts.append(part)
+            part = ""
+        part += char
+    return [*parts, part]
 
 
 _SLICE = 2048
@@ -209,13 +250,13 @@ def _columns(text: str, names: list[str], count: int) -> list[int]:
     for piece in text.split(","):
         if piece == "-":
             out += [i for i in range(count) if i >= len(names)]
+        elif piece == "0":
+            out += range(count)
         elif piece in names:
             out.append(names.index(piece))
         elif piece.lstrip("-").isdigit():
             number = int(piece)
             out.append(number - 1 if number > 0 else count + number)
-        elif piece == "0":
-            out += range(count)
     return out
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from ramet.commands.compress_options import PackOptions, XzOptions, ZstdOptions, zstd_words
 from ramet.commands.compression import (
     BZIP2,
     CHUNK,
@@ -22,112 +23,21 @@ from ramet.commands.compression import (
     sniff,
 )
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, shown, value
+from ramet.commands.declare import (
+    Command,
+    UsageError,
+    help_text,
+    shown,
+    version_text,
+)
 from ramet.commands.gzip_list import list_gzip
+from ramet.commands.inputs import slurp
 from ramet.commands.packed_list import list_xz, list_zstd
 from ramet.core.errors import reason
-from ramet.core.paths import encode
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import Reader
-
-
-@dataclass(frozen=True, slots=True)
-class PackOptions:
-    stdout: bool = flag("-c", "--stdout", "--to-stdout", help="write on standard output, keep original files unchanged")
-    mode: str = choose(
-        {"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"},
-        default="",
-        help={
-            "-d --decompress --uncompress": "decompress",
-            "-z --compress": "compress",
-            "-t --test": "test compressed file integrity",
-            "-l --list": "list compressed file contents",
-        },
-    )
-    force: bool = flag("-f", "--force", help="force overwrite of output file and compress links")
-    keep: bool = flag("-k", "--keep", help="keep (don't delete) input files")
-    no_name: bool = choose(
-        {"-n --no-name": True, "-N --name": False},
-        default=None,
-        help="do not save (or restore) the original name and timestamp",
-    )
-    quiet: bool = flag("-q", "--quiet", help="suppress all warnings")
-    recursive: bool = flag("-r", "--recursive", help="operate recursively on directories")
-    suffix: str | None = value("-S", "--suffix", metavar="SUF", help="use suffix SUF on compressed files")
-    verbose: bool = flag("-v", "--verbose", help="verbose mode")
-    level: int | None = mixed(
-        choose(
-            {**{f"-{n}": n for n in range(10)}, "--fast": 1, "--best": 9},
-            help="compression level: -1 is fast, -9 is best",
-        ),
-        default=None,
-    )
-    extreme: bool = flag("-e", "--extreme", help="try to improve compression ratio by using more CPU time")
-    small: bool = flag("-s", "--small", help="use less memory")
-    output: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class XzOptions(PackOptions):
-    check: str = value(
-        "-C", "--check", metavar="CHECK", default="crc64", choices=("none", "crc32", "crc64", "sha256"), help="checksum"
-    )
-    kind: str = value(
-        "-F", "--format", metavar="FORMAT", default="auto", choices=("auto", "xz", "lzma", "alone"), help="file format"
-    )
-    robot: bool = flag("--robot", help="with -l, messages for programs")
-
-
-@dataclass(frozen=True, slots=True)
-class ZstdOptions:
-    stdout: bool = flag("-c", "--stdout", help="write on standard output, even if it is the console")
-    mode: str = choose(
-        {"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"},
-        default="",
-        help={
-            "-d --decompress --uncompress": "decompress",
-            "-z --compress": "compress",
-            "-t --test": "test compressed file integrity",
-            "-l --list": "print information about compressed files",
-        },
-    )
-    force: bool = flag("-f", "--force", help="overwrite without prompting, operate on links")
-    keep: bool = choose(
-        {"-k --keep": True, "--rm": False},
-        default=True,
-        help={
-            "-k --keep": "preserve source files (default)",
-            "--rm": "remove source files after successful (de)compression",
-        },
-    )
-    quiet: bool = flag("-q", "--quiet", help="suppress warnings")
-    recursive: bool = flag("-r", help="operate recursively on directories")
-    verbose: bool = flag("-v", "--verbose", help="verbose mode")
-    level: int | None = mixed(
-        choose({**{f"-{n}": n for n in range(1, 10)}}, help="compression level (1-19, default 3)"),
-        value("--level", metavar="N", convert=int, help="compression level"),
-        default=None,
-    )
-    output: str | None = value("-o", metavar="FILE", help="result stored into FILE")
-    check: bool = choose({"--check": True, "--no-check": False}, default=True, help="a checksum in each frame")
-    no_name: bool | None = None
-    suffix: str | None = None
-
-
-def _zstd_words(words: list[str]) -> list[str]:
-    """`-19`, `--fast=3`, `-T0`: levels of two digits and thread counts."""
-    import re
-
-    out: list[str] = []
-    for word in words:
-        if re.fullmatch(r"-\d\d", word):
-            out.append(f"--level={word[1:]}")
-        elif re.fullmatch(r"--fast(=\d+)?", word):
-            out.append("-1")
-        else:
-            out.append(word)
-    return out
 
 
 @dataclass
@@ -175,6 +85,8 @@ _CHECKS = {"none": 0, "crc32": 1, "crc64": 4, "sha256": 10}
 def _chosen(format_: Format, o: PackOptions | ZstdOptions) -> Format:
     """The format with what the options change of it."""
     if isinstance(o, ZstdOptions):
+        if o.kind != "zstd":
+            return {"gzip": GZIP, "xz": XZ, "lzma": LZMA}[o.kind]
         return format_ if o.check else dataclasses.replace(format_, check=0)
     if isinstance(o, XzOptions):
         if o.kind in ("lzma", "alone"):
@@ -185,6 +97,12 @@ def _chosen(format_: Format, o: PackOptions | ZstdOptions) -> Format:
 
 async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) -> int:
     name = proc.argv[0].rpartition("/")[2]
+    if o.asked or getattr(o, "licence", False) or getattr(o, "long_help", False):
+        own = next(command for command in COMMANDS if command.name == name)
+        helped = o.asked or getattr(o, "long_help", False)
+        await proc.emit(encode(help_text(own) if helped else version_text(own)))
+        return 0
+    operands = [*operands, *await _listed(proc, o)]
     format_ = _chosen(_BY_NAME[name], o)
     mode = o.mode or ("d" if name in _CATS or name in _UNPACKERS else "z")
     level = o.level if o.level is not None else format_.default
@@ -213,6 +131,16 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
             await _file(job, word)
         await proc.budget.breathe()
     return job.status
+
+
+async def _listed(proc: Proc, o: PackOptions | ZstdOptions) -> list[str]:
+    """Names that stand in files."""
+    out: list[str] = []
+    if isinstance(o, (XzOptions, ZstdOptions)) and o.names is not None:
+        out += [decode(line) for line in (await slurp(proc, o.names)).split(b"\n") if line]
+    if isinstance(o, XzOptions) and o.names0 is not None:
+        out += [decode(line) for line in (await slurp(proc, o.names0)).split(b"\0") if line]
+    return out
 
 
 async def _blocks(proc: Proc, reader: Reader) -> AsyncIterator[bytes]:
@@ -268,11 +196,13 @@ def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
         job.status = 1
 
 
-async def _stream(job: _Pack, reader: Reader, shown_name: str) -> None:
+async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", stat: Stat | None = None) -> None:
     """From a reader to stdout."""
     proc = job.proc
     if job.mode == "z":
-        async for block in compressed(_blocks(proc, reader), job.format, job.level):
+        mtime = (stat.mtime_ns or 0) // 10**9 if stat is not None and not job.o.no_name else 0
+        saved = b"" if job.o.no_name else encode(name.rpartition("/")[2])
+        async for block in compressed(_blocks(proc, reader), job.format, job.level, saved, mtime):
             await proc.emit(block)
         return
     try:
@@ -333,7 +263,7 @@ async def _file(job: _Pack, word: str) -> None:
         return
     try:
         if job.stdout or job.mode == "t":
-            await _stream(job, reader, shown(word))
+            await _stream(job, reader, shown(word), word, stat)
             if job.mode == "t" and not job.status and job.o.verbose:
                 proc.stderr.write(encode(f"{word}:\t OK\n"))
             return
@@ -374,6 +304,8 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         target = _target(job, word)
         if target is None:
             return
+        if isinstance(job.o, ZstdOptions) and job.o.into is not None:
+            target = f"{job.o.into.rstrip('/')}/{target.rpartition('/')[2]}"
     existing = await lookup(proc, proc.path(target))
     if existing is not None and not job.o.force:
         if job.format is GZIP:
@@ -481,7 +413,8 @@ def _target(job: _Pack, word: str) -> str | None:
 
 def _frame(job: _Pack, word: str) -> int:
     """The bytes around the packed data, which ratios leave out: header, name and trailer."""
-    return 19 + len(encode(word.rpartition("/")[2].removesuffix(job.suffix)))
+    name = word.rpartition("/")[2]
+    return 19 + len(encode(_bare(job, name) or name))
 
 
 COMMANDS = [
@@ -493,7 +426,29 @@ COMMANDS = [
             summary=summary,
             ignored=("--rsyncable", "--synchronous", "-a --ascii")
             if _BY_NAME[name] is GZIP
-            else ("-T= --threads=", "-Q --no-warn", "-M= --memory= --memlimit="),
+            else (
+                "-T= --threads=",
+                "-Q --no-warn",
+                "-M= --memory= --memlimit=",
+                "--memlimit-compress=",
+                "--memlimit-decompress=",
+                "--memlimit-mt-decompress=",
+                "--no-adjust",
+                "--no-sparse",
+                "--ignore-check",
+                "--block-size=",
+                "--block-list=",
+                "--flush-timeout=",
+            ),
+            refused={}
+            if _BY_NAME[name] in (GZIP, BZIP2)
+            else {
+                "--single-stream": "all streams of a file are read",
+                "--info-memory": "the memory of the machine is not shown",
+                "--lzma1[= --lzma2[= --x86[= --arm[= --arm64[= --armthumb[= --ia64[= --powerpc[= --sparc[= --delta[=": (
+                    "chains of filters are chosen by the level"
+                ),
+            },
         )
         for name, summary in {
             "gzip": "Compress FILEs (by default, in place).",
@@ -516,15 +471,41 @@ COMMANDS = [
             pack,
             ZstdOptions,
             summary=summary,
-            rewrite=_zstd_words,
+            rewrite=zstd_words,
             ignored=(
                 "-T= --threads=",
                 "--long[=",
                 "--ultra",
                 "--no-progress",
                 "--progress",
-                "--adapt",
+                "--adapt[=",
+                "--auto-threads=",
+                "--single-thread",
+                "--rsyncable",
+                "--size-hint=",
+                "--stream-size=",
+                "--target-compressed-block-size=",
+                "--priority=",
+                "--no-dictID",
+                "-B=",
+                "-M= --memory=",
+                "--sparse",
+                "--no-sparse",
+                "--trace=",
+                "--exclude-compressed",
             ),
+            refused={
+                "--train[= --train-cover[= --train-fastcover[= --train-legacy[=": "dictionaries are not supported",
+                "-D=": "dictionaries are not supported",
+                "--dictID=": "dictionaries are not supported",
+                "--maxdict=": "dictionaries are not supported",
+                "--patch-from=": "dictionaries are not supported",
+                "--output-dir-mirror=": "use --output-dir-flat",
+                "-b[=": "there is no benchmark",
+                "-e[=": "there is no benchmark",
+                "-i[=": "there is no benchmark",
+                "-S": "there is no benchmark",
+            },
         )
         for name, summary in {
             "zstd": "Compress or decompress FILEs in the .zst format.",

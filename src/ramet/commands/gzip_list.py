@@ -1,4 +1,4 @@
-"""`gzip -l`: what the head and the tail of a file say about it; what lies between is not read."""
+"""`gzip -l`: what the head and the tail of a file say about it, and how many parts there are in between."""
 
 from __future__ import annotations
 
@@ -77,6 +77,7 @@ async def _look(proc: Proc, word: str) -> Listed:
     try:
         head = await reader.read_exactly(HEAD)
         size, tail, modified = await _end(proc, reader, head)
+        several = isinstance(reader, FileStream) and await _is_several(proc, reader)
     finally:
         await proc.close(reader)
     if head[:2] != b"\x1f\x8b":
@@ -85,7 +86,26 @@ async def _look(proc: Proc, word: str) -> Listed:
     if length is None or size < length + TAIL:
         raise Unfit("unexpected end of file", fatal=True)
     crc, whole = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:], "little")
-    return Listed(size, whole, crc, modified, length + TAIL)
+    # What is around the data of several parts counts as data.
+    return Listed(size, whole, crc, modified, 0 if several else length + TAIL)
+
+
+async def _is_several(proc: Proc, reader: FileStream) -> bool:
+    """Whether another part follows the first; only unpacking tells where that ends."""
+    import zlib
+
+    reader.seek(0)
+    unpacker = zlib.decompressobj(31)
+    while not unpacker.eof:
+        block = unpacker.unconsumed_tail or await reader.read(HEAD)
+        if not block:
+            return False
+        try:
+            unpacker.decompress(block, 1 << 20)
+        except zlib.error:
+            return False
+        await proc.budget.breathe()
+    return bool(unpacker.unused_data or await reader.read(1))
 
 
 async def _end(proc: Proc, reader: Reader, head: bytes) -> tuple[int, bytes, int]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from operator import itemgetter
 
 from ramet import patterns
-from ramet.commands.declare import Command, UsageError
+from ramet.commands.declare import Command, UsageError, help_text
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.ignore_files import Rule, glob_regex, ignored, parse
 from ramet.commands.inputs import slurp
@@ -31,6 +31,11 @@ from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError, perl
 
 async def rg(proc: Proc, o: RgOptions, operands: list[str]) -> int:
     operands = list(operands)
+    if o.asked or o.engine_version:
+        await proc.emit(
+            encode(help_text(COMMANDS[0]) if o.asked else "PCRE2 expressions are read by ramet's own engine\n")
+        )
+        return 0
     if o.type_list:
         listed = "".join(f"{name}: {', '.join(globs.split())}\n" for name, globs in sorted(TYPES.items()))
         await proc.emit(listed.encode())
@@ -67,6 +72,12 @@ async def _patterns(proc: Proc, o: RgOptions, operands: list[str]) -> list[bytes
     return wanted
 
 
+_NOTHING = (
+    b"No files were searched, which means ripgrep probably applied a filter you didn't expect.\n"
+    b"Running with --debug will show why files are being skipped.\n"
+)
+
+
 class _Colours(Colours):
     """Colours as rg writes them: each begins by giving up all others."""
 
@@ -100,17 +111,22 @@ class _Run:
         self.shared = Shared()
         self.selected = self.failed = False
         self.show_name = False
+        self.looked = False
+        """Whether there was a file to search."""
         self.globs = [
             self.glob(str(stored), name == "iglobs" or o.globs_fold)
             for name, stored in o.order
             if name in ("globs", "iglobs")
         ]
         known = dict(TYPES)
-        for rule in o.type_add:
-            name, colon, glob = rule.partition(":")
-            if not colon or not name.isalnum():
-                raise UsageError("invalid definition (format is type:glob, e.g., html:*.html)", 2, hint=False)
-            known[name] = f"{known.get(name, '')} {glob}".strip()
+        for option, stored in o.order:
+            if option == "type_clear":
+                known.pop(str(stored), None)
+            elif option == "type_add":
+                name, colon, glob = str(stored).partition(":")
+                if not colon or not name.isalnum():
+                    raise UsageError("invalid definition (format is type:glob, e.g., html:*.html)", 2, hint=False)
+                known[name] = f"{known.get(name, '')} {glob}".strip()
         self.types = [_type_globs(known, name) for name in o.types]
         self.types_not = [_type_globs(known, name) for name in o.types_not]
         self.names = perl.group_names(wanted[0].decode("utf-8", "replace")) if wanted else {}
@@ -191,6 +207,8 @@ class _Run:
                 self.show_name = await self.is_directory(operands[0])
             for word in operands or ["."]:
                 await self.operand(word, "" if not operands else None)
+            if not operands and not self.looked and not self.failed and not o.no_messages and not o.list_files:
+                proc.stderr.write(_NOTHING)
         if self.failed and not (o.quiet and self.selected):
             return 2
         return 0 if self.selected else 1
@@ -217,6 +235,7 @@ class _Run:
                 async for file, name in files:
                     if self.o.quiet and self.selected:
                         return
+                    self.looked = True
                     if passes is not None and not passes(file):
                         continue
                     await self.file(file, name)
@@ -251,7 +270,7 @@ class _Run:
         """Files below a directory, in order, without what is hidden or ignored."""
         fs = self.proc.fs
         rules = [] if self.no_ignore or self.o.no_ignore_parent else await self.parent_rules(top)
-        for name in self.o.ignore_files:
+        for name in () if self.o.no_ignore_files else self.o.ignore_files:
             rules += parse((await slurp(self.proc, name)).decode("utf-8", "surrogateescape"), str(self.proc.cwd))
         pending: list[tuple[Path, str, int, list[Rule] | None]] = [(top, prefix, 1, rules)]
         while pending:
@@ -578,7 +597,15 @@ COMMANDS = [
             "--regex-size-limit=",
             "--debug",
             "--trace",
+            "--no-unicode",
+            "--no-pcre2-unicode",
+            "--auto-hybrid-regex",
+            "--ignore-file-case-insensitive",
         ),
+        refused={
+            "--pre=": "no command is run for each file; pipe its output into rg",
+            "--pre-glob=": "no command is run for each file; pipe its output into rg",
+        },
         bad_usage=2,
     )
 ]

@@ -265,6 +265,12 @@ class RgOptions:
     )
     max_filesize: int | None = value("--max-filesize", metavar="SIZE", convert=_size, help="leave out larger files")
     type_add: tuple[str, ...] = several("--type-add", metavar="TYPE:GLOB", help="make a type, or widen one")
+    type_clear: tuple[str, ...] = several("--type-clear", metavar="TYPE", help="forget the globs of a type")
+    no_ignore_files: bool = flag(
+        "--no-ignore-files", help="leave out no more than what other rules say (--ignore-file)"
+    )
+    asked: bool = flag("-h", help="say how the command is used")
+    engine_version: bool = flag("--pcre2-version", help="say which engine -P uses")
     globs_fold: bool = flag("--glob-case-insensitive", help="all globs ignore case")
     ignore_files: tuple[str, ...] = several("--ignore-file", metavar="FILE", help="more rules of what to leave out")
     order: tuple[tuple[str, object], ...] = ordered()

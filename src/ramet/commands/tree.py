@@ -70,6 +70,7 @@ class TreeOptions:
     from_file: bool = flag("--fromfile", help="read paths from files (. is stdin) instead of directories")
     output: str | None = value("-o", metavar="FILE", help="output to file")
     gitignore: bool = flag("--gitignore", help="filter by .gitignore files")
+    gitfile: str | None = value("--gitfile", metavar="FILE", help="read patterns as of .gitignore from FILE")
 
 
 @dataclass
@@ -235,12 +236,15 @@ class _Tree:
         return (info + lead if o.metafirst else lead + info) + text + node.note
 
     def draw(self, node: _Node, prefix: str, path: str, out: list[str]) -> None:
-        branch, last, pipe, blank = _LINES["ascii" if self.o.charset and "utf" not in self.o.charset.lower() else "utf"]
+        drawn = "ascii" if self.o.charset and "utf" not in self.o.charset.lower() else "utf"
+        branch, last, pipe, blank = _LINES[self.o.ascii or drawn]
         children = node.children or []
         for i, child in enumerate(children):
             ending = i == len(children) - 1
             full = f"{path.rstrip('/')}/{child.name}"
             lead = "" if self.o.no_indent else prefix + (last if ending else branch)
+            if self.o.ascii == "ansi" and lead:
+                lead = f"\033(0{lead}\033(B"
             out.append(self.label(child, full if self.o.full_path else child.name, lead))
             self.draw(child, prefix + (blank if ending else pipe), full, out)
 
@@ -282,7 +286,13 @@ class _Tree:
         out.append(f"{'  ' * depth}</{kind}>\n")
 
 
-_LINES = {"utf": ("├── ", "└── ", "│\u00a0\u00a0 ", "    "), "ascii": ("|-- ", "`-- ", "|   ", "    ")}
+_LINES = {
+    "utf": ("├── ", "└── ", "│\u00a0\u00a0 ", "    "),
+    "ascii": ("|-- ", "`-- ", "|   ", "    "),
+    "ansi": ("tqq ", "mqq ", "x   ", "    "),
+    "cp437": ("\udcc3\udcc4\udcc4 ", "\udcc0\udcc4\udcc4 ", "\udcb3   ", "    "),
+}
+"""What stands before names: before one of several, before the last, and below either of them."""
 _DIRECTORY, _FILE = Stat(Kind.DIR), Stat(Kind.FILE)
 
 
@@ -331,7 +341,8 @@ async def tree(proc: Proc, o: TreeOptions, operands: list[str]) -> int:
             status = 2
             continue
         node = _Node(word, path, stat, stat.kind is Kind.DIR)
-        await state.load(node, 0, [])
+        rules = parse(decode(await slurp(proc, o.gitfile)), f"{str(path).rstrip('/')}/") if o.gitfile else []
+        await state.load(node, 0, rules)
         if stat.kind is not Kind.DIR:
             node.note = "  [error opening dir]"
         roots.append(node)
@@ -386,6 +397,15 @@ COMMANDS = [
         TreeOptions,
         summary="List contents of directories in a tree-like format.",
         usage="[OPTION]... [DIRECTORY]...",
-        ignored=("-n", "-C", "-N", "-q", "-x", "--nolinks"),
+        ignored=("-n", "-C", "-N", "-q", "-x", "--nolinks", "-R", "-T="),
+        refused={
+            "-H=": "pages of HTML are not made; -J and -X are for programs",
+            "--hintro=": "pages of HTML are not made",
+            "--houtro=": "pages of HTML are not made",
+            "--info": "notes in .info files are not read",
+            "--infofile=": "notes in .info files are not read",
+            "--fflinks": "links are not read from lists of names",
+            "--device": "files are on no device",
+        },
     ),
 ]

@@ -6,10 +6,12 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, quote, value
+from ramet.commands.declare import Command, UsageError, flag, help_text, quote, value, version_text
 from ramet.commands.dump import bytes_number, window
 from ramet.commands.inputs import PART, Inputs
+from ramet.core import ops
 from ramet.core.errors import LimitExceeded, reason
+from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, FileStream, Reader, Writer, line_blocks
 
@@ -32,6 +34,8 @@ class XxdOptions:
     reverse: bool = flag("-r", "-revert", help="reverse operation: convert hexdump into binary")
     seek: str = value("-s", "-seek", metavar="SEEK", default="0", help="start at SEEK bytes")
     upper: bool = flag("-u", help="use upper case hex letters")
+    asked: bool = flag("-h", help="print this summary")
+    version: bool = flag("-v", help="show version")
 
 
 _XXD_LONG = {
@@ -61,20 +65,30 @@ def _xxd_words(words: list[str]) -> list[str]:
 
 
 async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
+    if o.asked or o.version:
+        about = help_text(COMMANDS[0]) if o.asked else version_text(COMMANDS[0])
+        (proc.stderr if o.asked else proc.stdout).write(encode(about))
+        return 1 if o.asked else 0
     source = operands[0] if operands else "-"
     try:
         reader = await proc.open(source)
     except OSError as error:
         proc.complain(f"{source}: {reason(error)}")
         return 2
-    out = await proc.create(operands[1]) if len(operands) > 1 and operands[1] != "-" else proc.stdout
+    target = operands[1] if len(operands) > 1 and operands[1] != "-" else None
+    if o.reverse and not o.plain:
+        return await _patch(proc, o, reader, target)
+    out = await proc.create(target) if target is not None else proc.stdout
     if o.reverse:
-        await (_xxd_revert_plain if o.plain else _xxd_revert)(proc, reader, out)
+        await _xxd_revert_plain(proc, reader, out)
         await proc.close(out)
         return 0
     inputs = Inputs(proc, [source])
     seek_text = o.seek.lstrip("+")
     skip = bytes_number(seek_text.lstrip("-") or "0", "-s")
+    if seek_text.startswith("-") and not isinstance(reader, FileStream):
+        proc.complain("Sorry, cannot seek.")
+        return 4
     if seek_text.startswith("-") and isinstance(reader, FileStream):
         size = (await reader.stat()).size
         if size is None:  # made when it is read: only that tells where the end is
@@ -87,9 +101,12 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
     for text in (o.cols, o.group):
         if text is not None and not text.isdecimal():
             raise UsageError(f"invalid number {quote(text)}", hint=False)
+    if o.cols is not None and int(o.cols) > 256 and not o.plain:
+        raise UsageError("invalid number of columns (max. 256).", hint=False)
     if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)", o.offset):
         raise UsageError(f"invalid offset {quote(o.offset)}", hint=False)
-    cols = int(o.cols) if o.cols is not None else 6 if o.bits else 12 if o.include else 30 if o.plain else 16
+    default = 6 if o.bits else 12 if o.include else 30 if o.plain else 16
+    cols = int(o.cols) if o.cols is not None and (int(o.cols) or o.plain) else default
     if o.include:
         out.write(await _xxd_include(proc, o, inputs, source, skip, count, cols or 12))
     else:
@@ -104,6 +121,12 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
 _ROWS = 512
 """Rows that are made between two looks at the clock."""
 _PRINTED = bytes(byte if 32 <= byte < 127 else 46 for byte in range(256))
+_MAINFRAME = b"." * 64 + (
+    b" ...........<(+|&.........!$*);~-/.........,%_>?.........`:#@'=\""
+    b".abcdefghi.......jklmnopqr^.......stuvwxyz...[...............].."
+    b"{ABCDEFGHI......}JKLMNOPQR......\\.STUVWXYZ......0123456789......"
+)
+"""The same for bytes that are meant in EBCDIC."""
 _BITS = [f"{byte:08b}" for byte in range(256)]
 
 
@@ -142,7 +165,7 @@ async def _xxd_rows(
 
 def _xxd_lines(o: XxdOptions, data: bytes, at: int, cols: int, group: int) -> list[str]:
     """Many rows, the last perhaps short."""
-    shown_text = data.translate(_PRINTED).decode("ascii")
+    shown_text = data.translate(_MAINFRAME if o.ebcdic else _PRINTED).decode("ascii")
     size = group or cols
     width = cols * (8 if o.bits else 2) + -(-cols // size) - 1
     starts = range(0, len(data), cols)
@@ -204,9 +227,25 @@ async def _xxd_revert_plain(proc: Proc, reader: Reader, out: Writer) -> None:
         await proc.budget.breathe()
 
 
-async def _xxd_revert(proc: Proc, reader: Reader, out: Writer) -> None:
+async def _patch(proc: Proc, o: XxdOptions, reader: Reader, target: str | None) -> int:
+    """The bytes of a dump, or a file in which they take the place of what was there."""
+    there = bytearray()
+    if target is not None and await ops.exists(proc.fs, proc.path(target)):
+        there += await ops.read_bytes(proc.fs, proc.path(target))
+    shift = int(o.seek, 0) if re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|\d+)", o.seek) else 0
+    await _xxd_revert(proc, reader, there, shift)
+    out = await proc.create(target) if target is not None else proc.stdout
+    for at in range(0, len(there), BLOCK):
+        out.write(bytes(there[at : at + BLOCK]))
+        if out.full:
+            await out.drain()
+        await proc.budget.breathe()
+    await proc.close(out)
+    return 0
+
+
+async def _xxd_revert(proc: Proc, reader: Reader, made: bytearray, shift: int) -> None:
     """Rows go where their offsets say, in whatever order they come."""
-    made = bytearray()
     limit = proc.budget.limits.string_bytes
     async for block in line_blocks(reader, size=PART):
         for line in block.split(b"\n"):
@@ -215,17 +254,12 @@ async def _xxd_revert(proc: Proc, reader: Reader, out: Writer) -> None:
                 continue
             digits = line[head.end() :].split(b"  ", 1)[0].translate(None, _NOT_DIGITS)
             raw = bytes.fromhex(digits[: len(digits) & ~1].decode())
-            offset = int(head[1], 16)
+            offset = max(int(head[1], 16) + shift, 0)
             if offset + len(raw) > limit:
                 raise LimitExceeded("string_bytes", limit)
             if offset > len(made):
                 made += bytes(offset - len(made))
             made[offset : offset + len(raw)] = raw
-        await proc.budget.breathe()
-    for at in range(0, len(made), BLOCK):
-        out.write(bytes(made[at : at + BLOCK]))
-        if out.full:
-            await out.drain()
         await proc.budget.breathe()
 
 
