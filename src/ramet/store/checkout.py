@@ -128,13 +128,14 @@ class _Checkout:
     def run(self, tree: TreeId, top: bytes) -> None:
         """Directories first get their entries, files their content in batches, and last the times of directories."""
         stack: Below = [(top, None, None)]
-        done: list[tuple[bytes, int, int, dict[str, bytes]]] = []
+        done: list[tuple[bytes, int, int, dict[str, bytes], int]] = []
         while stack:
             folder, node, found = stack.pop()
             self.changed = False
             below = self.directory(tree if node is None else node.tree, folder)
             if node is not None and (self.changed or found is None or node.xattrs or not _is_folder(node, found)):
-                done.append((folder, node.mode, node.mtime_ns, node.xattrs))
+                was = -1 if found is None else found.st_mode & 0o7777
+                done.append((folder, node.mode, node.mtime_ns, node.xattrs, was))
             stack += below
             if len(self.jobs) >= BATCH:
                 self.flush()
@@ -142,10 +143,11 @@ class _Checkout:
         for source, path in self.again:
             os.link(source, path)
             self.receipt.written += 1
-        for path, mode, mtime_ns, xattrs in reversed(done):
+        for path, mode, mtime_ns, xattrs, was in reversed(done):
             _set_xattrs(path, xattrs)
             os.utime(path, ns=(mtime_ns, mtime_ns))
-            os.chmod(path, mode)
+            if mode != was:
+                os.chmod(path, mode)
 
     # ----------------------------------------------------------------------------------------------- planning
 
@@ -162,7 +164,7 @@ class _Checkout:
             if not there:
                 todo: list[tuple[Node, Present]] = [(Node(*row), None) for row in self.fresh(rows, folder)]
                 return self.entries(todo, folder, fd)
-            found = self.compared(rows, self.matched(_names(rows), there, folder, fd))
+            found = self.compared(rows, self.matched([row[0] for row in rows], there, folder, fd))
             self.receipt.kept += len(rows) - len(found)
             return self.entries(found, folder, fd)
         finally:
@@ -184,18 +186,17 @@ class _Checkout:
             return []
         return [row for row in rows if row[1] or row[6] or row[7] or len(row[5]) != SIZE]
 
-    def matched(self, names: list[str], there: list[str], folder: bytes, fd: int) -> Sequence[Present]:
+    def matched(self, names: list[bytes], there: list[str], folder: bytes, fd: int) -> Sequence[Present]:
         """What is there now under each of these names. Whatever has another name is removed."""
         if len(names) == len(there):
             try:
                 return _looked(names, fd)
             except FileNotFoundError:
                 pass  # as many, but others
-        wanted, present = set(names), set(there)
-        for name in there:
-            if name not in wanted:
-                (info,) = _looked([name], fd)
-                self.remove(folder + b"/" + os.fsencode(name), modes.S_ISDIR(info.st_mode))
+        wanted, present = set(names), set(map(os.fsencode, there))
+        for name in present - wanted:
+            (info,) = _looked([name], fd)
+            self.remove(folder + b"/" + name, modes.S_ISDIR(info.st_mode))
         infos = iter(_looked([name for name in names if name in present], fd))
         return [next(infos) if name in present else None for name in names]
 
@@ -381,15 +382,10 @@ class _Checkout:
         self.receipt.removed += 1
 
 
-def _looked(names: list[str], folder: int) -> list[os.stat_result]:
+def _looked(names: list[bytes], folder: int) -> list[os.stat_result]:
     """What is under names in an open directory: asked so, the system looks up one name and not a path."""
     look = os.stat
     return [look(name, dir_fd=folder, follow_symlinks=False) for name in names]
-
-
-def _names(rows: list[Row]) -> list[str]:
-    """The names of entries as the system lists them, decoded at once: no name holds a NUL."""
-    return os.fsdecode(b"\0".join([row[0] for row in rows])).split("\0") if rows else []
 
 
 def _is_folder(node: Node, found: os.stat_result) -> bool:
