@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ramet.commands.patch.hunks import Hunk
+from ramet.commands.patch.merging import merged
 from ramet.commands.patch.reading import ED_COMMAND
 
 
@@ -17,6 +18,20 @@ class Applied:
     rejects: list[Hunk]
     already: bool = False
     mismatched: bool = False
+    conflicts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How hunks are applied: what is forgiven, and what is written instead of, or beside, the new lines."""
+
+    fuzz: int = 2
+    loose: bool = False
+    merge: str | None = None
+    """Hunks that do not fit are merged; with `diff3`, conflicts show the expected lines, too."""
+    ifdef: str | None = None
+    """Old and new lines are both kept, between directives that ask for this name."""
+    check: Callable[[], object] = lambda: None
 
 
 def _matches(lines: list[bytes], at: int, want: list[bytes], loose: bool) -> bool:
@@ -41,14 +56,45 @@ def _places(expected: int, low: int, high: int) -> Iterator[int]:
             yield expected - distance
 
 
-def apply_hunks(lines: list[bytes], hunks: list[Hunk], fuzz_limit: int, loose: bool) -> Applied:
+def _conditional(body: list[tuple[str, bytes]], name: str) -> list[tuple[str, bytes]]:
+    """The body with directives around what changes; a line that goes stays, between them."""
+    word = name.encode("utf-8", "surrogateescape")
+    out: list[tuple[str, bytes]] = []
+    state = " "
+    for mark, text in [*body, (" ", b"")]:
+        if mark == "+" and state == "-":
+            out.append(("+", b"#else\n"))
+        elif mark != state and state != " ":
+            out.append(("+", b"#endif\n"))
+            state = " "
+        if mark != " " and state == " ":
+            out.append(("+", (b"#ifndef " if mark == "-" else b"#ifdef ") + word + b"\n"))
+        state = mark
+        out.append((" " if mark == "-" else mark, text))
+    out.pop()
+    return out
+
+
+def apply_hunks(lines: list[bytes], hunks: list[Hunk], way: Way) -> Applied:
     out: list[bytes] = []
     done = 0
     shift = 0
     result = Applied([], [], [])
-    added = 0
+    added = gone = 0
     for number, hunk in enumerate(hunks, 1):
-        placed = _place(lines, hunk, done, shift, fuzz_limit, loose)
+        placed = _place(lines, hunk, done, shift, 0 if way.merge else way.fuzz, way.loose)
+        if placed is None and way.merge is not None:
+            expected = hunk.start - 1 + shift
+            made = merged(lines, hunk, done, expected, len(out) + gone, way.merge == "diff3", way.check)
+            out += lines[done : made.start] + made.lines
+            result.notes.append(f"Hunk #{number} {made.told()}.")
+            result.mismatched = True
+            result.conflicts |= made.conflict
+            done = made.stop
+            gone += made.gone
+            shift = made.start - (hunk.start - 1)
+            added += len(made.lines) - (made.stop - made.start)
+            continue
         if placed is None:
             result.rejects.append(hunk)
             result.notes.append(f"Hunk #{number} FAILED at {hunk.start + added}.")
@@ -62,7 +108,7 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], fuzz_limit: int, loose: b
         offset = at - cut_front - (hunk.start - 1)
         out += lines[done:at]
         position = at
-        for mark, text in body:
+        for mark, text in body if way.ifdef is None else _conditional(body, way.ifdef):
             if mark == "+":
                 out.append(text)
             else:
@@ -70,17 +116,18 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], fuzz_limit: int, loose: b
                     out.append(lines[position])
                 position += 1
         moved = offset
-        if fuzz or moved != 0:
+        if (fuzz or moved != 0) and way.merge is None:
             where = at - cut_front + 1 + added
             words = f"Hunk #{number} succeeded at {where}"
             if fuzz:
                 words += f" with fuzz {fuzz}"
                 result.mismatched = True
             if moved:
-                words += f" (offset {moved} line{'' if abs(moved) == 1 else 's'})"
+                words += f" (offset {moved} line{'' if moved == 1 else 's'})"
                 result.mismatched = True
             result.notes.append(words + ".")
         done = at + removed
+        gone += sum(mark == "-" for mark, _ in body)
         shift = moved
         added += len(hunk.new()) - len(old)
     out += lines[done:]
@@ -88,9 +135,9 @@ def apply_hunks(lines: list[bytes], hunks: list[Hunk], fuzz_limit: int, loose: b
     return result
 
 
-def fuzz_needed(lines: list[bytes], hunk: Hunk, fuzz_limit: int, loose: bool) -> int | None:
+def fuzz_needed(lines: list[bytes], hunk: Hunk, way: Way) -> int | None:
     """How much fuzz the first hunk of a file needs to find its place; None when it has none."""
-    placed = _place(lines, hunk, 0, 0, fuzz_limit, loose)
+    placed = _place(lines, hunk, 0, 0, way.fuzz, way.loose)
     return None if placed is None else placed[1]
 
 

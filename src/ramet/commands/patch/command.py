@@ -12,11 +12,8 @@ from ramet.core.proc import Proc
 
 
 async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
-    if o.merge is not None:
-        raise UsageError(
-            "merging with conflict markers is not supported; apply without --merge and look at the .rej file",
-            hint=False,
-        )
+    if o.merge not in (None, "merge", "diff3"):
+        raise UsageError("")
     if o.strip is not None and not o.strip.isdigit():
         raise UsageError(f"strip count {o.strip} is not a number", hint=False)
     if not o.fuzz.isdigit():
@@ -61,15 +58,10 @@ COMMANDS = [
         summary="Apply a diff file to an original.",
         usage="[OPTION]... [ORIGFILE [PATCHFILE]]",
         bad_usage=2,
-        refused={"-D= --ifdef=": "make both files and use diff -D"},
         ignored=(
             "--binary",
             "-g= --get=",
             "--quoting-style=",
-            "-T --set-time",
-            "-Z --set-utc",
-            "-V= --version-control=",
-            "-Y= --basename-prefix=",
             "--read-only=",
             "--follow-symlinks",
         ),

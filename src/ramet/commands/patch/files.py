@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import tzinfo
 
+from ramet.commands.clock import NANO, zone, zone_of
 from ramet.commands.copy import lookup
+from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import shown
-from ramet.commands.patch.applying import Applied, apply_hunks, fuzz_needed, run_ed
+from ramet.commands.patch.applying import Applied, Way, apply_hunks, fuzz_needed, run_ed
 from ramet.commands.patch.hunks import FilePatch, Hunk, keep_lines
 from ramet.commands.patch.job import Job
 from ramet.commands.patch.rejects import save_rejects
@@ -106,6 +109,8 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
         result = await _try(job, lines, hunks)
     for note in result.notes:
         await job.say(note)
+    if result.conflicts:
+        job.status = 1
     if result.already:
         await save_rejects(job, item, target, result, ignored=True)
         return
@@ -114,28 +119,76 @@ async def patch_file(job: Job, item: FilePatch, named: str | None) -> None:
         await save_rejects(job, item, target, result, ignored=False)
 
 
+def _way(job: Job) -> Way:
+    return Way(job.fuzz, job.o.ignore_space, job.o.merge, job.o.ifdef, job.proc.budget.check)
+
+
 async def _try(job: Job, lines: list[bytes], hunks: list[Hunk]) -> Applied:
     o = job.o
-    if hunks and not o.force and _looks_reversed(job, lines, hunks[0]):
+    if hunks and not o.force and o.merge is None and _looks_reversed(job, lines, hunks[0]):
         word = "Unreversed patch detected!" if o.reverse else "Reversed (or previously applied) patch detected!"
         if o.forward:
             await job.proc.emit(encode(f"{word}  Skipping patch.\n"))
             return Applied(lines, [], hunks, already=True)
         if o.batch:
             await job.proc.emit(encode(f"{word}  Assuming -R.\n"))
-            return apply_hunks(lines, [h.reversed() for h in hunks], job.fuzz, o.ignore_space)
+            return apply_hunks(lines, [h.reversed() for h in hunks], _way(job))
         await job.proc.emit(encode(f"{word}  Assume -R? [n] \nApply anyway? [n] \nSkipping patch.\n"))
         return Applied(lines, [], hunks, already=True)
-    return apply_hunks(lines, hunks, job.fuzz, o.ignore_space)
+    return apply_hunks(lines, hunks, _way(job))
 
 
 def _looks_reversed(job: Job, lines: list[bytes], hunk: Hunk) -> bool:
     """Whether the first hunk fits the other way round with less fuzz than it takes as it is."""
-    forth = fuzz_needed(lines, hunk, job.fuzz, job.o.ignore_space)
+    forth = fuzz_needed(lines, hunk, _way(job))
     if forth == 0:
         return False
-    back = fuzz_needed(lines, hunk.reversed(), job.fuzz, job.o.ignore_space)
+    back = fuzz_needed(lines, hunk.reversed(), _way(job))
     return back is not None and (forth is None or back < forth)
+
+
+async def _backup_name(job: Job, target: str) -> str:
+    """Where the file as it was is kept: -V says how it is numbered, else prefixes and the suffix name it."""
+    o = job.o
+    how = o.version_control or job.proc.env.get("PATCH_VERSION_CONTROL", job.proc.env.get("VERSION_CONTROL", ""))
+    named = o.prefix or o.base_prefix or o.suffix is not None
+    if not named and how in ("numbered", "t", "existing", "nil"):
+        number = 0
+        async for name, _ in job.proc.fs.scan(job.path(target).parent):
+            found = re.fullmatch(re.escape(target.rpartition("/")[2]) + r"\.~(\d+)~", name)
+            number = max(number, int(found[1]) if found else 0)
+        if number or how in ("numbered", "t"):
+            return f"{target}.~{number + 1}~"
+    where, slash, base = target.rpartition("/")
+    suffix = o.suffix if o.suffix is not None else "" if o.prefix or o.base_prefix else ".orig"
+    return f"{o.prefix}{where}{slash}{o.base_prefix}{base}{suffix}"
+
+
+def _stamp(header: bytes, tz: tzinfo) -> int | None:
+    """The time in a header of a patch."""
+    found = re.search(rb"\t(\d{4}-.*|[A-Z][a-z]{2} .*)$", header.rstrip(b"\n"))
+    if found is None:
+        return None
+    try:
+        return parse_date(found[1].decode("ascii", "replace"), 0, tz)
+    except BadDate:
+        return None
+
+
+async def _set_time(job: Job, item: FilePatch, target: str, destination: Path, before: int, result: Applied) -> None:
+    """-T and -Z: the file gets the time that the patch gives it, if it was what the patch expects."""
+    if not (job.o.set_time or job.o.set_utc) or item.headers is None:
+        return
+    tz = zone("UTC0") if job.o.set_utc else zone_of(job.proc)
+    old, new = (_stamp(header, tz) for header in (reversed(item.headers) if job.o.reverse else item.headers))
+    if new is None:
+        return
+    if not job.o.force and (old is None or old // NANO != before // NANO):
+        await job.say(f"Not setting time of file {shown(target)} (time mismatch)")
+    elif not job.o.force and (result.mismatched or result.rejects):
+        await job.say(f"Not setting time of file {shown(target)} (contents mismatch)")
+    else:
+        await job.proc.fs.setattr(destination, Attrs(mtime_ns=new))
 
 
 async def _store(
@@ -152,7 +205,7 @@ async def _store(
             await proc.fs.write(job.path(o.output), content)
         return
     if (o.backup or (result.mismatched and not o.no_backup_mismatch and not o.posix)) and (existed or o.backup):
-        backup = job.path(f"{o.prefix}{target}{o.suffix}" if not o.prefix else f"{o.prefix}{target}")
+        backup = job.path(await _backup_name(job, target))
         await ops.make_dirs(proc.fs, backup.parent)
         await proc.fs.write(backup, data)
     gone = (
@@ -192,3 +245,4 @@ async def _store(
     mode = item.mode if item.mode is not None else stat.mode if stat is not None else None
     if mode is not None:
         await proc.fs.setattr(destination, Attrs(mode=mode))
+    await _set_time(job, item, target, destination, (stat.mtime_ns if stat is not None else None) or 0, result)

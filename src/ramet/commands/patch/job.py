@@ -30,7 +30,20 @@ class PatchOptions:
     backup_mismatch: bool = flag("--backup-if-mismatch", help="back up if the patch does not match exactly")
     no_backup_mismatch: bool = flag("--no-backup-if-mismatch", help="back up mismatches only if otherwise requested")
     prefix: str = value("-B", "--prefix", metavar="PREFIX", default="", help="prepend PREFIX to backup file names")
-    suffix: str = value("-z", "--suffix", metavar="SUFFIX", default=".orig", help="append SUFFIX to backup file names")
+    suffix: str | None = value("-z", "--suffix", metavar="SUFFIX", help="append SUFFIX to backup file names (.orig)")
+    base_prefix: str = value(
+        "-Y", "--basename-prefix", metavar="PREFIX", default="", help="prepend PREFIX to base names of backup files"
+    )
+    version_control: str | None = value(
+        "-V",
+        "--version-control",
+        metavar="STYLE",
+        choices=("simple", "never", "numbered", "t", "existing", "nil"),
+        help="how backup files are named: simple, numbered, or existing",
+    )
+    ifdef: str | None = value("-D", "--ifdef", metavar="NAME", help="make merged if-then-else output using NAME")
+    set_time: bool = flag("-T", "--set-time", help="set times of patched files, assuming the patch uses local time")
+    set_utc: bool = flag("-Z", "--set-utc", help="set times of patched files, assuming the patch uses UTC")
     directory: str | None = value("-d", "--directory", metavar="DIR", help="change the working directory to DIR first")
     dry_run: bool = flag("--dry-run", help="do not actually change any files; just print what would happen")
     posix: bool = flag("--posix", help="conform to the POSIX standard")
