@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, value
-from ramet.commands.inputs import parse_count
+from ramet.commands.inputs import PART, parse_count
+from ramet.commands.regrouping import regrouping
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
 from ramet.core.streams import Reader
@@ -69,16 +70,6 @@ def _from_z85(data: bytes) -> bytes:
     return codec.b85decode(data.translate(bytes.maketrans(_Z85, codec._b85alphabet)))  # type: ignore[attr-defined]
 
 
-def _bits(data: bytes, low_first: bool) -> bytes:
-    return "".join(f"{b:08b}"[::-1] if low_first else f"{b:08b}" for b in data).encode()
-
-
-def _from_bits(data: bytes, low_first: bool) -> bytes:
-    if len(data) % 8:
-        raise ValueError
-    return bytes(int(data[i : i + 8][::-1] if low_first else data[i : i + 8], 2) for i in range(0, len(data), 8))
-
-
 @dataclass(frozen=True, slots=True)
 class _Codec:
     encode: Callable[[bytes], bytes]
@@ -90,6 +81,35 @@ class _Codec:
     alphabet: bytes
 
 
+def _base32(alphabet: bytes, encode: Callable[[bytes], bytes], decode: Callable[[bytes], bytes]) -> _Codec:
+    """Whole groups at once, and the end with its padding the careful way."""
+    groups = regrouping(alphabet, 5, 5)
+
+    def to_text(data: bytes) -> bytes:
+        whole = len(data) - len(data) % 5
+        return groups.encode(data[:whole]) + encode(data[whole:])
+
+    def to_bytes(text: bytes) -> bytes:
+        whole = max(0, (len(text) - 1) // 8 * 8)
+        if text[:whole].translate(None, alphabet):
+            raise ValueError
+        return groups.decode(text[:whole]) + decode(text[whole:])
+
+    return _Codec(to_text, to_bytes, 5, 8, alphabet + b"=")
+
+
+def _base2(order: bytes) -> _Codec:
+    """Eight digits for each byte, whose bits `order` puts in the order in which they are written."""
+    groups = regrouping(b"01", 1, 1)
+
+    def to_bytes(text: bytes) -> bytes:
+        if len(text) % 8 or text.translate(None, b"01"):
+            raise ValueError
+        return groups.decode(text).translate(order)
+
+    return _Codec(lambda data: groups.encode(data.translate(order)), to_bytes, 1, 8, b"01")
+
+
 CODECS = {
     "base64": _Codec(binascii.b2a_base64, lambda d: binascii.a2b_base64(d, strict_mode=True), 3, 4, _B64 + b"+/="),
     "base64url": _Codec(
@@ -99,11 +119,11 @@ CODECS = {
         4,
         _B64 + b"-_=",
     ),
-    "base32": _Codec(codec.b32encode, codec.b32decode, 5, 8, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567="),
-    "base32hex": _Codec(codec.b32hexencode, codec.b32hexdecode, 5, 8, b"0123456789ABCDEFGHIJKLMNOPQRSTUV="),
+    "base32": _base32(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", codec.b32encode, codec.b32decode),
+    "base32hex": _base32(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", codec.b32hexencode, codec.b32hexdecode),
     "base16": _Codec(codec.b16encode, codec.b16decode, 1, 2, b"0123456789ABCDEF"),
-    "base2msbf": _Codec(lambda d: _bits(d, False), lambda d: _from_bits(d, False), 1, 8, b"01"),
-    "base2lsbf": _Codec(lambda d: _bits(d, True), lambda d: _from_bits(d, True), 1, 8, b"01"),
+    "base2msbf": _base2(bytes(range(256))),
+    "base2lsbf": _base2(bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))),
     "z85": _Codec(_to_z85, _from_z85, 4, 5, _Z85),
 }
 
@@ -146,7 +166,7 @@ async def _encode(proc: Proc, reader: Reader, how: _Codec, wrap: int) -> None:
     rest, line = b"", b""
     started = False
     # A block that is whole lines of whole groups needs no carry.
-    while block := await reader.read():
+    while block := await reader.read(PART):
         data = rest + block
         cut = len(data) - len(data) % how.group
         data, rest = data[:cut], data[cut:]
@@ -171,7 +191,7 @@ async def _decode(proc: Proc, reader: Reader, how: _Codec, ignore: bool) -> int:
     """Decodes what is good and says so where the input goes wrong."""
     drop = bytes(set(range(256)) - set(how.alphabet)) if ignore else b"\n"
     rest = b""
-    while block := await reader.read():
+    while block := await reader.read(PART):
         data = rest + block.translate(None, drop)
         cut = len(data) - len(data) % how.text
         data, rest = data[:cut], data[cut:]
