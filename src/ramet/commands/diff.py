@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ramet.commands import diff_output as output
-from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
+from ramet.commands.declare import Command, UsageError, flag, quote, several, shown, value
 from ramet.commands.diff_files import Comparison, pair
 from ramet.commands.diff_formats import Formats
 from ramet.commands.diff_options import DiffOptions
@@ -226,6 +226,15 @@ class SdiffOptions:
     blank_lines: bool = flag("-B", "--ignore-blank-lines", help="ignore changes whose lines are all blank")
     text: bool = flag("-a", "--text", help="treat all files as text")
     minimal: bool = flag("-d", "--minimal", help="try hard to find a smaller set of changes")
+    tab_expansion: bool = flag("-E", "--ignore-tab-expansion", help="ignore changes due to tab expansion")
+    trailing: bool = flag("-Z", "--ignore-trailing-space", help="ignore white space at line end")
+    ignore_re: tuple[str, ...] = several(
+        "-I", "--ignore-matching-lines", metavar="RE", help="ignore changes where all lines match RE"
+    )
+    strip_cr: bool = flag("--strip-trailing-cr", help="strip trailing carriage return on input")
+    expand_tabs: bool = flag("-t", "--expand-tabs", help="expand tabs to spaces in output")
+    tabsize: str = value("--tabsize", metavar="NUM", default="8", help="tab stops at every NUM print columns")
+    large: bool = flag("-H", "--speed-large-files", help="assume large files, many scattered small changes")
 
 
 async def sdiff(proc: Proc, o: SdiffOptions, operands: list[str]) -> int:
@@ -240,6 +249,13 @@ async def sdiff(proc: Proc, o: SdiffOptions, operands: list[str]) -> int:
         blank_lines=o.blank_lines,
         text=o.text,
         minimal=o.minimal,
+        tab_expansion=o.tab_expansion,
+        trailing=o.trailing,
+        ignore_re=o.ignore_re,
+        strip_cr=o.strip_cr,
+        expand_tabs=o.expand_tabs,
+        tabsize=o.tabsize,
+        large=o.large,
     )
     return await diff(proc, options, operands)
 
@@ -253,7 +269,6 @@ COMMANDS = [
         usage="[OPTION]... FILES",
         bad_usage=2,
         rewrite=_old_diff,
-        refused={"-l --paginate": "there is no printer; pipe into pr"},
         examples=[
             ("diff -u OLD NEW", "unified, as patch reads it"),
             ("diff -rq A B", "which files of two trees differ"),
@@ -267,6 +282,9 @@ COMMANDS = [
         usage="[OPTION]... FILE1 FILE2",
         bad_usage=2,
         min_operands=2,
-        refused={"-o= --output=": "interactive merging needs a terminal"},
+        refused={
+            "-o= --output=": "interactive merging needs a terminal",
+            "--diff-program=": "there is one way to compare",
+        },
     ),
 ]

@@ -19,7 +19,7 @@ from ramet.core.errors import LimitExceeded, reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
-from ramet.core.streams import Reader
+from ramet.core.streams import BytesReader, Reader
 
 
 @dataclass
@@ -308,7 +308,7 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
     if o.brief:
         await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
         return
-    if header and found:
+    if header and found and not o.paginate:
         await proc.emit(encode(f"{job.command} {_escaped(a)} {_escaped(b)}\n"))
     if o.ifdef is not None:
         pieces = output.ifdef(first, second, found, o.ifdef)
@@ -316,6 +316,11 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
         pieces = job.formats.merged(first, second, found)
     else:
         pieces = output.FORMATS[job.format](first, second, found, job.style)
+    if o.paginate and found:
+        title = f"{job.command} {_shown_name(job, a, 0)} {_shown_name(job, b, 1)}"
+        sheets = BytesReader(b"".join(pieces))
+        await proc.run(["pr", "-h", title], stdin=sheets)
+        return
     batch: list[bytes] = []
     for piece in pieces:
         batch.append(piece)
