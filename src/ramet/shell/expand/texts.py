@@ -33,7 +33,7 @@ from ramet.shell.expand.params import (
     unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.values import Subscript, key_names
+from ramet.shell.expand.values import Subscript, is_slow, key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -389,6 +389,8 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
         return True, _patient(node, key, args, base, apply, label if strict else None)
     if node.form == "keys" and not node.op:
         return True, _keys(node, base)
+    if node.form == "names":
+        return True, _names(base)
     if (key is not None and key.wait) or any(arg.wait for arg in args):
 
         async def waiting(host: Any) -> Found:
@@ -446,6 +448,15 @@ def _keys(node: Param, base: Base) -> Callable[[Any], Awaitable[Found]]:
     return run
 
 
+def _names(base: Base) -> Callable[[Any], Awaitable[Found]]:
+    """`${!prefix@}`: of very many variables those that begin so are sought aside."""
+
+    async def run(host: Any) -> Found:
+        return base(host, None) if len(host.vars) < _MANY_VALUES else await aside(host, partial(base, host, None))
+
+    return run
+
+
 def _is_large(found: str | list[str]) -> bool:
     """Whether working on a value is done aside."""
     if type(found) is str:
@@ -457,10 +468,14 @@ def _patient(
     node: Param, key: Text | None, args: list[Text], base: Base, apply: Apply, label: str | None
 ) -> Callable[[Any], Awaitable[Found]]:
     """A parameter with an operator that looks at every character: large values are worked on aside."""
+    whole = node.subscript in ("@", "*") and node.form == "value"
 
     async def run(host: Any) -> Found:
         subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-        found = base(host, subscript)
+        if whole and is_slow(host.store.array(host.store.follow(node.name)[0])):
+            found = await aside(host, partial(base, host, subscript))
+        else:
+            found = base(host, subscript)
         if found is None:
             if label is not None:
                 unbound(host, label)
@@ -669,10 +684,17 @@ def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
         return Text(False, run)
 
     def large(host: Any) -> Awaitable[str] | None:
-        values = host.params if node.subscript is None else host.store.elements(node.name)
-        return _joined_aside(host, partial(get, host), join) if len(values) > WINDOW else None
+        return _joined_aside(host, partial(get, host), join) if _has_many(host, node) else None
 
     return Text(False, run, None, large)
+
+
+def _has_many(host: Any, node: Param) -> bool:
+    """Whether there are so many values that others get their turns while they become one text."""
+    if node.subscript is None:
+        return len(host.params) > WINDOW
+    array = host.store.array(host.store.follow(node.name)[0])
+    return array is not None and (len(array) > WINDOW or is_slow(array))
 
 
 async def _joined_aside(host: Any, get: Callable[[], Found], join: Callable[[Any, Any], str]) -> str:
@@ -690,8 +712,9 @@ def _all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
         return join(host, host.params if positional else host.store.elements(name))
 
     def large(host: Any) -> Awaitable[str] | None:
-        found = host.params if positional else host.store.elements(name)
-        return joined_patiently(host, found, join) if len(found) > WINDOW else None
+        if not _has_many(host, node):
+            return None
+        return _joined_aside(host, lambda: host.params if positional else host.store.elements(name), join)
 
     return Text(False, run, None, large)
 

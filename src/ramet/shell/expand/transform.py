@@ -84,23 +84,23 @@ def slice_array(array: Indexed | Assoc, offset: int, length: int | None) -> list
             return []
         raise Slip(f"{length}: substring expression < 0")
     if isinstance(array, Assoc):
-        found = array.values()
+        found = array.keys()
         offset = max(offset - 1, 0) if offset >= 0 else len(found) + offset
         if offset < -1:
             return []
         offset = max(offset, 0)
         length = max(length, 1) if length is not None else None  # bash takes one element where none is asked for
-    else:
-        if offset < 0:
-            offset += array.top
-            if offset < 0:
-                return []
-        if length is not None and array.whole is not None:
-            return array.between(offset, offset + length)
-        found, offset = array.between(offset, array.top), 0
+        found = found[offset:] if length is None else found[offset : offset + length]
+        return list(map(array.items.__getitem__, found))
     if offset < 0:
-        found, offset = found[offset:], 0
-    return found[offset:] if length is None else found[offset : offset + length]
+        offset += array.top
+        if offset < 0:
+            return []
+    if length is None:
+        return array.between(offset, array.top)
+    if array.whole is not None:
+        return array.between(offset, offset + length)
+    return array.between(offset, array.top)[:length]
 
 
 def replace(value: str, pattern: Pattern, replacement: str, op: Any, ampersand: bool) -> str:

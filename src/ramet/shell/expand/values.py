@@ -114,11 +114,6 @@ class Indexed:
             del row[-cut:]
             self._holes -= cut
 
-    @property
-    def ordered(self) -> bool:
-        """Whether it can be read without a look at every element."""
-        return not self._holes and not self._far
-
     def _order(self) -> None:
         if self._sorted:
             return
@@ -189,10 +184,6 @@ class Assoc:
         if self.items.pop(key, None) is not None:
             self._order = None
 
-    @property
-    def ordered(self) -> bool:
-        return self._order is not None
-
     def keys(self) -> list[str]:
         if self._order is None:
             names = list(self.items)
@@ -202,8 +193,7 @@ class Assoc:
         return list(self._order)
 
     def values(self) -> list[str]:
-        items = self.items
-        return [items[key] for key in self.keys()]
+        return list(map(self.items.__getitem__, self.keys()))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         items = self.items
@@ -211,6 +201,16 @@ class Assoc:
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+def is_slow(array: object) -> bool:
+    """Whether reading all of an array takes so long that it is done aside."""
+    if type(array) is Indexed:
+        return array.whole is None and len(array) > MANY_ELEMENTS
+    return type(array) is Assoc and len(array) > MANY_ELEMENTS
+
+
+MANY_ELEMENTS: Final = 4000
 
 
 def key_names(array: Indexed | Assoc) -> list[str]:

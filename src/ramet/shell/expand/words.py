@@ -38,7 +38,7 @@ from ramet.shell.expand.texts import (
     variable,
     with_tildes,
 )
-from ramet.shell.expand.values import Assoc, Indexed, key_names
+from ramet.shell.expand.values import is_slow, key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -237,6 +237,7 @@ def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[Non
 
 async def _put_many(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
     """The same with so many values that others get their turns meanwhile."""
+    await host.budget.breathe()
     if not quoted:
         await aside(host, lambda: fields.several_split(found))
     elif type(found) is Star:
@@ -498,8 +499,7 @@ def _listed(part: Part, patient: bool) -> Plan | None:
 
 def _unordered(host: Any, name: str) -> bool:
     """Whether the elements of an array must first be put into their order, which takes its time."""
-    array = host.store.values.get(host.store.follow(name)[0])
-    return isinstance(array, Assoc | Indexed) and len(array) > _MANY_KEYS and not array.ordered
+    return is_slow(host.store.values.get(host.store.follow(name)[0]))
 
 
 async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: list[str]) -> None:
@@ -510,9 +510,6 @@ async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: li
         return
     fields = fields_for(host, out)
     await _finish_later(host, fields, _put_many(host, fields, found, False))
-
-
-_MANY_KEYS: Final = 4000
 
 
 def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> Awaitable[None] | None:

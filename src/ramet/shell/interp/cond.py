@@ -272,14 +272,16 @@ def _expr(node: CondExpr) -> Test:
 
 
 def _chain(tests: list[Test], conjunction: bool) -> Test:
-    if not any(wait for wait, _ in tests):
+    if len(tests) <= _ROW and not any(wait for wait, _ in tests):
         runs = [run for _, run in tests]
         if conjunction:
             return False, lambda sh: all(run(sh) for run in runs)
         return False, lambda sh: any(run(sh) for run in runs)
 
     async def waiting(sh: Session) -> bool:
-        for wait, run in tests:
+        for place, (wait, run) in enumerate(tests, 1):
+            if not place % _ROW:
+                await sh.budget.breathe()
             found = run(sh)
             if wait:
                 found = await found
@@ -288,6 +290,10 @@ def _chain(tests: list[Test], conjunction: bool) -> Test:
         return conjunction
 
     return True, waiting
+
+
+_ROW: Final = 64
+"""Tests in a row after which others may want to run."""
 
 
 def _trace(sh: Session, *words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ramet.core import paths
@@ -13,7 +14,7 @@ from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import Died
 from ramet.core.streams import PipeWriter, Reader, Writer
-from ramet.shell.expand.aside import WINDOW
+from ramet.shell.expand.aside import WINDOW, aside
 from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
@@ -161,6 +162,15 @@ async def _table(sh: Session, name: str, argv: list[str]) -> int:
     return await run_exec(sh, command, argv)
 
 
+async def _given(sh: Session, name: str) -> dict[str, str]:
+    """The environment of a program; a very large one is put together aside."""
+    make = sh.environment if sh.by_program else partial(_environment, sh, name)
+    return make() if len(sh.store.attrs) < _MANY else await aside(sh, make)
+
+
+_MANY: Final = 2000
+
+
 def _environment(sh: Session, name: str) -> dict[str, str]:
     """What a program that the shell starts finds: the exported variables, and the path it was started by."""
     env = sh.environment()
@@ -187,7 +197,7 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
         argv=[str(word) for word in argv] if len(argv) < WINDOW else await _plain(sh, argv),
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
-        env=sh.environment() if sh.by_program else _environment(sh, str(argv[0])),
+        env=await _given(sh, str(argv[0])),
         stdin=sh.reader(0),
         stdout=sh.writer(1),
         stderr=sh.writer(2),

@@ -120,6 +120,7 @@ class _Parser:
         found = await self.both()
         while self.peek() == "-o":
             self.pos += 1
+            await self.sh.budget.breathe()
             other = await self.both()
             found = found or other
         return found
@@ -128,6 +129,7 @@ class _Parser:
         found = await self.negation()
         while self.peek() == "-a":
             self.pos += 1
+            await self.sh.budget.breathe()
             other = await self.negation()
             found = found and other
         return found

@@ -8,7 +8,7 @@ from ramet.shell.expand.errors import BadSubscript, Fatal, Readonly, ShellError
 from ramet.shell.expand.values import READONLY, Assoc, Indexed, NameRef
 from ramet.shell.interp import function_table
 from ramet.shell.interp.builtins.usage import flags_of
-from ramet.shell.interp.drive import Result
+from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 
@@ -20,8 +20,25 @@ def unset(sh: Session, argv: list[str]) -> Result:
     functions, variables, references = ("f" in options[0], "v" in options[0], "n" in options[0])
     if functions and variables:
         return sh.error("unset: cannot simultaneously unset a function and a variable")
+    if len(options[1]) <= _MANY:
+        return _unset_all(sh, options[1], functions, variables, references)
+    return drive(_unset_many(sh, options[1], functions, variables, references))
+
+
+_MANY: Final = 256
+
+
+async def _unset_many(sh: Session, words: list[str], functions: bool, variables: bool, references: bool) -> int:
     status = 0
-    for word in options[1]:
+    for start in range(0, len(words), _MANY):
+        status = _unset_all(sh, words[start : start + _MANY], functions, variables, references) or status
+        await sh.budget.breathe()
+    return status
+
+
+def _unset_all(sh: Session, words: list[str], functions: bool, variables: bool, references: bool) -> int:
+    status = 0
+    for word in words:
         try:
             status = _unset_one(sh, str(word), functions, variables, references) or status
         except Readonly as error:
