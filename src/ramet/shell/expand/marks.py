@@ -21,11 +21,6 @@ def regex_escape(text: str) -> str:
     return _REGEX.sub("\0\\g<0>", text)
 
 
-def regex_character(char: str) -> str:
-    """One character behind a backslash, which keeps its backslash when it would mean nothing by itself."""
-    return regex_escape(char) if _REGEX.match(char) else "\\" + char
-
-
 def regex_text(marked: str) -> str:
     """The regular expression: a marked character has a backslash before it, or nothing inside of brackets."""
     if "\0" not in marked:

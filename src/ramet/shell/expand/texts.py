@@ -17,7 +17,7 @@ from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
-from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_character, regex_escape
+from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_escape
 from ramet.shell.expand.params import (
     Apply,
     Base,
@@ -192,8 +192,6 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
         return const(_quoted(part.text, quote))  # type: ignore[union-attr]
     if kind is Escaped:
         char: str = part.char  # type: ignore[union-attr]
-        if quote is regex_escape:
-            return const(regex_character(char))
         return const(_quoted(char, quote))
     if kind is AnsiQuoted:
         return const(_quoted(part.value, quote))  # type: ignore[union-attr]

@@ -407,7 +407,8 @@ class Variables:
         for depth in range(len(self.scopes) - 1, -1, -1):
             scope = self.scopes[depth]
             if name in scope:
-                if not scope.temporary and name not in scope.temps and depth == self._own_depth():
+                own = depth == self._own_depth() or "localvar_unset" in getattr(self.host, "shopts", ())
+                if not scope.temporary and name not in scope.temps and own:
                     self.values[name] = None
                     self.attrs.pop(name, None)
                 else:

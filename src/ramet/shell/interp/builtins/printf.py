@@ -99,6 +99,20 @@ class _Printer:
         self.stopped = False
         """The format asked for an end before the arguments were used up."""
         self.out: list[bytes] = []
+        self.direct = False
+        """Whether complaints find on the way out what was printed before them: all lines that are complete."""
+
+    def complain(self, message: str) -> None:
+        if self.direct and self.out:
+            lines, newline, rest = b"".join(self.out).rpartition(b"\n")
+            description = self.sh.fds.get(1)
+            if newline and description is not None and description.writer is not None:
+                try:
+                    description.writer.write(lines + newline)
+                    self.out = [rest]
+                except OSError:
+                    self.direct = False  # whoever writes the rest finds out as well
+        self.sh.complain(f"printf: {message}")
 
     def next(self) -> str | None:
         if self.used < len(self.arguments):
@@ -139,7 +153,7 @@ class _Printer:
             self._wrong(text)
         low, high = (-(1 << 64) + 1, (1 << 64) - 1) if unsigned else (-(1 << 63), (1 << 63) - 1)
         if not low <= value <= high:
-            self.sh.complain(f"printf: warning: {text}: Numerical result out of range")
+            self.complain(f"warning: {text}: Numerical result out of range")
             return high if unsigned or value > 0 else low
         return value
 
@@ -159,11 +173,11 @@ class _Printer:
             self._wrong(text)
         value = long_double.parse(match[0].strip())
         if value.out_of_range:
-            self.sh.complain(f"printf: warning: {text}: Numerical result out of range")
+            self.complain(f"warning: {text}: Numerical result out of range")
         return value
 
     def _wrong(self, text: str, octal: bool = False) -> None:
-        self.sh.complain(f"printf: {text}: invalid {'octal ' if octal else ''}number")
+        self.complain(f"{text}: invalid {'octal ' if octal else ''}number")
         self.status = 1
 
     # ----------------------------------------------------------------------------------------- conversions
@@ -310,10 +324,12 @@ def printf(sh: Session, argv: list[str]) -> Result:
         return drive(_print_many(printer, parts))
     if len(printer.arguments) > _MANY or any(len(word) > LARGE for word in printer.arguments):
         return drive(_print_aside(printer, parts, target))
+    printer.direct = target is None
     try:
         _run(printer, parts)
     except _Bad as bad:
-        printer.status = sh.error(f"printf: {bad}")
+        printer.complain(str(bad))
+        printer.status = 1
     return _finish(printer, target)
 
 
