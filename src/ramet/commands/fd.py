@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ramet.commands.clock import NANO, zone_of
 from ramet.commands.copy import lookup
 from ramet.commands.dates import BadDate, parse_date
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, several, value
+from ramet.commands.declare import Command, UsageError, choose, flag, help_text, mixed, several, value, version_text
 from ramet.commands.globs import fnmatch
 from ramet.commands.modes import mode_of
 from ramet.core import ops
@@ -92,6 +92,9 @@ class FdOptions:
     base: str | None = value("--base-directory", metavar="PATH", help="change current working directory")
     one_system: bool = flag("--one-file-system", "--xdev", help="do not descend into a different file system")
     strip_cwd: bool = flag("--strip-cwd-prefix", help="strip './' prefix from output")
+    slash: str | None = value("--path-separator", metavar="SEPARATOR", help="what stands between the parts of paths")
+    version: bool = flag("-V", help="print version")
+    asked: bool = flag("-h", help="print help")
 
 
 def _exec_words(words: list[str]) -> list[str]:
@@ -106,6 +109,9 @@ def _exec_words(words: list[str]) -> list[str]:
 
 
 async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
+    if o.asked or o.version:
+        await proc.emit(encode(help_text(COMMANDS[0]) if o.asked else version_text(COMMANDS[0])))
+        return 0
     base = proc.path(o.base) if o.base is not None else proc.cwd
     roots = [*operands[1:], *o.search_path]
     tests: list[_Test] = []
@@ -125,6 +131,7 @@ async def fd(proc: Proc, o: FdOptions, operands: list[str]) -> int:
             f"error: invalid value '{sorted(kinds - set('fdlxe'))[0]}' for '--type <filetype>'", hint=False
         )
     job = _Search(proc, o, tests, depth[0], depth[1], kinds)
+    job.bare = not roots and not o.absolute
     more = [rule for name in o.ignore_files for rule in await _rules(proc, proc.path(name), proc.cwd)]
     valid = False
     for root in roots or [""]:
@@ -224,11 +231,17 @@ class _Search:
     def __init__(self, proc: Proc, o: FdOptions, tests: list[_Test], low: int, high: int, kinds: set[str]) -> None:
         self.proc, self.o, self.tests, self.low, self.high, self.kinds = proc, o, tests, low, high, kinds
         self.in_repository = False
+        self.bare = False
+        """Whether names are relative to the current directory without saying so; for a command they say it, so that
+        one that begins with a dash is not taken for an option."""
         self.ignoring = not (o.no_ignore or o.unrestricted)
         self.hidden = o.hidden or o.unrestricted
         if o.limit is not None and not o.limit.isdecimal():
             raise UsageError(f"invalid value '{o.limit}' for '--max-results'", hint=False)
         self.limit = int(o.limit) if o.limit else 1 << 60
+        for text in o.sizes:
+            if _SIZE.fullmatch(text) is None:
+                raise UsageError(f"'{text}' is not a valid size constraint. See 'fd --help'.", 2, hint=False)
         self.words: list[str] = []
         self.count = 0
         self.status = 0
@@ -246,9 +259,11 @@ class _Search:
             unit = 30 * 86400 if found[2].startswith("month") else _UNITS[found[2][0]]
             return now - int(found[1]) * unit * NANO
         try:
+            if not text[:1].isdecimal():
+                raise BadDate(text)
             return parse_date(text, now, zone_of(self.proc))
         except BadDate:
-            raise UsageError(f"'{text}' is not a valid date or duration. See 'fd --help'.", hint=False) from None
+            raise UsageError(f"'{text}' is not a valid date or duration. See 'fd --help'.", 1, hint=False) from None
 
     @property
     def done(self) -> bool:
@@ -300,8 +315,7 @@ class _Search:
             return False
         for text in o.sizes:
             found = _SIZE.fullmatch(text)
-            if found is None:
-                raise UsageError(f"'{text}' is not a valid size constraint. See 'fd --help'.", hint=False)
+            assert found is not None
             unit = (found[3] or "b").lower()
             factor = (1024 if unit.endswith("i") else 1000) ** "bkmgt".index(unit[0])
             size, wanted = stat.size or 0, int(found[2]) * factor
@@ -335,9 +349,10 @@ class _Search:
         o = self.o
         if o.quiet:
             return
-        if (o.execute or o.batch or o.print0) and not (o.strip_cwd or word.startswith(("/", "./", "../"))):
-            # A name that begins with a dash shall not be taken for an option.
+        if (o.execute or o.batch or o.print0) and self.bare and not o.strip_cwd:
             word = "./" + word
+        if o.slash is not None:
+            word = word.replace("/", o.slash)
         if o.execute:
             status = await self.proc.run(_filled(o.execute, word), stdin=Null())
             self.status = self.status or (1 if status else 0)
@@ -395,13 +410,13 @@ COMMANDS = [
         summary="A simple, fast and user-friendly alternative to find.",
         usage="[OPTION]... [PATTERN [PATH]...]",
         rewrite=_exec_words,
+        bad_usage=2,
         ignored=(
             "-c= --color=",
             "-j= --threads=",
             "--show-errors",
             "--no-global-ignore-file",
             "--no-ignore-parent",
-            "--path-separator=",
             "--hyperlink[=",
         ),
         refused={"-o= --owner=": "everything belongs to the workspace's user"},

@@ -366,8 +366,8 @@ _RUNTIME = ("constraint", "readonly", "overflow", "full", "mismatch", "malformed
 def _sql_error(shell: Shell, error: sqlite3.Error | sqlite3.Warning, sql: str, line: int | None) -> None:
     text = str(error)
     code = getattr(error, "sqlite_errorcode", 1) & 0xFF
-    stepping = code not in (1, 21, 23) or any(word in text for word in _RUNTIME)
-    suffix = f" ({code})" if code > 1 and stepping else ""
+    stepping = not text.startswith("no such") and (code not in (1, 21, 23) or any(word in text for word in _RUNTIME))
+    suffix = f" ({code})" if code > 1 and code not in (21, 23) else ""
     where = "" if stepping else context(shell.connection, sql, text)
     if line is None:
         shell.fail(f"Error: {'stepping' if stepping else 'in prepare'}, {text}{suffix}{where}", code)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -20,6 +18,9 @@ GRIDS = frozenset(("column", "table", "box", "qbox", "markdown"))
 COLUMN_SEPARATORS = {"csv": ",", "tabs": "\t", "ascii": "\x1f", "quote": ",", "tcl": " "}
 ROW_SEPARATORS = {"csv": "\r\n", "ascii": "\x1e"}
 Rows = Sequence[Sequence[object]]
+
+
+_UNPLAIN = re.compile("[^!#-&(-~]")
 
 
 @dataclass
@@ -66,12 +67,17 @@ class Look:
         return "".join(out)
 
     def _csv(self, names: list[str], rows: Rows) -> str:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, delimiter=self.separator[:1] or ",", lineterminator=self.newline)
-        if self.header and rows:
-            writer.writerow(names)
-        writer.writerows([self.cell(value) for value in row] for row in rows)
-        return buffer.getvalue()
+        out = [self.separator.join(map(self._quoted, names)) + self.newline] if self.header and rows else []
+        for row in rows:
+            cells = (self.cell(value) if value is None else self._quoted(self.cell(value)) for value in row)
+            out.append(self.separator.join(cells) + self.newline)
+        return "".join(out)
+
+    def _quoted(self, text: str) -> str:
+        """A value for a file of CSV: in quotes when it is empty or not of the plainest characters."""
+        if text and not _UNPLAIN.search(text) and self.separator not in text:
+            return text
+        return '"' + text.replace('"', '""') + '"'
 
     def _json(self, names: list[str], rows: Rows) -> str:
         keys = [json.dumps(name, ensure_ascii=False) for name in names]
