@@ -81,7 +81,17 @@ class ParallelOptions:
     block: int = value(
         "--block", "--block-size", metavar="SIZE", default=1 << 20, convert=_size, help="size of a block"
     )
-    record_end: str = value("--recend", metavar="STR", default="\n", help="what ends a record")
+    record_end: str | None = value(
+        "--recend", metavar="STR", help="what ends a record; a newline unless said otherwise"
+    )
+    record_start: str | None = value("--recstart", metavar="STR", help="what a record begins with")
+    bare_records: bool = flag("--remove-rec-sep", "--removerecsep", "--rrs", help="leave these out of the blocks")
+    separator: str = value("--arg-sep", metavar="STR", default=":::", help="what stands before arguments, for :::")
+    file_separator: str = value("--arg-file-sep", metavar="STR", default="::::", help="the same for ::::")
+    eof: str | None = value("-E", "--eof", metavar="STR", help="the argument at which the input ends")
+    max_chars: int = value("-s", "--max-chars", metavar="N", default=0, convert=_count, help="the longest command line")
+    where: str | None = value("--workdir", "--wd", metavar="DIR", help="run jobs in DIR")
+    skip_first: bool = flag("--skip-first-line", help="leave out the first line of the input")
     plus: bool = flag("--plus", help="accepted: {..}, {+/}, {+.} and {##} always work")
     cores: bool = flag(
         "--number-of-cores", "--number-of-cpus", "--number-of-threads", help="print how many jobs run at a time"
@@ -98,6 +108,13 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
         line = " ".join(operands)
         blocks = _blocks(await proc.stdin.read_all(), o)
         return await pool.run([_Job(line, (), number, block) for number, block in enumerate(blocks, 1)])
+    respelled = {
+        o.separator: ":::",
+        o.separator + "+": ":::+",
+        o.file_separator: "::::",
+        o.file_separator + "+": "::::+",
+    }
+    operands = [respelled.get(word, word) for word in operands]
     cut = next((i for i, word in enumerate(operands) if word in MARKS), len(operands))
     command = operands[:cut]
     groups = await _sources(proc, o, operands[cut:])
@@ -112,7 +129,7 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     elif o.many:
         flat = [words[0] for words in items]
         size = max(1, -(-len(flat) // pool.jobs))
-        items = [tuple(flat[i : i + size]) for i in range(0, len(flat), size)]
+        items = _short([tuple(flat[i : i + size]) for i in range(0, len(flat), size)], command, o.max_chars)
     if o.trim != "n":
         items = [tuple(trimmed(word, o.trim) for word in words) for words in items]
     if o.shuffle:
@@ -127,12 +144,39 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
     return await pool.run([_Job(line, words, number) for number, (line, words) in enumerate(pairs, 1)])
 
 
+def _short(items: list[Words], command: list[str], longest: int) -> list[Words]:
+    """The same arguments on as many lines as it takes for none to be longer than that."""
+    if not longest:
+        return items
+    out: list[Words] = []
+    for words in items:
+        line: list[str] = []
+        for word in words:
+            if line and len(" ".join([*command, *line, word])) >= longest:
+                out.append(tuple(line))
+                line = []
+            line.append(word)
+        out.append(tuple(line))
+    return out
+
+
+def _records(data: bytes, o: ParallelOptions) -> list[bytes]:
+    """Stdin in records: each ends with what ends one, and begins with what begins one."""
+    start = encode((o.record_start or "").replace("\\n", "\n"))
+    given = o.record_end if o.record_end is not None else "" if start else "\n"
+    end = encode(given.replace("\\n", "\n"))
+    records = data.split(end + start) if end + start else [data]
+    last = len(records) - 1
+    lead, tail = (b"", b"") if o.bare_records else (start, end)
+    records = [(lead if at else b"") + record + (tail if at < last else b"") for at, record in enumerate(records)]
+    if o.bare_records:
+        records = [record.removeprefix(start).removesuffix(end) for record in records]
+    return [record for record in records if record]
+
+
 def _blocks(data: bytes, o: ParallelOptions) -> list[bytes]:
     """Whole records of stdin, so many or so many bytes of them at a time."""
-    end = encode(o.record_end.replace("\\n", "\n"))
-    records = [record + end for record in data.split(end)]
-    records[-1] = records[-1].removesuffix(end)
-    records = [record for record in records if record]
+    records = _records(data, o)
     if o.max_args:
         return [b"".join(records[i : i + o.max_args]) for i in range(0, len(records), o.max_args)]
     blocks: list[bytes] = []
@@ -159,6 +203,10 @@ async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list
         except OSError as error:
             message = f"Error: Cannot open input file `{word}': {reason(error)}."
             raise UsageError(message, hint=False, status=255) from None
+        if o.skip_first:
+            lines = lines[1:]
+        if o.eof is not None and o.eof in lines:
+            lines = lines[: lines.index(o.eof)]
         return columns(lines)
 
     def columns(lines: list[str]) -> list[list[str]]:
@@ -253,6 +301,8 @@ class _Pool:
             if o.timeout is not None:
                 argv = ["timeout", o.timeout.removesuffix("%"), *argv]
             stdin: Reader = Null() if job.data is None else BytesReader(job.data)
+            if o.where is not None:
+                argv = ["env", f"--chdir={o.where}", *argv]
             status = await self.proc.run(argv, stdin=stdin, stdout=out)
             if o.timeout is not None and status == 124:
                 warned = (
@@ -321,9 +371,39 @@ COMMANDS = [
             "--memfree=",
             "--tmpdir=",
             "--nice=",
+            "--env=",
+            "--record-env",
+            "--noswap",
+            "--bf= --basefile=",
+            "--plain",
+            "--no-keep-order --nokeeporder",
+            "--color",
+            "--ctag",
+            "--color-failed",
+            "--compress",
+            "--limit=",
+            "-x --exit",
+            "--minversion=",
         ),
         refused={
             "-S= --sshlogin=": "there are no other machines",
+            "--slf= --sshloginfile=": "there are no other machines",
+            "--onall": "there are no other machines",
+            "--nonall": "there are no other machines",
+            "--trc= --return= --transferfile= --tf=": "there are no other machines",
+            "--transfer": "there are no other machines",
+            "--cleanup": "there are no other machines",
+            "--rpl=": "replacement strings of one's own are written in Perl",
+            "--regexp": "use --recstart or --recend with plain text",
+            "--files": "use --results",
+            "--tee": "use tee",
+            "--tmux": "there is no terminal",
+            "--cat": "use --pipe",
+            "--fifo": "use --pipe",
+            "--resume": "there is no record of earlier runs",
+            "--resume-failed": "there is no record of earlier runs",
+            "--retry-failed": "there is no record of earlier runs",
+            "--roundrobin --round-robin --round": "each block starts a job of its own",
             "--pipepart --pipe-part": "use --pipe",
             "--semaphore": "there is no shared state between runs",
         },
