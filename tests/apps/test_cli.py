@@ -493,6 +493,24 @@ def test_output_that_cannot_be_written_is_told_in_a_line(words: list[str], unbuf
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize(("how", "status"), [("nobody reads", 141), ("interrupted", 130)])
+def test_what_was_done_before_the_end_is_kept(how: str, status: int, tmp_path: Path) -> None:
+    command("create", "demo", home=tmp_path)
+    line = "echo kept > /f; echo begun; while :; do sleep 0.05; echo on; done"
+    with subprocess.Popen(
+        [sys.executable, "-m", "ramet.apps.cli", "exec", "demo", line], env={**os.environ, "RAMET_HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as running:  # fmt: skip
+        assert running.stdout is not None and running.stdout.readline() == b"begun\n"
+        if how == "interrupted":
+            running.send_signal(signal.SIGINT)
+            running.stdout.read()
+        running.stdout.close()
+        assert running.wait(30) == status
+    assert json.loads(command("log", "demo", home=tmp_path).stdout)[0]["message"] == line
+    assert command("show", "demo:/f", home=tmp_path).stdout == "kept\n"
+
+
 def test_streams_that_are_closed_are_no_accident(tmp_path: Path) -> None:
     def closed(*which: int, words: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ramet.apps.cli.bars import watched
@@ -15,6 +16,7 @@ from ramet.core.errors import RametError
 if TYPE_CHECKING:
     from ramet.apps.client import RemoteStore
     from ramet.workspace.config import Config
+    from ramet.workspace.execution import Execution
     from ramet.workspace.result import IOResult
     from ramet.workspace.store import Store
 
@@ -94,25 +96,34 @@ async def _run(line: Line) -> int:
         stdin = None if sys.stdin.isatty() else _input()
         told = {"message": line.message, "author": line.author} if line.store.startswith(SERVERS) else {}
         execution = ws.execute(text, stdin=stdin, timeout=line.timeout, cwd=line.cwd, **told)
-        if line.as_json:
-            result = await execution
-        else:
-            async for piece in execution:
-                stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
-                stream.write(piece.data)
-                stream.flush()
-            assert execution.result is not None
-            result = execution.result
-        if getattr(ws, "lease", None) is not None:
-            subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
-            with watched(line.quiet) as progress:
-                await ws.commit(line.message or subject, author=line.author, progress=progress)
-        elif "@" in line.name and any(n for at, n in result.bytes_written.items() if at not in SCRATCH):
+        try:
+            result = await execution if line.as_json else await _shown(execution)
+        finally:  # also when it is interrupted, or nobody reads any more: what it did until then is its doing
+            if getattr(ws, "lease", None) is not None:
+                subject = ws.secrets.scrub_text(text.strip().partition("\n")[0][:72])
+                with watched(line.quiet) as progress:
+                    await ws.commit(line.message or subject, author=line.author, progress=progress)
+        if (
+            getattr(ws, "lease", None) is None
+            and "@" in line.name
+            and any(n for at, n in result.bytes_written.items() if at not in SCRATCH)
+        ):
             print(f"ramet: what was written to {line.name} is not kept", file=sys.stderr)
             print(f"       `ramet fork {line.name} NEW_NAME` goes on from there", file=sys.stderr)
         if line.as_json:
             _tell(result)
         return int(result.exit_code)
+
+
+async def _shown(execution: Execution) -> IOResult:
+    """What a command writes, as it does so; where that cannot be written any more, it is over."""
+    async with aclosing(aiter(execution)) as pieces:  # type: ignore[type-var]
+        async for piece in pieces:
+            stream = sys.stdout.buffer if piece.fd == 1 else sys.stderr.buffer
+            stream.write(piece.data)
+            stream.flush()
+    assert execution.result is not None
+    return execution.result
 
 
 def _tell(result: IOResult) -> None:
