@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
-from collections.abc import AsyncIterator, Callable
+import sys
+from array import array
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import add, eq
 
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, quote, several, value
 from ramet.commands.inputs import Inputs, size_suffix
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import FileStream
+from ramet.core.streams import BLOCK, FileStream
 
 # ----------------------------------------------------------------------------------------------------------- od
 
@@ -116,6 +120,7 @@ class _Format:
     width: int
     show: Callable[[bytes], str]
     text: bool = False
+    kind: str = ""
 
 
 def printable(byte: int) -> str:
@@ -168,9 +173,10 @@ def _od_format(kind: str, size_text: str | None, z: bool, order: str, text: str)
             3,
             lambda b: NAMES[b[0] & 127] if b[0] & 127 <= 32 else "del" if b[0] & 127 == 127 else chr(b[0] & 127),
             z,
+            kind,
         )
     if kind == "c":
-        return _Format(1, 3, lambda b: printable(b[0]), z)
+        return _Format(1, 3, lambda b: printable(b[0]), z, kind)
     names = {"C": 1, "S": 2, "I": 4, "L": 8, "F": 4, "D": 8}
     size = (
         (8 if kind == "f" else 4) if size_text is None else names[size_text] if size_text in names else int(size_text)
@@ -185,7 +191,11 @@ def _od_format(kind: str, size_text: str | None, z: bool, order: str, text: str)
         mark = "<" if order == "little" else ">"
         digits = {2: 5, 4: 9, 8: 17}[size]
         return _Format(
-            size, {2: 11, 4: 15, 8: 24}[size], lambda b: _shortest(struct.unpack(mark + code, b)[0], digits, size), z
+            size,
+            {2: 11, 4: 15, 8: 24}[size],
+            lambda b: _shortest(struct.unpack(mark + code, b)[0], digits, size),
+            z,
+            kind,
         )
     if (kind, size) not in _WIDTHS:
         raise UsageError(
@@ -200,7 +210,7 @@ def _od_format(kind: str, size_text: str | None, z: bool, order: str, text: str)
             return f"{number:0{width}o}"
         return f"{number:0{width}x}" if kind == "x" else str(number)
 
-    return _Format(size, width, show, z)
+    return _Format(size, width, show, z, kind)
 
 
 def _shortest(number: float, digits: int, size: int) -> str:
@@ -250,7 +260,7 @@ async def window(proc: Proc, inputs: Inputs, skip: int, count: int | None, size:
                 reader.seek(reader.tell() + step)
                 to_skip -= step
         while left is None or left > 0:
-            block = await reader.read() if left is None or to_skip else await reader.read(left)
+            block = await reader.read(BLOCK if left is None or to_skip else min(BLOCK, left))
             if not block:
                 break
             if to_skip:
@@ -293,62 +303,164 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
     if width == 0 or width % unit:
         width = unit
     widest = max((f.width + 1) * (width // f.size) for f in formats)
-    rows = [_od_row(item, width, widest) for item in formats]
+    makers = [_od_rows(item, width, widest, o.endian) for item in formats]
+    pattern = {"o": "%07o", "d": "%07d", "x": "%06x", "n": ""}[o.radix]
+    blank = " " * len(address.format(0))
     at = skip
-    out: list[str] = []
-    before: bytes | None = None
-    starred = False
-    async for chunk in window(proc, inputs, skip, count, width):
-        if not o.duplicates and chunk == before and len(chunk) == width:
-            if not starred:
-                out.append("*\n")
-                starred = True
-            at += len(chunk)
-            continue
-        before, starred = chunk, False
-        for index in range(len(formats)):
-            lead = (
-                (address.format(at) if o.radix != "n" else "")
-                if index == 0
-                else " " * (len(address.format(0)) if o.radix != "n" else 0)
-            )
-            out.append(lead + rows[index](chunk) + "\n")
+    squeezed = Squeezed(width, not o.duplicates)
+    async for chunk in window(proc, inputs, skip, count, width * max(1, 8192 // width)):
+        kept, offsets, stars = squeezed.take(chunk)
+        leads = [pattern % (at + offset) for offset in offsets] if pattern else [""] * len(offsets)
+        rows = [list(map(add, leads, makers[0](kept)))]
+        rows += [[blank + row for row in make(kept)] for make in makers[1:]]
+        lines = ["\n".join(parts) for parts in zip(*rows, strict=True)] if len(rows) > 1 else rows[0]
+        for star in reversed(stars):
+            lines.insert(star, "*")
         at += len(chunk)
-        if len(out) > 1000:
-            await proc.emit(encode("".join(out)))
-            out.clear()
-            await proc.budget.breathe()
+        await proc.emit(encode("\n".join(lines) + "\n" if lines else ""))
+        await proc.budget.breathe()
     if o.radix != "n" and not (inputs.status and at == skip):
-        out.append(address.format(at) + "\n")
-    await proc.emit(encode("".join(out)))
+        await proc.emit(encode(address.format(at) + "\n"))
     return inputs.status
 
 
-class _Cells(dict[bytes, str]):
-    """Cells of one width, each made when its bytes are first met."""
+class Squeezed:
+    """Which rows of a dump are shown: of rows that are all alike the first, and a star for the others."""
 
-    def __init__(self, item: _Format, width: int) -> None:
-        self.item, self.width = item, width
+    def __init__(self, width: int, squeeze: bool) -> None:
+        self._width, self._squeeze = width, squeeze
+        self._before = b""
+        self._starred = False
 
-    def __missing__(self, raw: bytes) -> str:
-        made = self[raw] = self.item.show(raw).rjust(self.width)
+    def take(self, chunk: bytes) -> tuple[bytes, Sequence[int], list[int]]:
+        """The rows to be shown of some, which are all whole but the last one of all; where each began; and behind how
+        many of them a star comes."""
+        width = self._width
+        offsets = range(0, len(chunk), width)
+        if not self._squeeze:
+            return chunk, offsets, []
+        rows = [chunk[at : at + width] for at in offsets]
+        before = [self._before, *rows]
+        self._before = rows[-1]
+        alike = list(map(eq, rows, before))
+        if True not in alike:
+            self._starred = False
+            return chunk, offsets, []
+        kept, stars = list[int](), list[int]()
+        for index, same in enumerate(alike):
+            if not same:
+                kept.append(index)
+                self._starred = False
+            elif not self._starred:
+                stars.append(len(kept))
+                self._starred = True
+        return b"".join([rows[index] for index in kept]), [offsets[index] for index in kept], stars
+
+
+class Cells(dict[int, str]):
+    """Texts of numbers, each made when it is first met."""
+
+    def __init__(self, show: Callable[[int], str]) -> None:
+        self.show = show
+
+    def __missing__(self, number: int) -> str:
+        made = self[number] = self.show(number)
         return made
 
+    def rows(self, numbers: Iterable[int], count: int) -> list[str]:
+        """Rows of so many cells each."""
+        cells = list(map(self.__getitem__, numbers))
+        return ["".join(cells[at : at + count]) for at in range(0, len(cells), count)]
 
-def _od_row(item: _Format, width: int, widest: int) -> Callable[[bytes], str]:
-    """What shows a chunk; where all cells are alike and few, by looking them up."""
+
+def words(data: bytes, size: int, order: str = "little", signed: bool = False) -> array[int]:
+    """The numbers that some bytes hold."""
+    found = array({1: "b", 2: "h", 4: "i", 8: "q"}[size] if signed else {1: "B", 2: "H", 4: "I", 8: "Q"}[size])
+    found.frombytes(data)
+    if order != sys.byteorder:
+        found.byteswap()
+    return found
+
+
+PRINTED = bytes(byte if 32 <= byte < 127 else 46 for byte in range(256))
+"""What stands for each byte in a column of text."""
+
+
+def _od_rows(item: _Format, width: int, widest: int, order: str) -> Callable[[bytes], list[str]]:
+    """What shows some rows; where all their cells are alike, many at once."""
     cells = width // item.size
-    if item.text or widest % cells or item.size > 2:
-        return lambda chunk: _od_line(item, chunk, width, widest)
-    made = _Cells(item, widest // cells)
-    size = item.size
 
-    def row(chunk: bytes) -> str:
-        if len(chunk) % size:
-            chunk += b"\0"
-        return "".join([made[chunk[i : i + size]] for i in range(0, len(chunk), size)])
+    def slowly(data: bytes) -> list[str]:
+        return [_od_line(item, data[at : at + width], width, widest) for at in range(0, len(data), width)]
 
-    return row
+    if widest % cells or item.kind == "f":
+        return slowly
+    whole = _od_quickly(item, cells, widest // cells, order)
+
+    def many(data: bytes) -> list[str]:
+        full = len(data) - len(data) % width
+        rows = whole(data[:full])
+        if item.text:
+            text = data.translate(PRINTED).decode("ascii")
+            rows = [f"{row}  >{text[at : at + width]}<" for row, at in zip(rows, range(0, full, width), strict=True)]
+        return rows + slowly(data[full:]) if full < len(data) else rows
+
+    return many
+
+
+def _od_quickly(item: _Format, cells: int, cell: int, order: str) -> Callable[[bytes], list[str]]:
+    """What shows whole rows of so many cells that are so wide."""
+    size, length = item.size, cells * cell
+    if size == 1:
+        return functools.partial(Cells(lambda byte: item.show(bytes([byte])).rjust(cell)).rows, count=cells)
+    if item.kind == "x" and cell == item.width + 1:
+
+        def digits(data: bytes) -> list[str]:
+            numbers = words(data, size, order)
+            if sys.byteorder == "little":
+                numbers.byteswap()
+            shown = " " + numbers.tobytes().hex(" ", -size)
+            return [shown[at : at + length] for at in range(0, len(numbers) * cell, length)]
+
+        return digits
+    if item.kind == "o" and size == 2:
+
+        def octal(data: bytes) -> list[str]:
+            made = bytearray(b" " * (len(data) // 2 * cell))
+            for place, column in enumerate(octal_columns(data, order), cell - item.width):
+                made[place::cell] = column
+            shown = made.decode("ascii")
+            return [shown[at : at + length] for at in range(0, len(shown), length)]
+
+        return octal
+    form = {"o": f"%0{item.width}o", "x": f"%0{item.width}x"}.get(item.kind, f"%{item.width}d")
+    row = f"{' ' * (cell - item.width)}{form}" * cells + "\n"
+
+    def formatted(data: bytes) -> list[str]:
+        numbers = words(data, size, order, item.kind == "d")
+        return (row * (len(numbers) // cells) % tuple(numbers)).split("\n")[:-1]
+
+    return formatted
+
+
+def _octal_digit(shift: int) -> bytes:
+    return bytes([48 + (byte >> shift & 7) for byte in range(256)])
+
+
+_OCTAL = {shift: _octal_digit(shift) for shift in (0, 1, 3, 4, 6, 7)}
+_HIGH = bytes([(byte & 1) << 2 for byte in range(256)])
+
+
+def octal_columns(data: bytes, order: str) -> list[bytes]:
+    """The six octal digits of two bytes each, one digit of them all after the other."""
+    low, high = (data[::2], data[1::2]) if order == "little" else (data[1::2], data[::2])
+    # Only the fourth digit has bits of both bytes.
+    both = int.from_bytes(high.translate(_HIGH), "little") | int.from_bytes(low.translate(_OCTAL[6]), "little")
+    return [
+        *(high.translate(_OCTAL[shift]) for shift in (7, 4, 1)),
+        both.to_bytes(len(low), "little"),
+        *(low.translate(_OCTAL[shift]) for shift in (3, 0)),
+    ]
 
 
 def _od_line(item: _Format, chunk: bytes, width: int, widest: int) -> str:
