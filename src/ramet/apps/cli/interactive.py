@@ -182,7 +182,7 @@ class Terminal:
         readline.parse_and_bind("tab: complete")
         import atexit
 
-        atexit.register(readline.write_history_file, path)
+        atexit.register(_remember, readline.write_history_file, path)
 
     _found: tuple[str, list[str]] = ("", [])
 
@@ -333,6 +333,13 @@ def _message(text: str) -> str:
         return " ".join(shlex.split(text[2:]))
     except ValueError:
         return text[2:].strip()
+
+
+def _remember(write: Callable[[str], None], path: str) -> None:
+    try:
+        write(path)
+    except OSError:
+        pass  # there is no home, or nothing can be written there: the next shell has no history
 
 
 def _options(command: str) -> list[str]:
