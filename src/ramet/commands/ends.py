@@ -256,6 +256,8 @@ async def tail(proc: Proc, o: TailOptions, operands: list[str]) -> int:
     if o.unchanged is not None and not o.unchanged.isdigit():
         what = "invalid maximum number of unchanged stats between opens"
         raise UsageError(f"{what}: {quote(o.unchanged)}", hint=False)
+    if not (o.follow or amount or from_start):
+        return 0  # Nothing is wanted of any file.
     if not o.follow:
         if o.retry:
             proc.complain("warning: --retry ignored; --retry is useful only when following")

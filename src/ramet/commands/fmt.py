@@ -314,7 +314,7 @@ class FmtOptions:
 
 async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
     goal = parse_count(o.goal, "width") if o.goal is not None else None
-    width = parse_count(o.width, "width", 1) if goal is None or o.width != "75" else goal + 10
+    width = parse_count(o.width, "width") if goal is None or o.width != "75" else goal + 10
     goal = width * 187 // 200 if goal is None else goal
     inputs = Inputs(proc, operands, form="cannot open '{}' for reading: {}", directory="read error")
     prefix = encode(o.prefix).strip(b" ")
@@ -323,10 +323,11 @@ async def fmt(proc: Proc, o: FmtOptions, operands: list[str]) -> int:
         made = _Paragraphs(o, width, goal, prefix, lead)
         async for block in line_blocks(reader, size=PART):
             lines = block.split(b"\n")
-            if not lines[-1]:
+            unfinished = bool(lines[-1])
+            if not unfinished:
                 lines.pop()
-            for line in lines:
-                for finished in made.feed(line):
+            for index, line in enumerate(lines, 1):
+                for finished in made.feed(line, unfinished and index == len(lines)):
                     await proc.emit(finished)
                     await proc.budget.breathe()
         await proc.emit(made.end())
@@ -383,7 +384,7 @@ class _Paragraphs:
         self.tabs = False
         """Whether a tab was seen: from then on blanks become tabs again."""
 
-    def feed(self, line: bytes) -> Iterator[bytes]:
+    def feed(self, line: bytes, unfinished: bool = False) -> Iterator[bytes]:
         """One more line of input; what it finishes, a part at a time."""
         self.tabs = self.tabs or _TABBED.match(line) is not None
         indent, body, ok = self._parse(line)
@@ -396,7 +397,8 @@ class _Paragraphs:
             yield self.end()
         self.tabs = self.tabs or b"\t" in line
         if not ok or not body:
-            yield self._shown([line.rstrip() if ok else line])
+            shown = self._shown([line.rstrip() if ok else line])
+            yield shown.removesuffix(b"\n") if unfinished and not ok else shown
             return
         self.first = self.other = indent
         self.lines = 1
@@ -474,6 +476,8 @@ class _Paragraphs:
             line = line.expandtabs(8)
         rest = line.lstrip(b" ")
         indent, body = len(line) - len(rest), rest.rstrip(b" ")
+        if body and indent < len(self.lead):
+            return indent, body, False
         if self.prefix:
             if not body.startswith(self.prefix):
                 return indent, body, False

@@ -229,10 +229,11 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
                 if entry.stat.kind is Kind.LINK:
                     entry.target = await _target(proc, where / entry.name)
                     if o.follow:
+                        if entry.target is None and not _needs_stat(listing):
+                            continue  # nobody asked for more than its name
                         if entry.target is None:
-                            listing.complain(
-                                f"cannot access {quote(f'{name}/{entry.name}')}: No such file or directory", 1
-                            )
+                            shown_name = entry.name if name == "." else f"{name}/{entry.name}"
+                            listing.complain(f"cannot access {quote(shown_name)}: No such file or directory", 1)
                         else:
                             entry.stat, entry.target = entry.target, None
         if o.all == "all" or o.unsorted:
@@ -244,6 +245,13 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
             prefix = name if name.endswith("/") else name + "/"
             below = [e.name for e in reversed(entries) if e.stat.is_dir and e.name not in (".", "..")]
             pending.extend((prefix + child, where / child, above) for child in below)
+
+
+def _needs_stat(listing: _Listing) -> bool:
+    """Whether more is shown of a file than its name, or asked of it to find its place."""
+    o = listing.o
+    shown_with = listing.format == "long" or listing.colors or o.indicator != "none" or o.inode or o.blocks
+    return bool(shown_with or listing.sort in ("size", "time") or o.recursive or o.dirs_first)
 
 
 def _wanted(listing: _Listing, name: str) -> bool:

@@ -463,7 +463,11 @@ _MANY = 4096
 
 
 class _CsplitFailed(Exception):
-    pass
+    """A control found no place; what is left is still written, unless it was to be skipped."""
+
+    def __init__(self, message: str, skipping: bool = False) -> None:
+        super().__init__(message)
+        self.skipping = skipping
 
 
 async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
@@ -491,7 +495,8 @@ async def csplit(proc: Proc, o: CsplitOptions, operands: list[str]) -> int:
     except _CsplitFailed as failed:
         proc.complain(typographic(proc, str(failed)))
         status = 1
-        await job.write(job.at, len(lines))
+        if not failed.skipping:
+            await job.write(job.at, len(lines))
         if not o.keep:
             for name in job.names:
                 await proc.fs.remove(proc.path(name))
@@ -541,7 +546,7 @@ class _Csplit:
                 found = await self._search(control)
                 if found is None:
                     if control.repeat >= 0:
-                        raise _CsplitFailed(f"{quote(control.text)}: match not found{where}")
+                        raise _CsplitFailed(f"{quote(control.text)}: match not found{where}", control.kind == "%")
                     if control.kind == "/":
                         await self.write(self.at, len(self.lines))
                     return False

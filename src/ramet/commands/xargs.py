@@ -136,7 +136,16 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
                 )
             max_args = None
     if replace is not None and max_lines is not None:
+        if order and order[-1] == "-I":
+            proc.complain(
+                "warning: options --max-lines and --replace/-I/-i are mutually exclusive, ignoring previous "
+                "--max-lines value"
+            )
         max_lines = None
+    if max_args is not None and max_lines is not None and order:
+        kept, lost = ("--max-args/-n", "--max-lines") if order[-1] == "-n" else ("-L", "--max-args")
+        proc.complain(f"warning: options {lost} and {kept} are mutually exclusive, ignoring previous {lost} value")
+        max_args, max_lines = (max_args, None) if order[-1] == "-n" else (None, max_lines)
     delimiter = b"\0" if o.null else _delimiter(o.delimiter) if o.delimiter is not None else None
     try:
         reader = proc.stdin if o.arg_file is None else await proc.open(o.arg_file)

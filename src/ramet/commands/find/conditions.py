@@ -237,7 +237,19 @@ class Conditions(Words):
         return Node(lambda f: mode_of(f.stat) == bits)
 
     def access(self, bit: int) -> Node:
-        return Node(lambda f: bool(mode_of(f.stat) & bit << 6) or f.stat.kind is Kind.LINK)
+        fs = self.proc.fs
+
+        async def later(found: Found) -> bool:
+            stat = found.stat
+            if stat.kind is Kind.LINK:
+                # What counts is where it leads.
+                try:
+                    stat = await fs.stat(found.path, follow=True)
+                except OSError:
+                    return False
+            return bool(mode_of(stat) & bit << 6)
+
+        return Node(None, later)
 
     def p_readable(self) -> Node:
         return self.access(4)
