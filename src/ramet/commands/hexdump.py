@@ -8,7 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ramet.commands.declare import Command, UsageError, flag, several, value
-from ramet.commands.dump import NAMES, bytes_number, printable, window
+from ramet.commands.dump import (
+    NAMES,
+    PRINTED,
+    Cells,
+    Squeezed,
+    bytes_number,
+    octal_columns,
+    printable,
+    window,
+    words,
+)
 from ramet.commands.inputs import Inputs
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -37,55 +47,76 @@ async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
     if o.formats:
         return await show_formats(proc, o, inputs, skip, count)
     canonical = o.canonical or proc.argv[0].endswith("hd")
-    show = _canonical if canonical else _hexdump_line(o)
-    address = "{:08x}" if canonical else "{:07x}"
+    show = _canonical if canonical else _layout(o)
+    address = "%08x" if canonical else "%07x"
     at = skip
-    before: bytes | None = None
-    starred = False
-    out: list[str] = []
-    async for chunk in window(proc, inputs, skip, count, 16):
-        if chunk == before and not o.squeeze:
-            if not starred:
-                out.append("*\n")
-                starred = True
-            at += len(chunk)
-            continue
-        before, starred = chunk, False
-        out.append(address.format(at) + show(chunk) + "\n")
+    squeezed = Squeezed(_ROW, not o.squeeze)
+    async for chunk in window(proc, inputs, skip, count, _ROW * 512):
+        kept, offsets, stars = squeezed.take(chunk)
+        lines = [address % (at + offset) + row for offset, row in zip(offsets, show(kept), strict=True)]
+        for star in reversed(stars):
+            lines.insert(star, "*")
         at += len(chunk)
-        if len(out) > 1000:
-            await proc.emit(encode("".join(out)))
-            out.clear()
-            await proc.budget.breathe()
+        await proc.emit(encode("\n".join(lines) + "\n" if lines else ""))
+        await proc.budget.breathe()
     if at > skip:
-        out.append(address.format(at) + "\n")
-    await proc.emit(encode("".join(out)))
+        await proc.emit(encode(address % at + "\n"))
     return inputs.status
 
 
-def _canonical(chunk: bytes) -> str:
-    left, right = chunk[:8].hex(" "), chunk[8:].hex(" ")
-    text = "".join(chr(b) if 32 <= b < 127 else "." for b in chunk)
-    return f"  {left:<23}  {right:<23}  |{text}|"
+_ROW = 16
+_SIXTEEN = 3 * _ROW
+"""Columns of a row of digits in pairs, each with a blank behind it."""
 
 
-def _hexdump_line(o: HexdumpOptions) -> Callable[[bytes], str]:
-    if o.one_octal:
-        return lambda chunk: "".join(f" {b:03o}" for b in chunk).ljust(64)
-    if o.one_char:
-        return lambda chunk: "".join(f" {printable(b):>3}" for b in chunk).ljust(64)
+def _canonical(data: bytes) -> list[str]:
+    """Rows of bytes in two halves, and as text; the last row may be short."""
+    digits = data.hex(" ")
+    text = data.translate(PRINTED).decode("ascii")
+    starts = range(0, len(data), _ROW)
+    rows = [digits[3 * at : 3 * at + _SIXTEEN - 1] for at in starts]
+    return [f"  {row[:23]:<23}  {row[24:]:<23}  |{text[at : at + _ROW]}|" for row, at in zip(rows, starts, strict=True)]
 
-    def words(chunk: bytes) -> list[int]:
-        padded = chunk + b"\0" * (len(chunk) % 2)
-        return list(struct.unpack(f"<{len(padded) // 2}H", padded))
 
-    if o.two_decimal:
-        return lambda chunk: "".join(f"   {w:05d}" for w in words(chunk)).ljust(64)
+def _layout(o: HexdumpOptions) -> Callable[[bytes], list[str]]:
+    """The rows of one of the fixed layouts."""
+    if o.one_octal or o.one_char:
+        cells = Cells(lambda byte: f" {byte:03o}" if o.one_octal else f" {printable(byte):>3}")
+        return lambda data: _filled(cells.rows(data, _ROW), 64)
     if o.two_octal:
-        return lambda chunk: "".join(f"  {w:06o}" for w in words(chunk)).ljust(64)
-    if o.two_hex:
-        return lambda chunk: "".join(f"    {w:04x}" for w in words(chunk)).ljust(64)
-    return lambda chunk: "".join(f" {w:04x}" for w in words(chunk)).ljust(40)
+
+        def octal(data: bytes) -> list[str]:
+            padded = data + b"\0" * (len(data) % 2)
+            made = bytearray(b" " * (len(padded) * 4))
+            for place, column in enumerate(octal_columns(padded, "little"), 2):
+                made[place::8] = column
+            text = made.decode("ascii")
+            return _filled([text[at : at + 64] for at in range(0, len(text), 64)], 64)
+
+        return octal
+    if o.two_decimal:
+
+        def decimal(data: bytes) -> list[str]:
+            numbers = words(data + b"\0" * (len(data) % 2), 2)
+            text = "   %05d" * len(numbers) % tuple(numbers)
+            return _filled([text[at : at + 64] for at in range(0, len(text), 64)], 64)
+
+        return decimal
+    gap, width = ("    ", 64) if o.two_hex else (" ", 40)
+
+    def hexadecimal(data: bytes) -> list[str]:
+        numbers = words(data + b"\0" * (len(data) % 2), 2, "big")
+        text = gap + numbers.tobytes().hex(" ", -2).replace(" ", gap)
+        return _filled([text[at : at + width] for at in range(0, len(numbers) * (4 + len(gap)), width)], width)
+
+    return hexadecimal
+
+
+def _filled(rows: list[str], width: int) -> list[str]:
+    """Rows of which the last may be short and then gets blanks."""
+    if rows:
+        rows[-1] = rows[-1].ljust(width)
+    return rows
 
 
 # ------------------------------------------------------------------------------------------------ format strings
