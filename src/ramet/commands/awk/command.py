@@ -13,7 +13,8 @@ from ramet.commands.awk.compile import Compiled, compiled_program
 from ramet.commands.awk.dialect import Dialect
 from ramet.commands.awk.dumping import dump_variables
 from ramet.commands.awk.inplace import Inplace
-from ramet.commands.awk.lexer import BUILTINS, IN_NAMESPACE, KEYWORDS, as_bytes, unescape
+from ramet.commands.awk.lexer import IN_NAMESPACE, KEYWORDS, as_bytes, unescape
+from ramet.commands.awk.names import BUILTINS
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value
@@ -42,6 +43,7 @@ class AwkOptions:
     nondecimal: bool = flag(
         "-n", "--non-decimal-data", help="read octal and hexadecimal numbers of the input as what they look like"
     )
+    bignum: bool = flag("-M", "--bignum", help="whole numbers of any size; others are doubles as always")
     dump: str | None = optional(
         "-d",
         "--dump-variables",
@@ -73,6 +75,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             extensions=not (o.posix or o.traditional),
             posix=o.posix,
             nondecimal=o.nondecimal and not o.traditional and not o.posix,
+            bignum=o.bignum,
             ignores_case=any(word.startswith("IGNORECASE=") for word in (*o.variables, *operands)),
         )
         compiled = compiled_program(text, dialect)
@@ -341,7 +344,6 @@ COMMANDS = [
         ),
         refused={
             "-l --load=": "extensions are not supported",
-            "-M --bignum": "numbers are double-precision, as awk's are without this option",
             "-g --gen-pot": "programs are not translated",
             "-I --trace": "programs are not compiled to instructions that could be shown",
             "-D --debug[=": "there is no debugger",

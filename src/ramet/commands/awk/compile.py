@@ -14,7 +14,8 @@ from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.emit import Emitter
 from ramet.commands.awk.fast import FastEmitter
 from ramet.commands.awk.formats import sprintf
-from ramet.commands.awk.lexer import BUILTINS, IN_NAMESPACE
+from ramet.commands.awk.lexer import IN_NAMESPACE
+from ramet.commands.awk.names import BUILTINS
 from ramet.commands.awk.numerals import numerals_of
 from ramet.commands.awk.parser import RESERVED, parse
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
@@ -376,6 +377,10 @@ class Compiled:
             for name in ("num", "truth", "compare", "to_number"):
                 space[name] = getattr(numerals, name)
             runtime.looks_numeric = numerals.looks_numeric
+        if self.dialect.bignum:
+            from ramet.commands.awk import bignum
+
+            space.update(bignum.NAMES)
         if numerals is not None or not self.dialect.utf8:
             space["sprintf"] = functools.partial(sprintf, number=space["num"], utf8=self.dialect.utf8)
         runtime.namespace = space
@@ -420,6 +425,7 @@ def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
             ("bytes", not dialect.utf8),
             ("numerals", not dialect.plain_numbers),
             ("IGNORECASE", dialect.ignores_case),
+            ("bignum", dialect.bignum),
         )
         if given
     }
@@ -429,6 +435,8 @@ def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
             "or used as a variable or an array",
             1,
         )
+    if dialect.bignum and facts.names & {"PREC", "ROUNDMODE"}:
+        raise AwkError("fatal: PREC and ROUNDMODE are not supported: numbers that are not whole are doubles")
     for node in walk((program.rules, *(function.body for function in program.functions.values()))):
         if isinstance(node, Call) and node.name not in program.functions and node.name in facts.names | RESERVED:
             raise AwkError(f"cmd. line:1: error: attempt to use non-function `{node.name}' in function call", 1)

@@ -13,43 +13,14 @@ class Dialect:
     posix: bool = False
     nondecimal: bool = False
     """Whether input may hold octal and hexadecimal numbers."""
+    bignum: bool = False
+    """Whether whole numbers may be of any size."""
     ignores_case: bool = False
     """Whether IGNORECASE is set from outside the program."""
 
     @property
     def plain_numbers(self) -> bool:
-        return not self.posix and not self.nondecimal
+        return not (self.posix or self.nondecimal or self.bignum)
 
 
 GNU = Dialect()
-EXTENSIONS = frozenset(
-    [
-        "gensub",
-        "strftime",
-        "systime",
-        "mktime",
-        "strtonum",
-        "and",
-        "or",
-        "xor",
-        "compl",
-        "lshift",
-        "rshift",
-        "asort",
-        "asorti",
-        "patsplit",
-        "isarray",
-        "typeof",
-        "mkbool",
-        "intdiv",
-        "dcgettext",
-        "dcngettext",
-        "bindtextdomain",
-        "switch",
-        "case",
-        "default",
-        "BEGINFILE",
-        "ENDFILE",
-    ]
-)
-"""Words that are ordinary names where there are no extensions."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ramet.commands.awk import analyze
 from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS, Facts
+from ramet.commands.awk.names import NUMBER_BUILTINS, TEXT_BUILTINS
 from ramet.commands.awk.tree import (
     Assign,
     AwkError,
@@ -39,57 +40,6 @@ from ramet.commands.awk.values import TypedRegex, number_text
 
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
 _ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "^"))
-_NUMBER_BUILTINS = frozenset(
-    [
-        "length",
-        "index",
-        "split",
-        "sub",
-        "gsub",
-        "match",
-        "sin",
-        "cos",
-        "atan2",
-        "exp",
-        "log",
-        "sqrt",
-        "int",
-        "rand",
-        "srand",
-        "system",
-        "close",
-        "fflush",
-        "systime",
-        "mktime",
-        "strtonum",
-        "and",
-        "or",
-        "xor",
-        "compl",
-        "lshift",
-        "rshift",
-        "asort",
-        "asorti",
-        "patsplit",
-        "isarray",
-        "mkbool",
-        "intdiv",
-    ]
-)
-_TEXT_BUILTINS = frozenset(
-    [
-        "substr",
-        "sprintf",
-        "tolower",
-        "toupper",
-        "gensub",
-        "strftime",
-        "typeof",
-        "dcgettext",
-        "dcngettext",
-        "bindtextdomain",
-    ]
-)
 _PYTHON = {"NR": "R.NR", "FNR": "R.FNR", "RSTART": "R.RSTART", "RLENGTH": "R.RLENGTH"}
 
 
@@ -159,7 +109,7 @@ class Emitter:
         if isinstance(node, Assign):
             return "n" if node.op != "=" else self.kind(node.value)
         if isinstance(node, Builtin):
-            return "n" if node.name in _NUMBER_BUILTINS else "s" if node.name in _TEXT_BUILTINS else "v"
+            return "n" if node.name in NUMBER_BUILTINS else "s" if node.name in TEXT_BUILTINS else "v"
         if isinstance(node, Getline):
             return "n"
         if isinstance(node, Cond):
@@ -196,7 +146,7 @@ class Emitter:
     def text(self, node: Expr) -> str:
         kind = self.kind(node)
         if isinstance(node, Num):
-            if node.value - node.value == 0.0 and node.value == int(node.value):
+            if node.value - node.value == 0.0 and node.value == int(node.value) and "bignum" not in self.facts.uses:
                 return repr(number_text(node.value, "%.6g"))
             return f"number_text({self._num(node)}, R.convfmt)"
         if isinstance(node, Field):
@@ -248,6 +198,10 @@ class Emitter:
         return method(node)
 
     def _num(self, node: Num) -> str:
+        if node.text and "bignum" in self.facts.uses:
+            from ramet.commands.awk.bignum import literal
+
+            return self.constant("n_", literal(node.text))
         return _float(node.value)
 
     def _str(self, node: Str) -> str:

@@ -263,7 +263,7 @@ class Expressions:
         kind = token.kind
         if kind == "number":
             self.advance()
-            return Num(_literal(token.text))
+            return Num(_literal(token.text), token.text)
         if kind == "string":
             self.advance()
             return Str(token.text)

@@ -102,7 +102,7 @@ def _convert(kind: str, flags: str, width: int, precision: int | None, number: f
     if kind in "diouxX":
         if number != number or number in (math.inf, -math.inf):
             return _pad(number_text(number, convfmt), width, flags.replace("0", ""))
-        return _integer(kind, flags, width, precision, int(number))
+        return _integer(kind, flags, width, precision, int(number), type(number) is not float)
     return _real(kind, flags, width, precision, number)
 
 
@@ -122,15 +122,16 @@ def _pad(text: str, width: int, flags: str) -> str:
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 
-def _integer(kind: str, flags: str, width: int, precision: int | None, number: int) -> str:
+def _integer(kind: str, flags: str, width: int, precision: int | None, number: int, wide: bool) -> str:
+    """`wide` numbers are written in full, however many digits they have."""
     sign = ""
     if kind in "di":
         sign = "-" if number < 0 else "+" if "+" in flags else " " if " " in flags else ""
-        digits = str(abs(number))
+        digits = number_text(abs(number), "") if wide else str(abs(number))
     else:
-        if not -(1 << 63) <= number < 1 << 64:
+        if not wide and not -(1 << 63) <= number < 1 << 64:
             return _real("g", flags, width, precision, float(number))
-        if number < 0:
+        if number < 0 and not wide:
             number += 1 << 64
         digits = {"o": "o", "x": "x", "X": "X", "u": "d"}[kind]
         digits = format(number, digits)

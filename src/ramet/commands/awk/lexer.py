@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ramet.commands.awk.dialect import EXTENSIONS, GNU, Dialect
+from ramet.commands.awk.dialect import GNU, Dialect
+from ramet.commands.awk.names import BUILTINS, EXTENSIONS
 from ramet.commands.awk.tree import AwkError
 
 KEYWORDS = frozenset(
@@ -36,53 +37,6 @@ KEYWORDS = frozenset(
         "switch",
         "case",
         "default",
-    ]
-)
-BUILTINS = frozenset(
-    [
-        "length",
-        "substr",
-        "index",
-        "split",
-        "sub",
-        "gsub",
-        "gensub",
-        "match",
-        "sprintf",
-        "sin",
-        "cos",
-        "atan2",
-        "exp",
-        "log",
-        "sqrt",
-        "int",
-        "rand",
-        "srand",
-        "tolower",
-        "toupper",
-        "system",
-        "close",
-        "fflush",
-        "systime",
-        "strftime",
-        "mktime",
-        "strtonum",
-        "and",
-        "or",
-        "xor",
-        "compl",
-        "lshift",
-        "rshift",
-        "asort",
-        "asorti",
-        "patsplit",
-        "isarray",
-        "typeof",
-        "mkbool",
-        "intdiv",
-        "dcgettext",
-        "dcngettext",
-        "bindtextdomain",
     ]
 )
 _OPERATORS = (

@@ -60,7 +60,8 @@ class Numerals:
 
     def num(self, value: Value) -> float:
         if value.__class__ is float:
-            return float(value)
+            number: float = value
+            return number
         return 0.0 if value is None else self.to_number(value)
 
     def truth(self, value: Value) -> bool:
@@ -81,7 +82,8 @@ class Numerals:
 
     def _as_number(self, value: Value) -> float | None:
         if value.__class__ is float:
-            return float(value)
+            number: float = value
+            return number
         if value is None:
             return 0.0
         return self.looks_numeric(value) if value.__class__ is Field else None
@@ -91,4 +93,8 @@ def numerals_of(dialect: Dialect) -> Numerals | None:
     """How the numbers of a program are read, where it is not as always."""
     if dialect.plain_numbers:
         return None
+    if dialect.bignum:
+        from ramet.commands.awk.bignum import BigNumerals
+
+        return BigNumerals()
     return Numerals(_based if dialect.nondecimal else _strtod)

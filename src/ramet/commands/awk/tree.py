@@ -16,6 +16,8 @@ class AwkError(Exception):
 @dataclass(frozen=True, slots=True)
 class Num:
     value: float
+    text: str = ""
+    """How the program spells it."""
 
 
 @dataclass(frozen=True, slots=True)

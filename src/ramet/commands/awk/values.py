@@ -96,7 +96,8 @@ def looks_numeric(text: str) -> float | None:
 
 def num(value: Value) -> float:
     if value.__class__ is float:
-        return float(value)
+        number: float = value
+        return number
     return 0.0 if value is None else to_number(value)
 
 
@@ -121,7 +122,12 @@ def number_text(value: float, form: str) -> str:
             return "-nan" if math.copysign(1.0, value) < 0 else "+nan"
         return "+inf" if value > 0 else "-inf"
     if whole == value:
-        return str(whole)
+        try:
+            return str(whole)
+        except ValueError:
+            from ramet.commands.awk.bignum import digits
+
+            return digits(whole)
     if form == "%.6g":
         return f"{value:.6g}"
     from ramet.commands.awk.formats import sprintf
