@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ramet.workspace.store import Store
 
 WRITING: Final = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
+LINES: Final = 3
+"""Commands that the message of a shell's last revision names."""
 VERBS: Final = {
     "!commit": ("[MESSAGE]", "make a revision now"),
     "!log": ("", "the revisions, newest first"),
@@ -79,7 +81,9 @@ def shell(
             opening = described_by.open(found, where, revision)
         ws = loop.run(opening.__aenter__())
         try:
-            status = Terminal(loop, found, ws).run()
+            terminal = Terminal(loop, found, ws)
+            status = terminal.run()
+            terminal.leave()
         finally:
             loop.run(opening.__aexit__(None, None, None))
         raise typer.Exit(status)
@@ -104,6 +108,7 @@ class Terminal:
     def __init__(self, loop: LoopThread, store: Store | RemoteStore, ws: Any) -> None:
         self._loop, self._store, self._ws = loop, store, ws
         self._since = time.time()
+        self._told = getattr(ws.history, "next_number", 0)  # a server knows its own
         self._status = 0
         self._own: dict[str, Callable[[str], None]] = {
             "!commit": self._commit, "!log": self._log, "!diff": self._diff, "!fork": self._fork, "!tag": self._tag,
@@ -131,6 +136,16 @@ class Terminal:
                 return self._status if leaving[1] is None else int(leaving[1]) % 256
             if text.strip():
                 self._do(text)
+
+    def leave(self) -> None:
+        """Commit what was done since the last revision, under the names of the last commands."""
+        if self._ws.lease is None:
+            return
+        lines = [record.command.strip().partition("\n")[0][:72] for record in self._ws.history.after(self._told - 1)]
+        if lines:
+            shown = self._ws.secrets.scrub_text("; ".join(lines[-LINES:]))
+            with watched() as progress:
+                self._loop.run(self._ws.commit(f"... {shown}" if len(lines) > LINES else shown, progress=progress))
 
     def _do(self, text: str) -> None:
         word, _, rest = text.strip().partition(" ")
@@ -253,7 +268,7 @@ class Terminal:
         message = _message(message)
         with watched() as progress:
             revision = self._loop.run(self._ws.commit(message or "by hand", progress=progress))
-        self._since = time.time()
+        self._since, self._told = time.time(), self._ws.history.next_number
         print(revision.name)
 
     def _log(self, _: str) -> None:
