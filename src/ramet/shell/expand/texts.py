@@ -95,21 +95,39 @@ def document(word: Word) -> Text:
     return text(word, quoted=True, quote=as_fields if listed else as_is)
 
 
+ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+"""What a word begins with that has the tildes of an assignment."""
+
+
+def bare(word: Word) -> Text:
+    """A word as one text in which tildes are text as well."""
+    return concat([part_text(part, False, None) for part in word.parts])
+
+
+def _in_condition(word: Word, quote: Quote) -> Text:
+    first = word.parts[0] if word.parts else None
+    if type(first) is not Literal or "~" not in first.text or (head := ASSIGNMENT.match(first.text)) is None:
+        return text(word, quote=quote)
+    rest = first.text[head.end() :]
+    parts = (*((Literal(rest),) if rest else ()), *word.parts[1:])
+    return concat([const(head[0]), *with_tildes(parts, True, quote)])
+
+
 def operand(word: Word) -> Text:
     """The word of `case`, or an operand of `[[`."""
-    return text(word, quote=alone)
+    return _in_condition(word, alone)
 
 
 def pattern(word: Word, tilde: bool = True) -> Text:
     """A word as a pattern in which quoted characters stand for themselves."""
     if not tilde:
         return concat([part_text(part, False, escape) for part in word.parts])
-    return text(word, quote=escape)
+    return _in_condition(word, escape)
 
 
 def regex(word: Word) -> Text:
     """A word as a regular expression in which quoted characters stand for themselves."""
-    return text(word, quote=regex_escape)
+    return _in_condition(word, regex_escape)
 
 
 def concat(pieces: list[Text]) -> Text:
@@ -610,7 +628,7 @@ def choice_of(node: Param, quoted: bool) -> Choice:
 
 def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = False) -> Text:
     if choice.node.op[-1] in "=?" and not quoted:
-        return text(choice.word, quote=None, assign=choice.node.op[-1] == "=")
+        return text(choice.word, quote=None)
     if assign and not quoted:
         return text(choice.word, quote=quote, assign=True)
     return text(choice.word, quoted=quoted, quote=quote)
@@ -622,10 +640,10 @@ def key_text(node: Param) -> Text | None:
 
 def subscript(word: Word) -> Text:
     """The subscript of an element. Quotes and backslashes vanish for associative arrays; to arithmetic they matter."""
-    key = text(word)
+    key = bare(word)
     if key.wait or not any(isinstance(part, SingleQuoted | AnsiQuoted | Escaped) for part in word.parts):
         return key
-    written = text(Word(tuple(_written(part) for part in word.parts)))
+    written = bare(Word(tuple(_written(part) for part in word.parts)))
 
     def run(host: Any) -> str:
         found = Subscript(key.run(host))

@@ -23,6 +23,7 @@ from ramet.shell.expand.params import (
     star_join,
 )
 from ramet.shell.expand.texts import (
+    ASSIGNMENT,
     CHOOSING,
     TILDE_WORD,
     Text,
@@ -361,7 +362,6 @@ def _tilde_parts(word: Word, quoted: bool) -> tuple[Part, ...]:
 # ------------------------------------------------------------------------------------------------------- words
 
 Plan = Callable[[Any, list[str]], Any]
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
 class Words(NamedTuple):
@@ -545,7 +545,7 @@ async def _append(host: Any, values: list[str], out: list[str]) -> None:
 def _emit_word(parts: tuple[Part, ...]) -> list[Emit]:
     first = parts[0]
     if type(first) is Literal and "~" in first.text:
-        assigned = _ASSIGNMENT.match(first.text)
+        assigned = ASSIGNMENT.match(first.text)
         if first.text[0] == "~":
             return _emit_tildes(parts, False)
         if assigned is not None:

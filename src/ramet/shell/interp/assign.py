@@ -12,7 +12,7 @@ from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.session import Session
-from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
+from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Escaped, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
 
 
@@ -109,9 +109,12 @@ def compile_before_command(node: Assignment) -> Assign:
     return found._replace(flat=_scalar(Assignment(node.name, None, node.append, text), text))
 
 
-def compile_assign(node: Assignment) -> Assign:
+def compile_assign(node: Assignment, keyed: bool = False) -> Assign:
+    """An assignment; `keyed` when it is an argument that makes an associative array."""
     if isinstance(node.value, ArrayLiteral):
-        return _array(node, node.value) if node.subscript is None else _list_in_list(node, node.subscript)
+        if node.subscript is not None:
+            return _list_in_list(node, node.subscript)
+        return _for_either(_array(node, node.value), node.value, keyed)
     if node.subscript is not None:
         return _element(node, node.subscript, node.value)
     return _scalar(node, node.value)
@@ -242,10 +245,68 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
         sh.store.flag(name, EXPORT)
 
 
+def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
+    """`name=(...)`, whose words are one text each, as they are written, when the array is an associative one."""
+    node = indexed.node
+    name, append = node.name, node.append
+    plans: list[tuple[texts.Text | None, bool, texts.Text]] = []
+
+    async def pairs(sh: Session) -> list[Item]:
+        if not plans:
+            plans.extend(_pair_plans(literal))
+        items: list[Item] = []
+        for number, (key, add, text) in enumerate(plans):
+            if number and not number % 256:
+                await sh.budget.breathe()
+            index = None if key is None else await key.run(sh) if key.wait else key.run(sh)
+            items.append(Item(index, add, await text.run(sh) if text.wait else text.run(sh)))
+        return items
+
+    async def assign(sh: Session) -> None:
+        await assign_all(sh, name, await pairs(sh), append)
+
+    async def as_word(sh: Session) -> AssignWord:
+        return assign_word(name, None, append, "(...)", await pairs(sh))
+
+    def run(sh: Session) -> Any:
+        return assign(sh) if sh.store.is_assoc(name) else indexed.run(sh)
+
+    def word(sh: Session) -> Any:
+        return as_word(sh) if keyed or (not sh.frames and sh.store.is_assoc(name)) else indexed.word(sh)
+
+    return Assign(True, run, word, node)
+
+
+def _pair_plans(literal: ArrayLiteral) -> Iterator[tuple[texts.Text | None, bool, texts.Text]]:
+    """Keys and values as texts: without tildes, braces, fields and names of files."""
+    loose = bool(literal.elements) and literal.elements[0].subscript is None
+    for element in literal.elements:
+        subscript = element.subscript
+        if subscript is None:
+            yield None, False, texts.bare(element.value)
+        elif loose:
+            sign = Literal("]+=" if element.append else "]=")
+            yield None, False, texts.bare(Word((Literal("["), *subscript.parts, sign, *element.value.parts)))
+        else:
+            yield texts.bare(subscript), element.append, texts.bare(element.value)
+
+
+def _untilded(word: Word) -> Word:
+    """An element that looks like an assignment is none: its tildes are text."""
+    first = word.parts[0] if word.parts else None
+    if type(first) is not Literal or "~" not in first.text or not texts.ASSIGNMENT.match(first.text):
+        return word
+    pieces: list[Part] = []
+    for number, piece in enumerate(first.text.split("~")):
+        pieces += [Escaped("~")] if number else []
+        pieces += [Literal(piece)] if piece else []
+    return Word((*pieces, *word.parts[1:]))
+
+
 def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
     """`name=(words)` without subscripts, as nearly all are."""
     name, append = node.name, node.append
-    fields = words.words([element.value for element in literal.elements], patient=True)
+    fields = words.words([_untilded(element.value) for element in literal.elements], patient=True)
 
     async def evaluate(sh: Session) -> list[str]:
         found = await words.fields_of(fields, sh)
@@ -331,7 +392,7 @@ class _Plan(NamedTuple):
 def _element_plan(element: ArrayElement) -> _Plan | Item:
     """An element as it always is, or how to come by it."""
     if element.subscript is None:
-        return _Plan(None, False, None, words.words((element.value,)))
+        return _Plan(None, False, None, words.words((_untilded(element.value),)))
     key, text, spread = texts.text(element.subscript), texts.text(element.value, assign=True), _spread(element)
     if key.const is not None and text.const is not None and spread is None:
         return Item(key.const, element.append, text.const)
@@ -429,9 +490,12 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
         elif loose:
             if pending is None:
                 pending = item.value
-            else:
+                continue
+            if pending:
                 array.set(pending, store.transform(name, item.value))
-                pending = None
+            else:
+                sh.complain("'': bad array subscript")
+            pending = None
         else:
             sh.complain(f"{name}: {item.value}: must use subscript when assigning associative array")
     if pending is not None:

@@ -79,7 +79,7 @@ def _compile(node: Redirect) -> Plan:
             node.op, fd, node.var, text.wait, text.run, "", True, body is None and _private(node, node.here.body)
         )
     if node.op == "<<<":
-        text = texts.text(node.target)
+        text = texts.text(node.target, assign=True)
         return Plan(node.op, fd, node.var, text.wait, text.run, "", True, _private(node, node.target))
     fields = words.words((node.target,))
     shown = word_text(node.target)

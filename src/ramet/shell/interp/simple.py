@@ -117,8 +117,10 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
     if len(plain) == len(sources):
         compiled = words.words(plain, patient=True)
         return compiled.wait, compiled.run
+    keyed = any(_KEYED(word.parts[0].text) for word in plain if word.parts and isinstance(word.parts[0], Literal))
     plans: list[tuple[words.Words | None, Assign | None]] = [
-        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word)) for word in sources
+        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word, keyed))
+        for word in sources
     ]
     waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]
     if not waits and len(plans) <= _ROW:
@@ -146,6 +148,10 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
         return out
 
     return True, waiting
+
+
+_KEYED: Final = re.compile(r"-[a-zA-Z]*A").match
+"""The option that makes associative arrays of what is declared."""
 
 
 # --------------------------------------------------------------------------------------------- no command name

@@ -136,6 +136,9 @@ class Parser(CompoundReader):
             if kind == WORD:
                 if self.raw in CLOSERS:
                     break
+                if self.aliases and self._alias_here(self.raw):  # it may stand for a word that closes something
+                    self._newlines()
+                    continue
             elif kind == EOF or (kind == OPERATOR and self.raw in _CLOSING_OPERATORS):
                 break
             start = self.start
