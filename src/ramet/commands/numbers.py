@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from ramet.commands.declare import Command, UsageError, flag, quote, shown, typographic, value
-from ramet.commands.inputs import Inputs
+from ramet.commands.inputs import PART, Inputs
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import line_blocks
@@ -128,15 +129,32 @@ async def _integers(
     width = 0
     if equal:
         width = max(_width(texts[0], 0), _width(texts[2], 0), len(str(numbers[-1])))
-    batch = 20_000
-    for at in range(0, len(numbers), batch):
-        part = numbers[at : at + batch]
-        text = [str(n).zfill(width) for n in part] if width else map(str, part)
-        data = separator.join([t.encode() for t in text])
-        await proc.emit((separator if at else b"") + data)
+    at = 0
+    while at < len(numbers):
+        part = numbers[at : at + _THOUSAND - numbers[at] % _THOUSAND]
+        if step == 1 and first >= 0 and len(part) == _THOUSAND:
+            data = _thousand(part[0] // _THOUSAND, width, separator)
+        else:
+            data = "\n".join([str(n).zfill(width) for n in part] if width else map(str, part)).encode()
+            if separator != b"\n":
+                data = data.replace(b"\n", separator)
+        await proc.emit(separator + data if at else data)
+        at += len(part)
         await proc.budget.breathe()
     await proc.emit(b"\n")
     return 0
+
+
+_THOUSAND = 1000
+_DIGITS = "\n".join([f"{n:03d}" for n in range(_THOUSAND)]).encode()
+
+
+def _thousand(thousands: int, width: int, separator: bytes) -> bytes:
+    """A thousand numbers in a row, which differ in their last digits only."""
+    lead = str(thousands).zfill(width - 3).encode() if width > 3 or thousands else b""
+    if not lead:
+        return b"\n".join([b"%d" % n for n in range(_THOUSAND)]).replace(b"\n", separator)
+    return lead + _DIGITS.replace(b"\n", separator + lead)
 
 
 def _seq_format(text: str) -> Callable[[Decimal], str]:
@@ -184,30 +202,75 @@ class FactorOptions:
 
 async def factor(proc: Proc, o: FactorOptions, operands: list[str]) -> int:
     status = 0
-    async for word in _operands(proc, operands):
-        found = re.fullmatch(r"\s*\+?(\d+)\s*", word)
-        if found is None:
-            proc.complain(typographic(proc, f"{quote(word)} is not a valid positive integer"))
-            status = 1
-            continue
-        number = int(found[1])
-        factors = await _factors(proc, number)
-        parts: list[str] = []
-        for p in sorted(set(factors)):
-            power = factors.count(p)
-            parts += [f"{p}^{power}" if power > 1 else str(p)] if o.exponents else [str(p)] * power
-        await proc.emit((f"{number}:" + "".join(f" {p}" for p in parts) + "\n").encode())
-        await proc.budget.breathe()
+    async for words in _operands(proc, operands):
+        out: list[str] = []
+        for word in words:
+            found = None if word.isdecimal() and word.isascii() else re.fullmatch(r"\s*\+?(\d+)\s*", word)
+            if found is None and not (word.isdecimal() and word.isascii()):
+                await proc.emit("".join(out).encode())
+                out.clear()
+                proc.complain(typographic(proc, f"{quote(word)} is not a valid positive integer"))
+                status = 1
+                continue
+            number = int(word if found is None else found[1])
+            factors = _small_factors(number) if number < _SMALL else sorted(await _factors(proc, number))
+            if o.exponents:
+                counts = {p: factors.count(p) for p in factors}
+                parts = [f"{p}^{power}" if power > 1 else str(p) for p, power in counts.items()]
+                out.append(" ".join([f"{number}:", *parts]) + "\n")
+            else:
+                out.append(" ".join([f"{number}:", *map(str, factors)]) + "\n")
+            if proc.budget.check():
+                await proc.emit("".join(out).encode())
+                out.clear()
+                await proc.budget.breathe()
+        await proc.emit("".join(out).encode())
     return status
 
 
-async def _operands(proc: Proc, words: list[str]) -> AsyncIterator[str]:
-    for word in words:
-        yield word
-    if not words:
-        async for block in line_blocks(proc.stdin):
-            for raw in block.split():
-                yield decode(raw)
+async def _operands(proc: Proc, words: list[str]) -> AsyncIterator[list[str]]:
+    if words:
+        yield words
+        return
+    async for block in line_blocks(proc.stdin, size=PART):
+        yield [decode(raw) for raw in block.split()]
+
+
+_SMALL = 1 << 32
+"""Below this, trying the primes below 65536 is quicker than looking for factors."""
+
+
+@functools.lru_cache(maxsize=1)
+def _primes() -> list[int]:
+    """The primes below 65536."""
+    sieve = bytearray(b"\1") * 65536
+    sieve[:2] = b"\0\0"
+    for n in range(2, 256):
+        if sieve[n]:
+            sieve[n * n :: n] = bytes(len(range(n * n, 65536, n)))
+    return [n for n, prime in enumerate(sieve) if prime]
+
+
+def _small_factors(number: int) -> list[int]:
+    """The prime factors in order, by trying."""
+    out: list[int] = []
+    if number < 2:
+        return out
+    for prime in _primes():
+        if prime * prime > number:
+            break
+        while not number % prime:
+            out.append(prime)
+            number //= prime
+        if prime == _LAST_TRIED and number > _LAST_TRIED**2 and _is_prime(number):
+            break
+    if number > 1:
+        out.append(number)
+    return out
+
+
+_LAST_TRIED = 211
+"""Behind this prime it pays to ask whether what is left is a prime itself."""
 
 
 async def _factors(proc: Proc, number: int) -> list[int]:
