@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
+from ramet.commands.inputs import PART
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import Null, Reader, lines
+from ramet.core.streams import Null, Reader, line_blocks, lines
 
 LIMIT = 128 * 1024
 
@@ -157,12 +158,13 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
     limit = max_chars or LIMIT
     try:
         if replace is not None:
-            async for item, _ in _items(proc, reader, delimiter, o.eof, whole_lines=True):
-                words = [part.replace(replace, item) for part in command]
-                if sum(len(encode(w)) + 1 for w in words) > limit:
-                    proc.complain("argument list too long" if o.max_chars is None else "argument line too long")
-                    raise _Stop(1)
-                await runner.start(words)
+            async for items, _ in _items(proc, reader, delimiter, o.eof, whole_lines=True):
+                for item in items:
+                    words = [part.replace(replace, item) for part in command]
+                    if sum(len(encode(w)) + 1 for w in words) > limit:
+                        proc.complain("argument list too long" if o.max_chars is None else "argument line too long")
+                        raise _Stop(1)
+                    await runner.start(words)
         else:
             await _gather(proc, o, reader, delimiter, command, runner, max_args, max_lines, limit)
     except _Stop as stop:
@@ -187,25 +189,32 @@ async def _gather(
     base = sum(len(encode(w)) + 1 for w in command)
     words: list[str] = []
     size, line_count, any_run = base, 0, False
-    async for item, line_end in _items(
+    async for items, line_end in _items(
         proc, reader, delimiter, o.eof, whole_lines=False, lines_matter=max_lines is not None
     ):
-        cost = (len(item) if item.isascii() else len(encode(item))) + 1
-        if base + cost > limit:
-            proc.complain("argument line too long")
-            raise _Stop(1)
-        if words and size + cost > limit:
-            if o.exit and (max_args is not None or max_lines is not None):
-                proc.complain("argument list too long")
+        if max_args is None and max_lines is None:
+            cost = len(encode("".join(items))) + len(items)
+            if size + cost <= limit:
+                words += items
+                size += cost
+                continue
+        for place, item in enumerate(items, 1):
+            cost = (len(item) if item.isascii() else len(encode(item))) + 1
+            if base + cost > limit:
+                proc.complain("argument line too long")
                 raise _Stop(1)
-            await runner.start([*command, *words])
-            any_run, words, size, line_count = True, [], base, 0
-        words.append(item)
-        size += cost
-        line_count += line_end
-        if (max_args is not None and len(words) >= max_args) or (max_lines is not None and line_count >= max_lines):
-            await runner.start([*command, *words])
-            any_run, words, size, line_count = True, [], base, 0
+            if words and size + cost > limit:
+                if o.exit and (max_args is not None or max_lines is not None):
+                    proc.complain("argument list too long")
+                    raise _Stop(1)
+                await runner.start([*command, *words])
+                any_run, words, size, line_count = True, [], base, 0
+            words.append(item)
+            size += cost
+            line_count += line_end and place == len(items)
+            if (max_args is not None and len(words) >= max_args) or (max_lines is not None and line_count >= max_lines):
+                await runner.start([*command, *words])
+                any_run, words, size, line_count = True, [], base, 0
     if words or (not any_run and not o.no_run):
         await runner.start([*command, *words])
 
@@ -218,13 +227,24 @@ async def _items(
     *,
     whole_lines: bool,
     lines_matter: bool = False,
-) -> AsyncIterator[tuple[str, bool]]:
-    """The items of the input, each with whether it ends its line."""
+) -> AsyncIterator[tuple[list[str], bool]]:
+    """The items of the input, some at a time; and whether the last of them ends its line."""
     if delimiter is not None:
-        async for raw in lines(reader, delimiter):
-            yield decode(raw[:-1] if raw.endswith(delimiter) else raw), True
+        async for block in line_blocks(reader, delimiter, PART):
+            items = [decode(raw) for raw in block.split(delimiter)]
+            if block.endswith(delimiter):
+                items.pop()
+            if lines_matter:
+                for item in items:
+                    yield [item], True
+            else:
+                yield items, True
+            await proc.budget.breathe()
         return
-    pending: list[str] = []
+    if not whole_lines and not lines_matter and eof is None:
+        async for items in _plain_items(reader):
+            yield items, False
+            await proc.budget.breathe()
     carried, warned = "", False
     async for raw in lines(reader):
         text = carried + decode(raw)
@@ -243,8 +263,7 @@ async def _items(
         words, open_quote, continued = _split(body, whole_lines)
         if open_quote:
             kind = "single" if open_quote == "'" else "double"
-            for word in pending + words[:-1]:
-                yield word, False
+            yield words[:-1], False
             proc.complain(
                 f"unmatched {kind} quote; by default quotes are special to xargs unless you use the -0 option"
             )
@@ -253,15 +272,29 @@ async def _items(
             carried = text
             continue
         if eof is not None and eof in words:
-            words = words[: words.index(eof)]
-            for i, word in enumerate(words):
-                yield word, i == len(words) - 1
+            yield words[: words.index(eof)], True
             return
         # With -L a trailing blank joins the next line to this one.
         joined = lines_matter and body[-1:] in (" ", "\t")
-        for i, word in enumerate(words):
-            yield word, i == len(words) - 1 and not joined
+        if words:
+            yield words, not joined
         await proc.budget.breathe()
+
+
+async def _plain_items(reader: Reader) -> AsyncIterator[list[str]]:
+    """The words of the input, many at a time, up to where something special comes; that and the rest stay unread."""
+    rest = b""
+    while block := await reader.read(PART):
+        data = rest + block
+        if len(rest) > LIMIT or not data.isascii() or _SPECIAL_BYTES.search(data) is not None:
+            reader.unread(data)
+            return
+        cut = max(data.rfind(b"\n"), data.rfind(b" "), data.rfind(b"\t")) + 1
+        if cut:
+            yield data[:cut].decode("ascii").split()
+        rest = data[cut:]
+    if rest:
+        yield [rest.decode("ascii")]
 
 
 _WORD = re.compile(
@@ -270,6 +303,7 @@ _WORD = re.compile(
 
 
 _SPECIAL = re.compile(r"""['"\\\r\v\f\x1c-\x1f]""")
+_SPECIAL_BYTES = re.compile(rb"""['"\\\r\v\f\x1c-\x1f\0]""")
 """What keeps words from being what stands between blanks."""
 
 
@@ -326,6 +360,7 @@ class _Runner:
                     return
         if self.procs == 1:
             await self._run(words, 0)
+            await self.proc.budget.breathe()
             if self.stop is not None:
                 raise self.stop
             return
