@@ -103,6 +103,15 @@ def test_secrets_are_not_shown_and_errors_are_ours() -> None:
     asyncio.run(act())
 
 
+def test_a_snapshot_without_the_server_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    resource = RedisResource(url="redis://:pass-word@127.0.0.1:1/0")
+    with pytest.raises(OSError, match="could not be reached") as caught:
+        Workspace({"/r": resource}).snapshot(tmp_path / "snap.tar")
+    assert "pass-word" not in str(caught.value) and not list(tmp_path.iterdir())
+    with pytest.raises(OSError, match="could not be reached"):
+        resource.restore([])
+
+
 def test_two_writers_and_a_condition(url: str) -> None:
     async def act() -> None:
         prefix = uuid.uuid4().hex

@@ -10,14 +10,14 @@ import errno
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ramet.backends.addresses import unreached, without_password
 from ramet.core.errors import RametError, fail, missing_extra, unavailable
-from ramet.core.paths import Path, decode, encode
+from ramet.core.paths import ROOT, Path, decode, encode
 from ramet.core.resource import Cap, Data, Description, How
 from ramet.core.stat import Attrs, Kind, Stat
 
@@ -114,11 +114,17 @@ class RedisResource:
         return answer
 
     async def _guard(self, path: Path, request: Awaitable[Any]) -> Any:
+        with self._translated(path):
+            return await request
+
+    @contextmanager
+    def _translated(self, path: Path) -> Iterator[None]:
+        """What the client raises as what a file system does; no message carries the password."""
         from redis import exceptions as raised
 
         where = without_password(self._url)
         try:
-            return await request
+            yield
         except (raised.AuthenticationError, raised.NoPermissionError):
             raise fail(errno.EACCES, path, f"Permission denied: {where} refuses these credentials") from None
         except (
@@ -221,25 +227,34 @@ class RedisResource:
 
     def dump(self) -> Iterator[tuple[bytes, bytes]]:
         """Every key without the prefix, with its value as Redis writes it; what `restore` takes."""
-        from redis import Redis
-
         prefix = self._keys.encode()
-        with Redis.from_url(self._url) as client:
-            for key in sorted(client.scan_iter(match=_literal(self._keys) + "*", count=1000)):
-                value = client.dump(key)
+        with self._blocking() as client:
+            with self._translated(ROOT):
+                keys = sorted(client.scan_iter(match=_literal(self._keys) + "*", count=1000))
+            for key in keys:
+                with self._translated(ROOT):
+                    value = client.dump(key)
                 if value is not None and not key[len(prefix) :].startswith(b"w:"):
                     yield key[len(prefix) :], value
 
     def restore(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Replace the whole tree by what was dumped."""
-        from redis import Redis
-
         prefix = self._keys.encode()
-        with Redis.from_url(self._url) as client:
-            for key in client.scan_iter(match=_literal(self._keys) + "*", count=1000):
-                client.delete(key)
+        with self._blocking() as client:
+            with self._translated(ROOT):
+                for key in client.scan_iter(match=_literal(self._keys) + "*", count=1000):
+                    client.delete(key)
             for key, value in items:
-                client.restore(prefix + key, 0, value, replace=True)
+                with self._translated(ROOT):
+                    client.restore(prefix + key, 0, value, replace=True)
+
+    def _blocking(self) -> Any:
+        """A connection for who saves or loads a whole workspace, which is not done on a loop."""
+        try:
+            from redis import Redis
+        except ModuleNotFoundError:
+            raise missing_extra("redis", "a mount of a Redis") from None
+        return Redis.from_url(self._url, socket_connect_timeout=min(5.0, self._timeout), socket_timeout=self._timeout)
 
 
 async def _blocks(data: Data) -> AsyncIterator[bytes]:
