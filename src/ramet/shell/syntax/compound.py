@@ -133,6 +133,8 @@ class CompoundReader(SimpleReader):
 
     def _loop_body(self) -> Script:
         """``do ... done`` or, after ``for`` and ``select``, ``{ ... }``."""
+        if self.kind == WORD and self.aliases:
+            self._alias_here(self.raw)
         if self.kind == WORD and self.raw == "{":
             self.skip()
             body = self._list()
