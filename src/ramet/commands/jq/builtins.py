@@ -429,6 +429,10 @@ def _from_host(name: str) -> Native:
     return make
 
 
+def _module_meta(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
+    return compiler.computed(lambda env, item: iter((compiler.host.module_meta(item),)), path)
+
+
 def _tostream(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: bool) -> Run:
     return compiler.computed(lambda env, item: tostream(item), path)
 
@@ -561,6 +565,7 @@ NATIVES: dict[tuple[str, int], Native] = {
     ("now", 0): _from_host("now"),
     ("env", 0): _from_host("environment"),
     ("get_search_list", 0): _from_host("search_list"),
+    ("modulemeta", 0): _module_meta,
     ("tostream", 0): _tostream,
     ("fromstream", 1): _fromstream,
     ("truncate_stream", 1): _truncate_stream,

@@ -52,7 +52,7 @@ async def _execute(state: Session, text: str) -> int:
         run = await state.program(text)
     except (CompileError, RecursionError) as error:
         message = str(error) or "the program is nested too deeply"
-        if "at <top-level>" not in message:
+        if "at <top-level>" not in message and not message.startswith("module not found"):
             message = f"{message} at <top-level>, line 1:\n{text}"
         proc.stderr.write(encode(f"jq: error: {message}\njq: 1 compile error\n"))
         return 3

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from ramet.commands.inputs import slurp
 from ramet.commands.jq import values
 from ramet.commands.jq.broken import broken_events
 from ramet.commands.jq.builtins import NATIVES, PRELUDE
@@ -17,6 +16,7 @@ from ramet.commands.jq.colours import Palette, coloured
 from ramet.commands.jq.compile import Compiler
 from ramet.commands.jq.functions import tostream
 from ramet.commands.jq.large import LARGE, cut, pieces, read
+from ramet.commands.jq.modules import Modules
 from ramet.commands.jq.options import Options
 from ramet.commands.jq.parser import Node, parse
 from ramet.commands.jq.places import Place, Places
@@ -81,6 +81,8 @@ class Host:
         self.said: list[str] | None = None
         """What `debug` and `stderr` said while the program runs in a thread."""
         self._environment = dict(proc.env)
+        self.modules: dict[str, Json] = {}
+        """What `modulemeta` tells of the modules that there are."""
 
     def tick(self) -> None:
         """What a loop or a recursion of the program calls at every turn."""
@@ -121,6 +123,13 @@ class Host:
     def environment(self) -> Json:
         return self._environment
 
+    def module_meta(self, name: Json) -> Json:
+        if not isinstance(name, str):
+            raise JqError("modulemeta input module name must be a string")
+        if name not in self.modules:
+            raise JqError(f"module not found: {name}\n")
+        return self.modules[name]
+
     def search_list(self) -> Json:
         return list(self.o.libraries) or ["~/.jq", "$ORIGIN/../lib/jq", "$ORIGIN/../lib"]
 
@@ -137,6 +146,7 @@ class Session:
         self.out: list[str] = []
         self.palette = Palette.parse(proc.env.get("JQ_COLORS", "")) if o.colour else None
         self.failed_file = False
+        self.modules = Modules(proc, o.libraries)
 
     # ------------------------------------------------------------------ program
 
@@ -148,6 +158,8 @@ class Session:
         base = scope
         tree = _parsed(text)
         self.host.endless = _may_last(tree[1:])
+        if "modulemeta" in text:
+            self.host.modules = await self.modules.described()
         scope = await self.imports(compiler, scope, tree, [])
         for definition in tree[2]:
             scope = compiler.define(scope, definition)
@@ -156,10 +168,13 @@ class Session:
         _check(scope, base)
         return run
 
-    async def imports(self, compiler: Compiler, scope: Scope, tree: Node, chain: list[str]) -> Scope:
-        for _, path, alias, _meta in tree[1]:
+    async def imports(self, compiler: Compiler, scope: Scope, tree: Node, chain: list[str], origin: str = "") -> Scope:
+        """The scope with what a program or module imports; `origin` is the directory that the module is from."""
+        base = scope
+        for _, path, alias, meta in tree[1]:
+            bases = self.modules.bases(meta, origin)
             if alias is not None and alias.startswith("$"):
-                data = await self.module(path, ".json")
+                data, _ = await self.modules.text(path, ".json", bases)
                 reader = JsonReader()
                 reader.feed(data.encode(), True)
                 content = list(reader.take(True))
@@ -168,28 +183,17 @@ class Session:
                 continue
             if path in chain:
                 raise CompileError(f"module {path} imports itself")
-            library = parse(await self.module(path, ".jq"))
+            text, directory = await self.modules.text(path, ".jq", bases)
+            library = parse(text)
             if library[3] is not None:
                 raise CompileError("library should only have function definitions, not a main expression")
-            inner = await self.imports(compiler, scope, library, [*chain, path])
+            inner = await self.imports(compiler, base, library, [*chain, path], directory)
             for definition in library[2]:
-                if alias is not None:
-                    inner = compiler.define(inner, definition)
-                    scope = compiler.define(scope, ("def", f"{alias}::{definition[1]}", definition[2], definition[3]))
-                    scope.function[0].scope = inner.function[0].scope
-                else:
-                    scope = compiler.define(scope, definition)
+                inner = compiler.define(inner, definition)
+                name = definition[1] if alias is None else f"{alias}::{definition[1]}"
+                scope = compiler.define(scope, ("def", name, definition[2], definition[3]))
+                scope.function[0].scope = inner.function[0].scope
         return scope
-
-    async def module(self, path: str, suffix: str) -> str:
-        for base in [*self.o.libraries, "."]:
-            name = path.rsplit("/", 1)[-1]
-            for candidate in (f"{base}/{path}{suffix}", f"{base}/{path}/{name}{suffix}"):
-                try:
-                    return (await slurp(self.proc, candidate)).decode("utf-8", "replace")
-                except OSError:
-                    continue
-        raise CompileError(f"module not found: {path}\n")
 
     # ------------------------------------------------------------------ input
 
