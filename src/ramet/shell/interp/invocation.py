@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ramet.core import paths
 from ramet.core.errors import reason
@@ -67,7 +67,10 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             if word == "--version":
                 sh.out(b"GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)\n")
                 return 0
-            sh.err(f"{argv[0]}: {word}: invalid option\n")
+            if word == "--help":
+                sh.out((_VERSION + _USAGE + _MORE).encode())
+                return 0
+            sh.err(f"{argv[0]}: {word}: invalid option\n{_USAGE}")
             return 2
         on = word[0] == "-"
         for letter in word[1:]:
@@ -96,7 +99,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
             elif letter in LETTERS:
                 child.set_option(LETTERS[letter], on)
             else:
-                sh.err(f"{argv[0]}: -{letter}: invalid option\n")
+                sh.err(f"{argv[0]}: -{letter}: invalid option\n{_USAGE}")
                 return 2
     rest = [str(word) for word in argv[i:]]
     if text is not None:
@@ -154,6 +157,22 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     elif child.killed:
         sh.died = child.killed, child.own_pid()
     return status
+
+
+_VERSION: Final = "GNU bash, version 5.2.15(1)-release-(x86_64-pc-linux-gnu)\n"
+_LONG: Final = (
+    "debug", "debugger", "dump-po-strings", "dump-strings", "help", "init-file", "login", "noediting", "noprofile",
+    "norc", "posix", "pretty-print", "rcfile", "restricted", "verbose", "version",
+)  # fmt: skip
+_USAGE: Final = (
+    "Usage:\tbash [GNU long option] [option] ...\n\tbash [GNU long option] [option] script-file ...\n"
+    "GNU long options:\n" + "".join(f"\t--{name}\n" for name in _LONG) + "Shell options:\n"
+    "\t-ilrsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
+)
+_MORE: Final = (
+    'Type `bash -c "help set"\' for more information about shell options.\n'
+    "Type `bash -c help' for more information about shell builtin commands.\n"
+)
 
 
 async def _started(shell: Shell, own: Session, script: str, narrow: bool, source: ScriptInput | None) -> int:

@@ -308,7 +308,7 @@ class Shell:
             if parser is not None:
                 if "verbose" in sh.options and (top or sh.in_trap or where or sh.frames):
                     echoed = self._unseen(text, read, parser.pos)
-                    sh.err(echoed if echoed.endswith("\n") or top else echoed + "\n")
+                    sh.err(echoed if echoed.endswith("\n") else echoed + "\n")
                 if top and "history" in sh.options:
                     sh.history.append(text[read : parser.pos].strip("\n"))
                 read = parser.pos

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.fields import split_plain
+from ramet.shell.expand.fields import DEFAULT_IFS, split_plain
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed
+from ramet.shell.expand.words import Words, fields_of
+from ramet.shell.expand.words import words as compile_words
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import Simple, Word
+from ramet.shell.syntax.parser import Parser
 
 _ACTIONS: Final = {
     "alias": "a",
@@ -72,7 +78,8 @@ def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, s
                     return sh.error(f"{name}: {value}: invalid action name", 2)
                 if letter == "o" and value not in _OPTIONS:
                     return sh.error(f"{name}: {value}: invalid option name", 2)
-                flags.append((letter, value))
+                short = _ACTIONS[value] if letter == "A" else ""
+                flags.append((short, "") if len(short) == 1 and value != "running" else (letter, value))
                 break
             if letter not in "abcdefgjksuv" + extra:
                 return bad_option(sh, name, f"-{letter}")
@@ -124,9 +131,31 @@ async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
 
 
 async def _word_list(sh: Session, text: str) -> list[str]:
+    """The words of `-W`: expanded, split, and without their quotes."""
     from ramet.shell.interp.prompt import expand_text
 
+    if _QUOTE(text) is not None and sh.ifs == DEFAULT_IFS:
+        words = _quoted_words(text)
+        if words is not None:
+            found = await fields_of(words, sh)
+            sh.globbing = False
+            return [str(one) for one in found]
     return split_plain(expand_text(sh, text), sh.ifs)
+
+
+_QUOTE: Final = re.compile(r"[\\'\"]").search
+
+
+def _quoted_words(text: str) -> Words | None:
+    """A list in which there are quotes, as the words of a command; None when it is none."""
+    try:
+        script = Parser(": " + text.replace("\n", " ")).next()
+    except SyntaxFailure:
+        return None
+    node = script.statements[0].node if script is not None and len(script.statements) == 1 else None
+    if not isinstance(node, Simple) or node.redirects:
+        return None
+    return compile_words([word for word in node.words[1:] if isinstance(word, Word)])
 
 
 async def _by_function(sh: Session, name: str, word: str) -> list[str]:
@@ -217,7 +246,7 @@ def complete(sh: Session, argv: list[str]) -> Result:
 def _specification(flags: list[tuple[str, str]]) -> str:
     """The options of a specification in the order in which they are shown."""
     parts = [f"-o {option}" for option in _OPTIONS if ("o", option) in flags]
-    parts += [f"-{letter}" for letter, _ in flags if letter in "abcdefgjksuv"]
+    parts += [f"-{letter}" for letter in "abcdefgjksuv" if (letter, "") in flags]
     for wanted in _SHOWN[1:]:
         for letter, value in flags:
             if letter == wanted:
