@@ -87,7 +87,9 @@ def test_a_failed_push_is_told_kept_and_tried_again_without_the_token_anywhere(u
     wrong.exec("mkdir repo; echo 1 > repo/f")
     with pytest.raises(RametError) as raised:
         wrong.terminate(outputs=[{"git": {"remote": "rendezvous"}}])
-    assert TOKEN not in str(raised.value) and len(ws.log()) == 1 and len(pending(run.store.repository)) == 1
+    assert raised.value.code == "invalid_git_credentials" and raised.value.cause == "the remote refuses the credentials"
+    assert TOKEN not in repr(raised.value.as_dict())
+    assert len(ws.log()) == 1 and len(pending(run.store.repository)) == 1
     with pytest.raises(RametError, match="'creds' has no key 'token'"):
         wrong._git_secrets = {}
         wrong.retry_pushes()

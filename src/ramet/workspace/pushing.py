@@ -217,12 +217,20 @@ def _same_tree(env: dict[str, str], git: str, work: str, one: str, other: str) -
 def _run(env: dict[str, str], token: str | None, *words: str) -> str:
     done = subprocess.run(words, env=env, capture_output=True, check=False)
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
+        said = _scrubbed(done.stderr.decode("utf-8", "replace").strip(), token)
+        if any(sign in said for sign in REFUSED):  # git without a terminal says only that it could not ask
+            asked = "the remote wants credentials" if token is None else "the remote refuses the credentials"
+            remedy = "name a secret that opens it; the push is kept and can be tried again"
+            raise RametError("invalid_git_credentials", asked, remedy, {"git": said})
         raise RametError(
-            "unsupported", f"git {words[3] if words[1] == '-C' else words[1]} failed: {_scrubbed(said, token)}",
+            "unavailable", f"git {words[3] if words[1] == '-C' else words[1]} failed: {said}",
             "see whether the remote can be reached; the push is kept and can be tried again",
         )  # fmt: skip
     return done.stdout.decode().strip()
+
+
+REFUSED: Final = ("could not read Username", "could not read Password", "Authentication failed", "error: 403")
+"""How git says that a remote does not let it in."""
 
 
 def _scrubbed(text: str, token: str | None) -> str:
