@@ -69,9 +69,14 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     cells = lines
     if not cells:
         return inputs.status
-    size = max(text_width(c) for c in cells)
+    size = 0
+    for begin in range(0, len(cells), _SLICE):
+        size = max(size, max(map(text_width, cells[begin : begin + _SLICE])))
+        await proc.budget.breathe()
     if size >= width:
-        await proc.emit(encode("".join(c + "\n" for c in cells)))
+        for begin in range(0, len(cells), _SLICE):
+            await proc.emit(encode("\n".join(cells[begin : begin + _SLICE]) + "\n"))
+            await proc.budget.breathe()
         return inputs.status
     size = (size + 8) & ~7
     per_row = max(1, width // size)
@@ -92,6 +97,10 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
                     line += "\t"
                     at_ = (at_ & ~7) + 8
         out.append(line + "\n")
+        if len(out) >= _SLICE:
+            await proc.emit(encode("".join(out)))
+            out.clear()
+            await proc.budget.breathe()
     await proc.emit(encode("".join(out)))
     return inputs.status
 
@@ -100,16 +109,23 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
     rows: list[list[str]] = []
     cut = _cutter(o.separator, limit)
-    for begin in range(0, len(lines), _SLICE):
-        rows += [cut(line) for line in lines[begin : begin + _SLICE]]
-        await proc.budget.breathe()
     names = o.names.split(",") if o.names is not None else []
-    count = max([len(r) for r in rows] + [len(names)], default=0)
+    count = len(names)
+    for begin in range(0, len(lines), _SLICE):
+        part = [cut(line) for line in lines[begin : begin + _SLICE]]
+        rows += part
+        count = max(count, max(map(len, part)))
+        # What is done goes at once: to let go of everything in the end would take a while.
+        lines[begin : begin + _SLICE] = [""] * len(part)
+        await proc.budget.breathe()
     if o.json:
         if not names:
             proc.complain("option --table-columns required for --json")
             return 1
-        await proc.emit(encode(_json_table(o.name, names, rows)))
+        for begin in range(0, max(1, len(rows)), _SLICE):
+            part, last = rows[begin : begin + _SLICE], begin + _SLICE >= len(rows)
+            await proc.emit(encode(_json_table(o.name, names, part, begin == 0, last)))
+            await proc.budget.breathe()
         return 0
     if o.tree is not None:
         if o.tree_id is None or o.tree_parent is None:
@@ -140,7 +156,8 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     straight = order == list(range(count))
     for begin in range(0, len(rows), _SLICE):
         out: list[str] = []
-        for row in rows[begin : begin + _SLICE]:
+        part, rows[begin : begin + _SLICE] = rows[begin : begin + _SLICE], _NOTHING
+        for row in part:
             if o.empty_lines and not any(row):
                 out.append("\n")
             elif straight and all(map(str.isascii, row)):
@@ -187,8 +204,9 @@ def _pieces(text: str, width: int) -> list[str]:
     return [*parts, part]
 
 
-_SLICE = 2048
+_SLICE = 1024
 """Rows that are worked on before others get a turn."""
+_NOTHING: list[list[str]] = [[]] * _SLICE
 
 
 def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
@@ -260,18 +278,20 @@ def _columns(text: str, names: list[str], count: int) -> list[int]:
     return out
 
 
-def _json_table(name: str, names: list[str], rows: list[list[str]]) -> str:
+def _json_table(name: str, names: list[str], rows: list[list[str]], first: bool, last: bool) -> str:
+    """Some rows of a table, with what comes before the first and behind the last."""
     import json
 
+    keys = [f"         {json.dumps(n.lower(), ensure_ascii=False)}: " for n in names]
     items: list[str] = []
     for row in rows:
         pairs = [
-            f"         {json.dumps(n.lower(), ensure_ascii=False)}: "
-            f"{json.dumps(row[i], ensure_ascii=False) if row[i : i + 1] not in ([], ['']) else 'null'}"
-            for i, n in enumerate(names)
+            key + (json.dumps(row[i], ensure_ascii=False) if row[i : i + 1] not in ([], [""]) else "null")
+            for i, key in enumerate(keys)
         ]
         items.append("{\n" + ",\n".join(pairs) + "\n      }")
-    return f"{{\n   {json.dumps(name.lower())}: [\n      " + ",".join(items) + "\n   ]\n}\n"
+    lead = f"{{\n   {json.dumps(name.lower())}: [\n      " if first else ","
+    return lead + ",".join(items) + ("\n   ]\n}\n" if last else "")
 
 
 COMMANDS = [

@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 
 from ramet.commands.declare import Command, UsageError, flag, quote, shown, typographic, value
 from ramet.commands.inputs import PART, Inputs
@@ -369,7 +370,8 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
     after: dict[bytes, list[bytes]] = {}
     before: dict[bytes, int] = {}
     for begin in range(0, len(words), _SLICE):
-        part = words[begin : begin + _SLICE]
+        # What is done goes at once: to let go of everything in the end would take a while.
+        part, words[begin : begin + _SLICE] = words[begin : begin + _SLICE], [b""] * _SLICE
         for a, b in zip(part[::2], part[1::2], strict=True):
             after.setdefault(a, [])
             before.setdefault(a, 0)
@@ -379,14 +381,19 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
                 before[b] += 1
         await proc.budget.breathe()
     out: list[bytes] = []
-    ready = sorted(n for n, c in before.items() if c == 0)
+    ready: list[bytes] = []
+    names = iter(before)
+    while part := list(islice(names, _SLICE)):
+        ready += [node for node in part if not before[node]]
+        await proc.budget.breathe()
+    ready.sort()
     status = 0
     while True:
         begin = len(out)
         out += ready
         while begin < len(out):
             # What was made ready comes behind all that was ready before; the newest edge is looked at first.
-            for follower in reversed(after.get(out[begin], ())):
+            for follower in reversed(after.pop(out[begin], ())):
                 before[follower] -= 1
                 if before[follower] == 0:
                     out.append(follower)
@@ -403,12 +410,15 @@ async def tsort(proc: Proc, o: object, operands: list[str]) -> int:
         ready = [n for n in left if before[n] == 0]
         await proc.budget.breathe()
     for begin in range(0, len(out), _SLICE):
-        await proc.emit(b"\n".join(out[begin : begin + _SLICE]) + b"\n")
+        part, out[begin : begin + _SLICE] = out[begin : begin + _SLICE], [b""] * _SLICE
+        await proc.emit(b"\n".join(part) + b"\n")
+        for node in part:
+            del before[node]
         await proc.budget.breathe()
     return status
 
 
-_SLICE = 8192
+_SLICE = 4096
 """Words that are taken in before others get a turn; an even number, as they come in pairs."""
 
 
