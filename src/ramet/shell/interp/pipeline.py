@@ -128,6 +128,7 @@ async def _run(
             # The stages are shells of their own, which do not inherit the trap: it runs here, before them.
             for stage in node.stages:
                 if isinstance(stage, Simple):
+                    sh.line = stage.line or sh.line
                     ends = await before_command(sh, stage)
                     if ends is not None and ends > 255:
                         return ends
