@@ -36,6 +36,9 @@ class Limits:
     """Size of one string: a variable, a command substitution, a line."""
     expansion_words: int = 10_000_000
     """Words that one command may expand to."""
+    expression_chars: int = 8192
+    """Characters of an arithmetic expression where nothing else can run meanwhile: in a subscript, a slice, an operand
+    of a test. The expressions of commands and assignments may be longer."""
     recursion: int = 10_000
     """Nested function calls, sources, evals and subshells."""
     loop_steps: int | None = None

@@ -83,8 +83,8 @@ def number(vars: Any, name: str, value: object) -> int:
 _numbers: dict[object, int] = {}
 """Texts of plain numbers and their values: generated code asks here first, a lookup is cheaper than a conversion."""
 _level = 0
-LONG_EXPRESSION = 1 << 13
-"""Characters of an expression that is computed only where it holds up nobody."""
+_LONG_EXPRESSION = 1 << 13
+"""Characters of an expression that is computed only where it holds up nobody, unless the variables know better."""
 
 
 def nested(vars: Any, text: str) -> int:
@@ -96,8 +96,9 @@ def nested(vars: Any, text: str) -> int:
     try:
         if _level >= _MAX_LEVEL:
             raise ArithFailure(text, "expression recursion level exceeded", text)
-        if len(text) > LONG_EXPRESSION and not apart():
-            raise ArithFailure(f"{text[:40]}...", f"expression of {len(text)} characters is too long here", text[:40])
+        longest = getattr(vars, "longest", _LONG_EXPRESSION)
+        if len(text) > longest and not apart():
+            raise ArithFailure(f"{text[:40]}...", f"limit reached: expression_chars ({longest})", text[:40])
         return evaluate(text, vars)
     except RecursionError:
         raise ArithFailure(text, "expression recursion level exceeded", text) from None

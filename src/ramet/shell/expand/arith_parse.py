@@ -357,7 +357,7 @@ class _Parser:
                 digit -= 26
             if digit >= base:
                 raise self.wrong("value too great for base", text)
-            value = value * base + digit
+            value = (value * base + digit) & ((1 << 64) - 1)  # all that counts in the end
         return wrap(value)
 
 

@@ -50,13 +50,8 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
     if not has_braces(word):
         yield word
         return
-    units: list[_Unit] = []
-    for part in word.parts:
-        if isinstance(part, Literal):
-            units.extend(part.text)
-        else:
-            units.append(part)
-    plain = len(units) == sum(len(part.text) for part in word.parts if isinstance(part, Literal))
+    units = _units(word)
+    plain = isinstance(units, str)
     for count, found in enumerate(_expand(units)):
         if limit is not None and count >= limit:
             raise TooManyWords(limit)
@@ -70,11 +65,24 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
                     # An empty word that nothing quotes is no word: `{,a}` is `a`.
                     yield Word((Literal(text),))
                 continue
-        if len(found) > 1 and _BACKTICK in found and _BACKTICK not in units:
+        if len(found) > 1 and _BACKTICK in found and (plain or _BACKTICK not in units):
             rest = word_text(_word(found[found.index(_BACKTICK) + 1 :]))
             raise Discard(f'bad substitution: no closing "`" in `{rest}')
         if found:
             yield _word(found)
+
+
+def _units(word: Word) -> Sequence[_Unit]:
+    """What a word is made of; just its text when it is nothing but text."""
+    if all(isinstance(part, Literal) for part in word.parts):
+        return "".join([part.text for part in word.parts if isinstance(part, Literal)])
+    units: list[_Unit] = []
+    for part in word.parts:
+        if isinstance(part, Literal):
+            units.extend(part.text)
+        else:
+            units.append(part)
+    return units
 
 
 def _word(units: Sequence[_Unit]) -> Word:
@@ -103,20 +111,18 @@ def _grows(param: Param, unit: str) -> bool:
 
 def count_words(word: Word) -> int:
     """How many words a word stands for (at most: empty ones vanish), known without making them."""
-    units: list[_Unit] = []
-    for part in word.parts:
-        if isinstance(part, Literal):
-            units.extend(part.text)
-        else:
-            units.append(part)
-    return _count(units)
+    return _count(_units(word))
 
 
 def _count(units: Sequence[_Unit]) -> int:
     total = 1
     while (found := _first_brace(units)) is not None:
         _, end, kind = found
-        total *= len(kind.numbers) if isinstance(kind, _Range) else sum(_count(choice) for choice in kind)
+        total *= (
+            len(kind.numbers)
+            if isinstance(kind, _Range)
+            else sum([_count(choice) if "{" in choice else 1 for choice in kind])
+        )
         units = units[end + 1 :]
     return total
 
@@ -154,8 +160,19 @@ def _blocks(text: str) -> Iterator[list[str]]:
 
 def _middles(kind: _Range | list[Sequence[_Unit]]) -> Iterator[list[str]]:
     if not isinstance(kind, _Range):
+        row: list[str] = []
         for choice in kind:
-            yield from _blocks("".join(choice))  # type: ignore[arg-type]
+            if "{" not in choice:
+                row.append("".join(choice))  # type: ignore[arg-type]
+                if len(row) < _BLOCK:
+                    continue
+            if row:
+                yield row
+                row = []
+            if "{" in choice:
+                yield from _blocks("".join(choice))  # type: ignore[arg-type]
+        if row:
+            yield row
         return
     for at in range(0, len(kind.numbers), _BLOCK):
         some = kind.numbers[at : at + _BLOCK]
@@ -202,12 +219,17 @@ class _Range(NamedTuple):
 
 def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, _Range | list[Sequence[_Unit]]] | None:
     """The first brace that expands: where it begins and ends, and its range or choices."""
+    if "{" not in units:
+        return None
     closers = _closers(units)
-    for begin, unit in enumerate(units):
-        if unit != "{":
-            continue
-        end = closers.get(begin)
-        if end is None:
+    for begin, end in sorted(closers.items()):
+        if isinstance(units, str) and units.find("{", begin + 1, end) < 0:
+            inner = units[begin + 1 : end]
+            if "," in inner:
+                return begin, end, list[Sequence[_Unit]](inner.split(","))
+            numbers = _sequence(inner)
+            if numbers is not None:
+                return begin, end, numbers
             continue
         commas = _commas(units, begin, end, closers)
         if commas:
@@ -222,12 +244,16 @@ def _closers(units: Sequence[_Unit]) -> dict[int, int]:
     """Each opening brace that is closed, with its closer."""
     stack: list[int] = []
     closers: dict[int, int] = {}
-    for place, unit in enumerate(units):
+    found = ((m.start(), m[0]) for m in _BRACE(units)) if isinstance(units, str) else enumerate(units)
+    for place, unit in found:
         if unit == "{":
             stack.append(place)
         elif unit == "}" and stack:
             closers[stack.pop()] = place
     return closers
+
+
+_BRACE = re.compile(r"[{}]").finditer
 
 
 def _commas(units: Sequence[_Unit], begin: int, end: int, closers: dict[int, int]) -> list[int]:

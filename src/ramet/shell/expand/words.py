@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ramet.shell.expand.aside import LARGE, WINDOW, aside
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
 from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for
@@ -689,9 +689,11 @@ def _with_names(part: Part) -> Iterator[Part]:
 
 
 async def _many_words(host: Any, source: Word, out: list[str]) -> None:
-    if len(out) + count_words(source) > host.budget.limits.expansion_words:
+    long = sum([len(part.text) for part in source.parts if isinstance(part, Literal)]) > LONG_SOURCE
+    count = await aside(host, partial(count_words, source)) if long else count_words(source)
+    if len(out) + count > host.budget.limits.expansion_words:
         raise host.budget.exceeded("expansion_words", "brace expansion")
-    blocks = text_blocks(source)
+    blocks = await aside(host, partial(_all_blocks, source)) if long else text_blocks(source)
     if blocks is not None:
         for block in blocks:
             # An empty word that nothing quotes is no word.
@@ -716,6 +718,15 @@ async def _many_words(host: Any, source: Word, out: list[str]) -> None:
                 await pending
 
 
+def _all_blocks(source: Word) -> Iterable[list[str]] | None:
+    blocks = text_blocks(source)
+    return None if blocks is None else list(blocks)
+
+
+_ROW: Final = 256
+"""Words of one command after which others may want to run."""
+
+
 async def fields_of(compiled: Words, host: Any) -> list[str]:
     """The fields of words, whether they have to wait or not."""
     found: Any = compiled.run(host)
@@ -732,11 +743,13 @@ def words(sources: Sequence[Word], patient: bool = False) -> Words:
     if all(constant is not None for _, constant, _, _ in plans):
         fixed = [constant for _, constant, _, _ in plans if constant is not None]
         return Words(False, lambda host: fixed.copy())
-    if any(wait for wait, _, _, _ in plans):
+    if len(plans) > _ROW or any(wait for wait, _, _, _ in plans):
 
         async def waiting(host: Any) -> list[str]:
             out: list[str] = []
-            for wait, constant, single, append in plans:
+            for place, (wait, constant, single, append) in enumerate(plans, 1):
+                if not place % _ROW:
+                    await host.budget.breathe()
                 if constant is not None:
                     out.append(constant)
                 elif single is not None:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, overload
 
 from ramet.shell.expand import texts, words
-from ramet.shell.expand.aside import aside, checkpoint
+from ramet.shell.expand.aside import LONG_SOURCE, aside, checkpoint
 from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
@@ -144,7 +144,11 @@ def _scalar(node: Assignment, value: Word) -> Assign:
     if text.wait:
 
         async def waiting(sh: Session) -> None:
-            put(sh, name, await inner(sh), append)
+            found = await inner(sh)
+            if len(found) > LONG_SOURCE and name in sh.store.attrs:
+                await aside(sh, lambda: put(sh, name, found, append))
+            else:
+                put(sh, name, found, append)
 
         async def waiting_word(sh: Session) -> AssignWord:
             return assign_word(name, None, append, await inner(sh), None)
@@ -153,14 +157,17 @@ def _scalar(node: Assignment, value: Word) -> Assign:
     if text.large is not None:
         return _joined(node, text, text.large)
 
-    def run(sh: Session) -> None:
+    def run(sh: Session) -> Awaitable[None] | None:
         found = inner(sh)
         if simple and name not in sh.store.attrs and not sh.allexport:
             old = sh.vars.get(name)
             if type(old) is str or old is None:
                 sh.vars[name] = found
-                return
+                return None
+        if len(found) > LONG_SOURCE and name in sh.store.attrs:
+            return aside(sh, lambda: put(sh, name, found, append))  # what the attributes make of it takes its time
         put(sh, name, found, append)
+        return None
 
     return Assign(False, run, lambda sh: assign_word(name, None, append, inner(sh), None), node)
 
@@ -216,16 +223,28 @@ def _element(node: Assignment, subscript: Word, value: Word) -> Assign:
             return index, await text.run(sh) if text.wait else text.run(sh)
 
         async def waiting(sh: Session) -> None:
-            store(sh, *await both(sh))
+            index, found = await both(sh)
+            if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
+                await aside(sh, lambda: store(sh, index, found))
+            else:
+                store(sh, index, found)
 
         async def waiting_word(sh: Session) -> AssignWord:
             index, found = await both(sh)
             return assign_word(name, str(index), append, found, None)
 
         return Assign(True, waiting, waiting_word, node)
+
+    def run(sh: Session) -> Awaitable[None] | None:
+        index, found = key.run(sh), text.run(sh)
+        if len(index) > LONG_SOURCE or (len(found) > LONG_SOURCE and name in sh.store.attrs):
+            return aside(sh, lambda: store(sh, index, found))
+        store(sh, index, found)
+        return None
+
     return Assign(
         False,
-        lambda sh: store(sh, key.run(sh), text.run(sh)),
+        run,
         lambda sh: assign_word(name, name_in_word.run(sh), append, text.run(sh), None),
         node,
     )

@@ -375,7 +375,9 @@ def _case(node: nodes.Case) -> Run:
                 await sh.budget.breathe()
             hit = falling
             if not falling:
-                for pattern in patterns:
+                for place, pattern in enumerate(patterns, 1):
+                    if not place % _ROW:
+                        await sh.budget.breathe()
                     if match(sh, value, await pattern.run(sh) if pattern.wait else pattern.run(sh)):
                         hit = True
                         break

@@ -395,8 +395,8 @@ class Session:
         return None
 
     def evaluate(self, text: str) -> int:
-        if len(text) > arith.LONG_EXPRESSION and not apart() and self.budget.slice_end != float("inf"):
-            raise TooLong(f"{text[:40]}...: expression of {len(text)} characters is too long to be computed here")
+        if len(text) > self.store.longest and not apart() and self.budget.slice_end != float("inf"):
+            raise TooLong(f"{text[:40]}...: limit reached: expression_chars ({self.store.longest})")
         try:
             return arith.evaluate(text, self.store)
         except arith.Unbound as error:

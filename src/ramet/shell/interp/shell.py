@@ -155,6 +155,7 @@ class Shell:
         """Run a text in a session; its exit status. What the text opened with `exec` stays open in the session."""
         session.budget = budget or Budget(self.limits)
         session.store.limit = session.budget.limits.string_bytes
+        session.store.longest = session.budget.limits.expression_chars
         kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
         for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
             session.fds[fd] = Description(stream if stream is not None else Null(), lent=True)

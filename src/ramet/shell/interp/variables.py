@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from ramet.core.errors import LimitExceeded
+from ramet.core.limits import DEFAULT_LIMITS
 from ramet.shell.expand.errors import Discard, Readonly, Slip
 from ramet.shell.expand.transform import lower, upper
 from ramet.shell.expand.values import (
@@ -93,6 +94,7 @@ class Variables:
         "host",
         "key_of",
         "limit",
+        "longest",
         "number",
         "places",
         "scopes",
@@ -111,7 +113,8 @@ class Variables:
         self.places: dict[int, tuple[int, int]] = {}
         """Where `getopts` is, the argument and the place in it, for each OPTIND: by the scope that owns it."""
         self.token: object = object()
-        self.limit = 1 << 29
+        self.limit, self.longest = DEFAULT_LIMITS.string_bytes, DEFAULT_LIMITS.expression_chars
+        """How long a value may be, and an expression that is evaluated while nobody else runs."""
         self.host: object = None
         self.arith: Callable[[str], int] = int
         self.number: Callable[[str], int] = int
@@ -129,6 +132,7 @@ class Variables:
         twin.scopes = list(self.scopes)
         twin.shared = self.shared = len(self.scopes)
         twin.places = dict(self.places)
+        twin.limit, twin.longest = self.limit, self.longest
         if not borrow:
             hidden = [value for scope in self.scopes for value, _ in scope.values()]
             for value in itertools.chain(self.values.values(), hidden):

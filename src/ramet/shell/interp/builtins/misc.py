@@ -8,7 +8,7 @@ from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LARGE
+from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
@@ -255,6 +255,12 @@ def let(sh: Session, argv: list[str]) -> Result:
         return 1
     if words[0] == "--help":
         return drive(explained(sh, "let"))
+    if sum(map(len, words)) > LONG_SOURCE:
+        return drive(aside(sh, lambda: _evaluated(sh, words)))
+    return _evaluated(sh, words)
+
+
+def _evaluated(sh: Session, words: list[str]) -> int:
     value = 0
     for word in words:
         try:
