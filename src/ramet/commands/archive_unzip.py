@@ -20,7 +20,7 @@ from ramet.core import ops
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.resource import How
-from ramet.core.stat import Kind, Stat
+from ramet.core.stat import Attrs, Kind, Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ class UnzipOptions:
     exclude: tuple[str, ...] = several("-x", metavar="PATTERN", help="exclude files that follow")
     names_only: bool = flag("-Z", help="list names like zipinfo")
     one_per_line: bool = flag("-1", help="with -Z, names only")
+    only_names: bool = flag("-2", help="with -Z, names, and what -h, -t and -z ask for")
+    short: bool = flag("-s", help="with -Z, the short format (default)")
+    medium: bool = flag("-m", help="with -Z, the short format with ratios; -l has packed sizes instead")
+    header: bool = flag("-h", help="with -Z, what is known of the archive; otherwise say how the command is used")
+    stamp: bool = flag("-T", help="with -Z, times as digits; otherwise date the archive as its newest file")
     update: bool = flag("-u", help="update files, create if necessary")
     freshen: bool = flag("-f", help="freshen existing files, create none")
     lower: bool = flag("-L", help="make names lowercase")
@@ -48,13 +53,18 @@ class UnzipOptions:
 
 
 async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
+    if not operands and o.header:
+        await proc.emit(b"Usage: unzip [-opts] file[.zip] [list] [-x xlist] [-d exdir]\n")
+        return 0
     if not operands:
         raise UsageError("Usage: unzip [-opts] file[.zip] [list] [-x xlist] [-d exdir]", hint=False, status=10)
     name = operands[0]
     path = proc.path(name)
     if await lookup(proc, path, follow=True) is None:
         if await lookup(proc, proc.path(name + ".zip"), follow=True) is None:
-            proc.stderr.write(encode(f"unzip:  cannot find or open {name}, {name}.zip or {name}.ZIP.\n"))
+            own = "zipinfo" if o.names_only else "unzip"
+            said = proc.stdout if o.names_only else proc.stderr
+            said.write(encode(f"{own}:  cannot find or open {name}, {name}.zip or {name}.ZIP.\n"))
             return 9
         name, path = name + ".zip", proc.path(name + ".zip")
     try:
@@ -79,7 +89,9 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
             if (not wanted or any(fnmatch(i.filename, w, icase=o.case) for w in wanted))
             and not any(fnmatch(i.filename, x) for x in o.exclude)
         ]
-        if o.comment:
+        if o.stamp and not o.names_only:
+            return await _dated(proc, o, name, path, archive)
+        if o.comment and not o.names_only:
             await proc.emit(encode(f"Archive:  {name}\n") + archive.comment + (b"\n" if archive.comment else b""))
             return 0
         if o.names_only and o.one_per_line:
@@ -87,8 +99,11 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
             return 0
         if o.names_only:
             size = (await proc.fs.stat(path, follow=True)).size or 0
-            await proc.emit(encode(_info(name, size, members, len(archive.infolist()))))
-            return 0
+            await proc.emit(encode(_info(o, name, size, archive, members, bool(wanted))))
+            missing = [word for word in wanted if not any(fnmatch(i.filename, word, icase=o.case) for i in members)]
+            for word in missing:
+                proc.stderr.write(encode(f"caution: filename not matched:  {word}\n"))
+            return 11 if missing and not members else 0
         if o.list or o.verbose:
             await _list(proc, o, name, members)
             return 0 if members or not wanted else 11
@@ -149,25 +164,51 @@ async def _list(proc: Proc, o: UnzipOptions, name: str, members: list[zipfile.Zi
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def _info(name: str, size: int, members: list[zipfile.ZipInfo], entries: int) -> str:
-    """What zipinfo tells of an archive."""
-    out = [f"Archive:  {name}\nZip file size: {size} bytes, number of entries: {entries}\n"]
-    for i in members:
-        mode = mode_string(Kind.DIR if i.is_dir() else Kind.FILE, i.external_attr >> 16 & 0o7777)
-        version, system = divmod(i.create_version, 10), {0: "fat", 3: "unx"}.get(i.create_system, "???")
-        method = "stor" if i.compress_type == zipfile.ZIP_STORED else "defN"
-        kind = "t" if i.internal_attr & 1 else "b"
-        year, month, day, hour, minute, _ = i.date_time
-        when = f"{year % 100:02d}-{_MONTHS[month - 1]}-{day:02d} {hour:02d}:{minute:02d}"
-        extra = "x" if i.extra else "-"
-        out.append(
-            f"{mode}  {version[0]}.{version[1]} {system} {i.file_size:8d} {kind}{extra} {method} {when} {i.filename}\n"
-        )
-    total, packed = sum(i.file_size for i in members), sum(i.compress_size for i in members)
-    saved = f"{(1 - packed / total) * 100:.1f}" if total else "0.0"
-    plural = "" if len(members) == 1 else "s"
-    out.append(f"{len(members)} file{plural}, {total} bytes uncompressed, {packed} bytes compressed:  {saved}%\n")
+def _info(
+    o: UnzipOptions, name: str, size: int, archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], chosen: bool
+) -> str:
+    """What zipinfo tells of an archive; an option that asks for one part leaves out what it is not about."""
+    explicit = o.short or o.medium or o.list
+    whole = not chosen and not o.only_names
+    out: list[str] = []
+    if o.header or (whole and (explicit or not o.test)):
+        comment = archive.comment.decode("utf-8", "replace") + "\n" if o.comment and archive.comment else ""
+        entries = len(archive.infolist())
+        out.append(f"Archive:  {name}\n{comment}Zip file size: {size} bytes, number of entries: {entries}\n")
+    if o.only_names:
+        out += [f"{i.filename}\n" for i in members]
+    elif explicit or chosen or not (o.header or o.test):
+        out += [_info_line(o, i) for i in members]
+    if o.test or (whole and (explicit or not o.header)):
+        total, packed = sum(i.file_size for i in members), sum(i.compress_size for i in members)
+        saved = f"{(1 - packed / total) * 100:.1f}" if total else "0.0"
+        plural = "" if len(members) == 1 else "s"
+        out.append(f"{len(members)} file{plural}, {total} bytes uncompressed, {packed} bytes compressed:  {saved}%\n")
     return "".join(out)
+
+
+def _info_line(o: UnzipOptions, i: zipfile.ZipInfo) -> str:
+    mode = mode_string(Kind.DIR if i.is_dir() else Kind.FILE, i.external_attr >> 16 & 0o7777)
+    version, system = divmod(i.create_version, 10), {0: "fat", 3: "unx"}.get(i.create_system, "???")
+    method = {zipfile.ZIP_STORED: "stor", zipfile.ZIP_BZIP2: "bzp2"}.get(i.compress_type, "defN")
+    kind = "t" if i.internal_attr & 1 else "b"
+    year, month, day, hour, minute, second = i.date_time
+    when = f"{year % 100:02d}-{_MONTHS[month - 1]}-{day:02d} {hour:02d}:{minute:02d}"
+    if o.stamp:
+        when = f"{year}{month:02d}{day:02d}.{hour:02d}{minute:02d}{second:02d}"
+    extra = "x" if i.extra else "-"
+    packed = f" {i.compress_size:8d}" if o.list else f" {_ratio(i.compress_size, i.file_size):2d}%" if o.medium else ""
+    lead = f"{mode}  {version[0]}.{version[1]} {system} {i.file_size:8d} {kind}{extra}{packed}"
+    return f"{lead} {method} {when} {i.filename}\n"
+
+
+async def _dated(proc: Proc, o: UnzipOptions, name: str, path: Path, archive: zipfile.ZipFile) -> int:
+    newest = max((info.date_time for info in archive.infolist()), default=(1980, 1, 1, 0, 0, 0))
+    stamp = calendar.timegm(time.struct_time((*newest, 0, 0, 0))) * NANO
+    await proc.fs.setattr(path, Attrs(mtime_ns=stamp))
+    if not o.quiet:
+        await proc.emit(encode(f"Updated time stamp for {name}.\n"))
+    return 0
 
 
 async def zipinfo(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:

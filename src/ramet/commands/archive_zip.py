@@ -265,7 +265,8 @@ class _Zip:
                 if not o.quiet:
                     await self._told("-", info, "-" in old)
             if o.comment:
-                await proc.emit(b"enter new zip file comment (end with .):\n")
+                if not o.quiet:
+                    await proc.emit(b"enter new zip file comment (end with .):\n")
                 lines = (await proc.stdin.read_all()).split(b"\n")
                 text = lines[: lines.index(b".")] if b"." in lines else lines
                 archive.comment = b"\r\n".join(text).rstrip(b"\r\n")
@@ -295,7 +296,7 @@ class _Zip:
         info = zipfile.ZipInfo(stored, _stamp(proc, stat))
         kind = 0o120000 if stat.kind is Kind.LINK else 0o040000 if stat.is_dir else 0o100000
         info.external_attr = (kind | mode_of(stat)) << 16 | (0x10 if stat.is_dir else 0)
-        info.create_system = 3
+        info.create_system, info.create_version = 3, 30
         size = 0
         if stat.is_dir:
             archive.writestr(info, b"")
@@ -480,7 +481,7 @@ COMMANDS = [
         rewrite=_lists,
         bad_usage=10,
         refused={"-P=": "encrypted archives are not supported"},
-        ignored=("-X", "-K", "-B", "-s", "-W", "-DD -D", "-M", "-O=", "-U", "-UU", "-: -^", "-h", "-hh"),
+        ignored=("-X", "-K", "-B", "-W", "-DD -D", "-M", "-O=", "-U", "-UU", "-: -^"),
     ),
     Command(
         "zipinfo",
