@@ -16,10 +16,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence, Set
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from ramet.core.errors import RametError
+from ramet.store import catalogs
 from ramet.store.deferred import Deferred
 from ramet.store.frames import Damaged, frames_of, sealed_of
 from ramet.store.ids import chunk_id, tree_id
@@ -38,6 +39,10 @@ SEVERAL: Final = 16
 CATALOG: Final = 32
 """Indexes that are worth one file of them all."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
+NEAR: Final = 256 * 1024
+"""Bytes up to which a pack of a remote store is rather fetched as a whole than block by block."""
+AT_ONCE: Final = 16
+"""Requests that a remote store is asked at a time."""
 
 
 class PackReader:
@@ -90,6 +95,8 @@ class PackReader:
         self._shelf = Shelf(self.local) if self.remote and self.local is not None else None
         self._catalog = Catalog(self.local) if self.local is not None else None
         self._joins = Joins(self.local) if self.local is not None else None
+        self._cataloged: frozenset[str] = frozenset()
+        """Packs whose indexes the catalog of a remote store has, as far as is known."""
 
     def refresh(self, older: float = 0.0) -> None:
         """Learn of packs that others have written, if the last look is `older` than this many seconds."""
@@ -106,17 +113,51 @@ class PackReader:
         there = self._indexes.keys() | self._shredded | set(self._later.names)
         missing = [name for name in wanted if name not in there]
         if missing:
-            kept = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
+            here = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
+            kept = self._gathered(missing, here) if self.remote else here
             fetched: dict[str, bytes] = {}
             for name in missing:
                 try:
                     fetched[name] = self.load(name, kept.get(name), later=True)
                 except KeyError:
                     continue  # it was removed since it was listed
-            if self._catalog is not None and len(missing) - len(kept) > CATALOG:
+            if self._catalog is not None and len(missing) - len(here) > CATALOG:
                 self._catalog.save({name: index for name, index in {**kept, **fetched}.items() if name in wanted})
         self._looked = now
         self._wake_known()
+
+    def _gathered(self, missing: list[str], kept: dict[str, bytes]) -> dict[str, bytes]:
+        """Indexes as they lie in a remote store: those of its catalog at once, and of the others several at a time."""
+        lacking = [name for name in missing if name not in kept]
+        if len(lacking) > catalogs.FEW and not self._sealed:
+            found = catalogs.load(self._objects)
+            self._cataloged = frozenset(found)
+            kept = {**found, **kept}
+            lacking = [name for name in lacking if name not in found]
+        if len(lacking) < 2:
+            return kept
+        raw: Objects = getattr(self._objects, "raw", self._objects)
+
+        def get(name: str) -> tuple[str, bytes]:
+            try:
+                return name, raw.get(f"packs/{name}.idx")
+            except KeyError:
+                return name, b""  # it was removed since it was listed, and will be asked for again
+
+        with ThreadPoolExecutor(AT_ONCE, "ramet-indexes") as pool:
+            return {**kept, **{name: data for name, data in pool.map(get, lacking) if data}}
+
+    def publish(self, lacking: int = 1) -> None:
+        """Write the catalog of a remote store anew if it lacks so many small packs; for those who write to it.
+
+        A store with few packs needs none.
+        """
+        if not self.remote or self._sealed:
+            return
+        small = {name: index.data for name, index in list(self._indexes.items()) if index.count <= SMALL}
+        if len(small) > catalogs.FEW and len(small.keys() - self._cataloged) >= lacking:
+            catalogs.save(self._objects, small)
+            self._cataloged = frozenset(small)
 
     def _forget(self, gone: Iterable[str]) -> None:
         """Packs are gone. Of large ones the indexes are remembered, of small ones the last."""
@@ -379,15 +420,18 @@ class PackReader:
         if not mine:
             return coming.result()
         try:
-            frame = self.fetch(place)
+            found = self._with_others(place) if self.remote else {}
+            frame = found.pop(place.start, None) or self.fetch(place)
         except BaseException as error:
             with self._lock:
                 del self._coming[key]
             coming.set_exception(error)
             raise
         with self._lock:
-            self._frames[key] = frame
-            self._kept += len(frame)
+            for start, block in [*found.items(), (place.start, frame)]:
+                if (place.pack, start) not in self._frames:
+                    self._frames[place.pack, start] = block
+                    self._kept += len(block)
             while self._kept > self._keep and len(self._frames) > 1:
                 _, oldest = self._frames.popitem(last=False)
                 self._kept -= len(oldest)
@@ -395,10 +439,32 @@ class PackReader:
         coming.set_result(frame)
         return frame
 
+    def _with_others(self, place: Place) -> dict[int, bytes]:
+        """All blocks of a small pack by where they start: what was written together is mostly read together."""
+        index, shelf = self._indexes.get(place.pack), self._shelf
+        if index is None or index.count > SMALL or (shelf is not None and shelf.has(_frame_name(place))):
+            return {}
+        spans = sorted({(start, length) for start, length, _, _ in index.table().values()})
+        if len(spans) < 2 or sum(spans[-1]) > NEAR:
+            return {}
+        try:
+            raw = self._raw([Place(place.pack, start, length, 0, 0) for start, length in spans])
+            return {start: self._codec.unpack(frame) for start, frame in raw.items()}
+        except (KeyError, Damaged):
+            return {}  # whoever asks for the one is told what is wrong, or where it is now
+
+    def warm(self, keys: Iterable[bytes]) -> None:
+        """Have objects of a remote store at hand, asking for several at a time."""
+        places = [place for key in keys if (place := self.find(key)) is not None]
+        wanted = {(p.pack, p.start): p for p in places if (p.pack, p.start) not in self._frames}
+        if self.remote and wanted:
+            with ThreadPoolExecutor(AT_ONCE, "ramet-packs") as pool:
+                list(pool.map(self.frame, wanted.values()))
+
     def fetch(self, place: Place, most: int | None = None) -> bytes:
         """The block that an object is in, or its beginning, without keeping it: for those who read everything once."""
         shelf = self._shelf
-        name = f"{place.pack}-{place.start}.frame"
+        name = _frame_name(place)
         raw = shelf.get(name) if shelf is not None else None
         try:
             if raw is None:
@@ -437,7 +503,7 @@ class PackReader:
     def _raw(self, run: Sequence[Place]) -> dict[int, bytes]:
         """Frames as they lie in a pack, by where they start; those that are at hand are not asked for."""
         shelf, found = self._shelf, dict[int, bytes]()
-        names = {place.start: f"{place.pack}-{place.start}.frame" for place in run}
+        names = {place.start: _frame_name(place) for place in run}
         if shelf is not None:
             found = {start: kept for start, name in names.items() if (kept := shelf.get(name)) is not None}
         lacking = [place for place in run if place.start not in found]
@@ -474,3 +540,8 @@ class PackReader:
                     block[offset : offset + size] = self.read(key)
                     found = True
         return bytes(block) if found else None
+
+
+def _frame_name(place: Place) -> str:
+    """What a block of a remote store is called on this machine."""
+    return f"{place.pack}-{place.start}.frame"

@@ -18,6 +18,7 @@ from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
 from ramet.store import trees
 from ramet.store.address import parse_address
+from ramet.store.catalogs import OFTEN
 from ramet.store.condemned import FRESH, Decisions, State
 from ramet.store.diff import Difference, compare
 from ramet.store.finding import expired_error, find
@@ -347,7 +348,7 @@ class Repository:
             self.objects_of(name).put(f"revisions/{identity.hex()}", encoded)
             self._remembered(identity, revision)
             try:
-                return self.refs.move(name, seen, head=identity, kind=kind)
+                moved = self.refs.move(name, seen, head=identity, kind=kind)
             except RametError as error:
                 now = self.refs.last(name)
                 # A collection that begins puts an entry in the way of everyone who has not seen what it decided.
@@ -355,6 +356,9 @@ class Repository:
                 if error.code != "head_moved" or now.kind != "gc" or not mine:
                     raise
                 seen = now
+                continue
+            self.packs.publish(OFTEN)
+            return moved
 
     def secure(self, name: str, revision: Revision, head: RevisionId | None) -> int:
         """See that what a revision relies on stays, given what collections have decided until now: the last of it."""

@@ -24,6 +24,24 @@ JOINS: Final = 64
 """Joinings of packs that are remembered."""
 
 
+def packed_indexes(indexes: dict[str, bytes]) -> bytes:
+    """The indexes of many packs as one piece of bytes that says whether it is whole."""
+    body = msgspec.msgpack.encode(indexes)
+    return _MAGIC + blake3(body).digest() + body
+
+
+def unpacked_indexes(data: bytes) -> dict[str, bytes]:
+    """Indexes by the names of their packs; none when the bytes are not what was written."""
+    start = len(_MAGIC) + _DIGEST
+    body = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != blake3(body).digest():
+        return {}
+    try:
+        return _catalog.decode(body)
+    except msgspec.DecodeError:
+        return {}
+
+
 class Catalog:
     """The indexes of very many packs in one file, so that opening a store reads one file and not each."""
 
@@ -33,21 +51,16 @@ class Catalog:
     def load(self) -> dict[str, bytes]:
         try:
             with open(self._path, "rb") as file:
-                data = file.read()
-            body = data[len(_MAGIC) + _DIGEST :]
-            if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : len(_MAGIC) + _DIGEST] != blake3(body).digest():
-                return {}
-            return _catalog.decode(body)
-        except (OSError, msgspec.DecodeError):
+                return unpacked_indexes(file.read())
+        except OSError:
             return {}
 
     def save(self, indexes: dict[str, bytes]) -> None:
-        body = msgspec.msgpack.encode(indexes)
         temporary = f"{self._path}.tmp-{os.urandom(4).hex()}"
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             with open(temporary, "wb") as file:
-                file.writelines((_MAGIC, blake3(body).digest(), body))
+                file.write(packed_indexes(indexes))
             os.replace(temporary, self._path)
         except OSError:
             return
@@ -113,6 +126,10 @@ class Shelf:
         except OSError:
             return body  # another process made room, or the disk is read-only; the content is good all the same
         return body
+
+    def has(self, name: str) -> bool:
+        """Whether something of this name is kept, good or not."""
+        return os.path.exists(self._path(name))
 
     def put(self, name: str, data: bytes) -> None:
         """Keep it if there is room on the disk; a cache that cannot be written is no error."""

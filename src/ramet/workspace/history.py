@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -116,6 +117,14 @@ class History:
         self._records = Ring(commands, _plain_record, _record, lambda record: record.number)
         self._operations = Ring(operations, _plain_operation, OperationRecord._make, lambda operation: operation.at)
         self.next_number = 1
+        self.far: Callable[[], None] | None = None
+        """How to have older records at hand that lie far away; it waits for somebody."""
+
+    async def come(self) -> None:
+        """Have everything at hand, so that reading it makes nobody wait."""
+        far, self.far = self.far, None
+        if far is not None:
+            await asyncio.to_thread(far)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -166,7 +175,7 @@ class History:
         """Begin with what another history holds."""
         self._records.adopt(other._records)
         self._operations.adopt(other._operations)
-        self.next_number = other.next_number
+        self.next_number, self.far = other.next_number, other.far
 
 
 class ObserverResource(Immutable):
@@ -185,6 +194,7 @@ class ObserverResource(Immutable):
         return sorted(self.known | {record.session_id for record in self._history})
 
     async def stat(self, path: Path) -> Stat:
+        await self._history.come()
         parts = path.parts
         if not parts or (len(parts) == 1 and parts[0] in self._sessions()):
             return Stat(Kind.DIR, 0, mode=0o555)
@@ -194,6 +204,7 @@ class ObserverResource(Immutable):
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         if path == ROOT:
+            await self._history.come()
             for name in self._sessions():
                 yield name, Stat(Kind.DIR, 0, mode=0o555)
             return

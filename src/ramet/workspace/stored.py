@@ -144,13 +144,16 @@ class StoredWorkspace(Workspace):
             return
         packs = self.repository.packs
         manifest = newest_of(packs, base)
-        numbers = None if packs.remote else segments_of(base, manifest)
+        numbers = segments_of(base, manifest)
         if numbers is None:
+            packs.warm(base.history)
             manifest = kernel_of(packs, base)
             self._segments.adopt(base, manifest["history"]["records"])
         else:
-            # What is near is read when somebody asks for old commands; most who open a workspace never do.
+            # They are read when somebody asks for old commands; most who open a workspace never do.
             self._segments.know(numbers, base.history)
+            if packs.remote:
+                self.history.far = partial(packs.warm, base.history)
             for number, segment in zip(numbers, base.history, strict=True):
                 first = max(1, number * SEGMENT)
                 self.history.lay(first, (number + 1) * SEGMENT - 1, partial(self._older, segment))
@@ -576,6 +579,7 @@ class StoredWorkspace(Workspace):
                 await asyncio.to_thread(watcher.close)
             if self.lease is not None:
                 await asyncio.to_thread(self.repository.refs.release, self.name, self.lease)
+                await asyncio.to_thread(self.repository.packs.publish)
                 await self._tidied()
                 self.lease = None
             await self.close()

@@ -75,6 +75,7 @@ async def umount(api: Api, call: Call) -> Reply:
 async def history(api: Api, call: Call) -> Reply:
     asked, hosted = call.query(care.HistoryQuery), api.hosting.find(call.parts[0])
     if hosted is not None and asked.revision is None:
+        await hosted.ws.history.come()
         found = [one for one in hosted.ws.history if asked.session in (None, one.session_id)]
     else:
         handle = api.handle(call)

@@ -1,0 +1,44 @@
+"""The catalog of a remote store: the indexes of its small packs in one object, so that whoever opens it asks once.
+
+Rules that this file keeps:
+- It is a copy. An index is taken from it only for a pack that the store lists; a catalog that is damaged, missing or
+  old costs requests and nothing else. Whoever writes last wins.
+- It holds the indexes of small packs alone, and no more bytes than `MOST`.
+- An encrypted store has none: its indexes belong to workspaces, and must go with their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ramet.core.errors import RametError
+from ramet.store.objects import Objects
+from ramet.store.shelf import packed_indexes, unpacked_indexes
+
+KEY: Final = "catalog/packs"
+MOST: Final = 1024 * 1024
+FEW: Final = 4
+"""Indexes that are rather asked for one by one."""
+OFTEN: Final = 32
+"""Packs after which a writer that goes on writing makes the catalog anew."""
+
+
+def load(objects: Objects) -> dict[str, bytes]:
+    """Indexes by the names of their packs; none when there is nothing to trust."""
+    try:
+        return unpacked_indexes(objects.get(KEY))
+    except (KeyError, RametError):
+        return {}
+
+
+def save(objects: Objects, indexes: Mapping[str, bytes]) -> None:
+    """Write the catalog anew; where not all indexes fit, with the smallest."""
+    room = MOST
+    chosen: dict[str, bytes] = {}
+    for name, index in sorted(indexes.items(), key=lambda pair: (len(pair[1]), pair[0])):
+        room -= len(index)
+        if room < 0:
+            break
+        chosen[name] = index
+    objects.put(KEY, packed_indexes(chosen))
