@@ -83,6 +83,7 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
         return 9
     with archive:
         wanted = operands[1:]
+        comment = "\n" + archive.comment.decode("utf-8", "replace") if archive.comment else ""
         members = [
             i
             for i in archive.infolist()
@@ -105,7 +106,7 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
                 proc.stderr.write(encode(f"caution: filename not matched:  {word}\n"))
             return 11 if missing and not members else 0
         if o.list or o.verbose:
-            await _list(proc, o, name, members)
+            await _list(proc, o, name + comment, members)
             return 0 if members or not wanted else 11
         status = 0
         for pattern in wanted:
@@ -113,7 +114,7 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
                 proc.stderr.write(encode(f"caution: filename not matched:  {pattern}\n"))
                 status = 11
         if not (o.quiet or o.pipe):
-            await proc.emit(encode(f"Archive:  {name}\n"))
+            await proc.emit(encode(f"Archive:  {name}{comment}\n"))
         for info in members:
             try:
                 status = max(status, await _extract(proc, o, archive, info))
