@@ -30,7 +30,7 @@ def test_an_index_finds_its_own_and_nothing_else(count: int) -> None:
     known += [key[:4] + other[4:] for key, other in zip(known[:20], others, strict=False)]  # they begin alike
     index = index_of("p", known)
     assert [index.find(key) for key in known] == [Place("p", number, 1, 2, 3) for number in range(len(known))]
-    assert index.find_all([*known, *others]) == {key: index.find(key) for key in known}
+    assert index.find_all({*known, *others}) == {key: index.find(key) for key in known}
     assert not any(index.find(key) for key in others)
     assert not any(index.find(key[:8] + bytes(24)) for key in known)
     assert index.find(bytes(32)) is None and index.find(b"\xff" * 32) is None
