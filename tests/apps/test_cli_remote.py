@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from tests.apps.server_harness import Process
 from typer.testing import CliRunner
 
-from ramet.apps.cli import build
+from ramet.apps import cli
+from ramet.apps.cli import build, reporting, running
 from ramet.apps.cli.running import anywhere, opened
 from ramet.core.errors import RametError
 
@@ -167,3 +169,26 @@ def test_which_token_goes_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert header("https://ramet.example") == "Bearer said"
     with pytest.raises(RametError, match="needs the store itself"):
         opened("http://127.0.0.1:8750")
+
+
+def test_the_token_is_found_where_a_server_of_this_machine_left_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "server-token").write_text("its-token\n")
+    monkeypatch.delenv("RAMET_TOKEN", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("RAMET_HOME", str(tmp_path))
+    server = "http://127.0.0.1:1"
+    assert running._token(server) == "its-token" and running._token("http://example.org") is None
+    assert cli._store_first(["--store", server, "ls"]) == ["ls"] and os.environ["RAMET_HOME"] == server
+    assert running._token(server) == "its-token"
+    running.asked_before(None)
+    assert running._token(server) is None
+    monkeypatch.setenv("RAMET_TOKEN", "mine")
+    assert running._token(server) == "mine"
+
+
+def test_who_has_no_token_is_told_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit), reporting.reported():
+        raise RametError("unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN")
+    assert "set $RAMET_TOKEN to the token of the server" in capsys.readouterr().err

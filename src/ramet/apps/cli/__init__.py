@@ -125,6 +125,9 @@ def _store_first(words: list[str]) -> list[str]:
             break
         value, words = (value, words[1:]) if equals else (words[1], words[2:])
         if option == "--store":
+            from ramet.apps.cli.running import asked_before
+
+            asked_before(os.environ.get("RAMET_HOME"))
             os.environ["RAMET_HOME"] = value
         else:
             namespace = value

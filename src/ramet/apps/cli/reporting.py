@@ -19,6 +19,12 @@ STATUS: Final = {
 }  # fmt: skip
 
 
+REMEDIES: Final = {
+    "unauthenticated": "set $RAMET_TOKEN to the token of the server: where it runs, STORE/server-token has it",
+}
+"""What to do on a command line, where a server tells what to send."""
+
+
 @contextmanager
 def reported() -> Iterator[None]:
     """Errors as people want them: one line of cause, one line of what to do."""
@@ -32,7 +38,8 @@ def reported() -> Iterator[None]:
         else:
             cause = [line for line in error.cause.splitlines() if line.strip()] or [""]
             print(f"ramet: {cause[0]}", file=sys.stderr)
-            for line in filter(None, (*cause[1:], _meant(error), error.remediation)):
+            remedy = REMEDIES.get(error.code, error.remediation)
+            for line in filter(None, (*cause[1:], _meant(error), remedy)):
                 print(f"       {line}", file=sys.stderr)
         sys.exit(STATUS.get(error.code, 1))
     except BrokenPipeError:

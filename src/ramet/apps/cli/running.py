@@ -200,8 +200,16 @@ def connected(where: str) -> RemoteStore:
     return store
 
 
+_homes: list[str] = []
+
+
+def asked_before(home: str | None) -> None:
+    """What `RAMET_HOME` was before a `--store` in front of the verb took its place: a server left its token there."""
+    _homes[:] = [home] if home else []
+
+
 def _token(where: str) -> str | None:
-    """`RAMET_TOKEN`; for a server of this machine, else what `ramet serve` left in the usual place."""
+    """`RAMET_TOKEN`; for a server of this machine, else what `ramet serve` left in its store."""
     token = os.environ.get("RAMET_TOKEN")
     if token or where.startswith("unix:"):
         return token or None
@@ -209,11 +217,13 @@ def _token(where: str) -> str | None:
 
     if urlsplit(where).hostname not in LOOPBACK:
         return None
-    try:
-        with open(os.path.expanduser(f"{HOME}/server-token")) as file:
-            return file.read().strip()
-    except OSError:
-        return None
+    for home in (*_homes, os.environ.get("RAMET_HOME") or HOME, HOME):
+        try:
+            with open(os.path.expanduser(f"{home}/server-token")) as file:
+                return file.read().strip()
+        except OSError:
+            continue
+    return None
 
 
 def configured(file: str | None) -> Config | None:

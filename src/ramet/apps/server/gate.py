@@ -71,7 +71,8 @@ class Gate:
                 right, scope["ramet.principal"] = True, principal
         if not (right and kind.lower() == b"bearer") and not self._open(scope["path"]):
             raise Refused(
-                "unauthenticated", "a token is needed", "send Authorization: Bearer TOKEN",
+                "unauthenticated", "this token opens nothing here" if token else "a token is needed",
+                "send Authorization: Bearer TOKEN",
                 headers={"www-authenticate": "Bearer"},
             )  # fmt: skip
         peer = scope.get("client")
