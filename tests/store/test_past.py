@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from tests.store.encrypted import KEY
@@ -11,6 +12,8 @@ from tests.store.test_gc import Clock
 from tests.store.test_refs import Dying, Killed
 
 from ramet import RametError, Store
+from ramet.store import condemned
+from ramet.store.condemned import State
 from ramet.store.logs import ObjectLog
 from ramet.store.objects import MemoryObjects
 from ramet.store.refs import AGE, LIVE, RECENT, Refs
@@ -201,3 +204,97 @@ def test_a_damaged_one_is_told_and_set_aside(key: bytes | None) -> None:
     assert [damage.what for damage in store.verify().damages] == ["entry"]
     store.repair()
     assert store.verify().ok and [r.id.hex() for r in store["w"].log()] == heads[::-1]
+
+
+# ------------------------------------------------------------------------------------------------- collections
+
+
+def decided(repository: Repository, clock: Clock, entries: int = condemned.LIVE + 60) -> list[State]:
+    """A store that was collected from very often; all that was decided."""
+    for number in range(entries):
+        clock.now += 30
+        kind, removed = ("swept", {"packs": number}) if number % 50 == 0 else ("mark", {})
+        state = repository.decisions.now()
+        doomed = {"packs/x": condemned.Sentence(clock.now)}
+        said = replace(state, kind=kind, time=clock.now, removed=removed, doomed=doomed)
+        assert repository.decisions.append(said) is not None
+    return list(repository.decisions.history())
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
+def test_of_old_decisions_stays_what_was_removed(key: bytes | None) -> None:
+    clock = Clock()
+    repository = Repository(MemoryObjects(), clock=clock, key=key)
+    entries = decided(repository, clock)
+    before, last = events(repository), entries[-1]
+    assert len(before) == 7
+    clock.now += HOUR
+    gone = repository.decisions.tidy(clock.now)
+    assert gone == len(entries) - RECENT and repository.decisions.tidy(clock.now) == 0
+    assert len(list(repository.objects.list("gc/store/"))) == RECENT
+    for seen in (repository, Repository(repository.objects, clock=clock, key=key)):
+        assert seen.decisions.now() == last and seen.decisions.number() == last.number
+        assert events(seen) == before and events(seen, before[3][1]) == before[4:]
+    assert repository.gc(grace=0) is not None and Store(repository.objects, clock=clock, key=key).verify().ok
+
+
+def test_decisions_are_joined_while_they_go_on() -> None:
+    clock = Clock()
+    repository = Repository(MemoryObjects(), clock=clock)
+    for _ in range(3):
+        decided(repository, clock)
+        clock.now += HOUR
+        repository.gc()
+        assert len(list(repository.objects.list("gc/store/"))) < condemned.LIVE
+    assert len(list(repository.objects.list("past/@gc/store/"))) == 1
+    assert len([event for event in events(repository) if event[0].startswith("gc:")]) >= 21
+    assert repository.decisions.tidy(clock.now) == 0
+
+
+def test_young_decisions_stay() -> None:
+    clock = Clock()
+    repository = Repository(MemoryObjects(), clock=clock)
+    entries = decided(repository, clock)
+    gone = repository.decisions.tidy(clock.now)
+    left = repository.decisions._log.entries(condemned.NAME)
+    assert 0 < gone < len(entries) - RECENT
+    assert all(condemned.decode(*row).time > clock.now - AGE for row in left if row[0] > gone)
+
+
+def test_who_decides_late_is_refused_though_the_number_is_free_again() -> None:
+    clock = Clock()
+    objects = MemoryObjects()
+    late, other = Repository(objects, clock=clock), Repository(objects, clock=clock)
+    first = late.decisions.append(State(0, "mark", clock.now))
+    assert first is not None
+    last = decided(other, clock)[-1]
+    clock.now += HOUR
+    other.decisions.tidy(clock.now)
+    assert late.decisions.append(replace(first, kind="sweep")) is None
+    assert late.decisions.now() == last and f"gc/store/{first.number + 1:020d}" not in list(objects.list("gc/"))
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_who_dies_while_decisions_are_joined_loses_nothing(at: int) -> None:
+    clock = Clock()
+    objects = MemoryObjects()
+    repository = Repository(objects, clock=clock)
+    last, before = decided(repository, clock)[-1], events(repository)
+    clock.now += HOUR
+    with pytest.raises(Killed):
+        Repository(Dying(objects._objects, at), clock=clock).decisions.tidy(clock.now)
+    for _ in range(2):
+        again = Repository(objects, clock=clock)
+        assert again.decisions.now() == last and events(again) == before
+        again.decisions.tidy(clock.now)
+
+
+def test_a_damaged_old_decision_is_nobodys_loss() -> None:
+    clock = Clock()
+    objects = MemoryObjects()
+    repository = Repository(objects, clock=clock)
+    last = decided(repository, clock)[-1]
+    objects.put(f"gc/store/{7:020d}", b"damaged")
+    clock.now += HOUR
+    assert repository.decisions.tidy(clock.now) == last.number - RECENT
+    assert Repository(objects, clock=clock).decisions.now() == last

@@ -9,6 +9,8 @@ Rules that this file keeps:
 - Packs that were joined into others go without being suspected: nothing is taken away. `taken` is the last entry that
   may have taken something.
 - `shallow` names the revisions at which histories end because what came before them has expired.
+- Old entries are joined: of them only what sweeps removed is kept. An entry goes when it is older than `AGE` and not
+  among the last `RECENT`; who appends makes sure that the number was not one that is gone.
 """
 
 from __future__ import annotations
@@ -21,13 +23,18 @@ from typing import Any, Final, NamedTuple
 
 from ramet.core.errors import RametError
 from ramet.store.ids import RevisionId
-from ramet.store.logs import Log
+from ramet.store.logs import Log, ObjectLog
 
 NAME: Final = "store"
 PACKS: Final = "packs/"
 REVISIONS: Final = "revisions/"
 JOINING: Final = "joining"
 JOINED: Final = "joined"
+AGE: Final = 3600.0
+"""Seconds for which an entry is an object of its own."""
+RECENT: Final = 64
+LIVE: Final = 256
+"""Entries from which on it is worth joining them."""
 FRESH: Final = 5.0
 """Seconds for which what was read may be used by those who only look."""
 
@@ -111,11 +118,45 @@ class Decisions:
         """Make this the next entry; None when another collector was first."""
         number = state.number + 1
         state = replace(state, number=number, taken=state.taken if state.kind in (JOINING, JOINED) else number)
-        if not self._log.append(NAME, state.number, state.encode()):
+        if not self._log.append(NAME, state.number, state.encode()) or self._is_late(number):
             self._looked = -1e9
             return None
         self._known = state
         return state
+
+    def _is_late(self, number: int) -> bool:
+        """Whether a number that was just appended had been used, and the entry was joined with others since."""
+        # Behind what was joined there are always so many entries; in a moment nobody appends as many.
+        if not isinstance(self._log, ObjectLog) or self._log.newest(NAME, number + RECENT - 1) is None:
+            return False
+        self._log.withdraw(NAME, number)
+        return True
+
+    def tidy(self, now: float) -> int:
+        """Join the old entries, if they are many; how many. What sweeps removed stays told."""
+        log = self._log
+        if not isinstance(log, ObjectLog) or len(numbers := log.live(NAME)) < LIVE:
+            return 0
+        old = numbers[:-RECENT]
+        try:
+            read = log.read_all(NAME, old)
+        except KeyError:
+            return 0  # another one is at it
+        gone, kept = 0, list[tuple[int, bytes]]()
+        for number, data in zip(old, read, strict=True):
+            try:
+                state = decode(number, data)
+            except RametError:
+                gone += 1
+                continue  # only the last one matters
+            if state.time > now - AGE:
+                break
+            gone += 1
+            if state.kind == "swept":
+                kept.append((number, State(number, "swept", state.time, removed=state.removed).encode()))
+        if gone:
+            log.join(NAME, old[gone - 1], kept)
+        return gone
 
     def history(self) -> Iterator[State]:
         """All entries that can be understood, in order."""

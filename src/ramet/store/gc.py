@@ -272,6 +272,7 @@ class _Pass:
         done.waiting = sum(sizes.get(key, 0) for key in repository.decisions.now().doomed)
         repository.pins.clean()
         repository.refs.tidy_all()
+        repository.decisions.tidy(self.now)
         clean = getattr(repository.objects, "clean", None)
         if clean is not None:
             done.temporary = clean(max(self.grace, ORPHAN))

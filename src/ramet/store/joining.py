@@ -70,6 +70,7 @@ def join_packs(repository: Repository) -> Joined:
         reader.add(name, made.index(name).data, made.key_of(name))
     _finished(repository, decisions.now(), gone)
     reader.tell_joined(gone, made.names())
+    decisions.tidy(repository.clock())
     return Joined(len(gone), made.names())
 
 

@@ -5,6 +5,7 @@ was appended is never changed.
 
     <space>/<name>/<20-digit number>     an entry
     past/<name>/<20-digit number>        of a log of refs, what is worth keeping of the entries up to this number
+    past/@gc/store/<20-digit number>     the same of the log of collections
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from ramet.core.errors import RametError
 from ramet.store.frames import Damaged, compressed, decompressed
 from ramet.store.objects import Objects, delete_all
 
-PAST: Final = "past"
+PAST: Final = {"refs": "past", "gc": "past/@gc"}
+"""Where what is kept of old entries lies, by the space of their log; no workspace can be called `@gc`."""
 MAGIC: Final = b"RAMETPA1"
 DIGEST: Final = 32
 FULL: Final = 256 * 1024
@@ -51,7 +53,7 @@ class ObjectLog:
     """Entries as objects `<space>/<name>/<20-digit number>`: appending is create-if-absent."""
 
     def __init__(self, objects: Objects, space: str = "refs") -> None:
-        self._objects, self._space = objects, space
+        self._objects, self._space, self._past = objects, space, PAST.get(space)
 
     def names(self, start: str = "") -> list[str]:
         cut = len(self._space) + 1
@@ -69,8 +71,8 @@ class ObjectLog:
         while True:
             live = list(self._objects.list(f"{self._space}/{name}/", self._key(name, after) if after else ""))
             try:
-                if self._space == "refs" and (not live or _number(live[0]) != after + 1):
-                    joined = list(self._objects.list(f"{PAST}/{name}/"))
+                if self._past is not None and (not live or _number(live[0]) != after + 1):
+                    joined = list(self._objects.list(f"{self._past}/{name}/"))
                     for key in (key for key in joined if _number(key) > after):
                         for number, data in joined_rows(self._read(key)) or [(_number(key), b"")]:
                             if number > after:
@@ -108,13 +110,13 @@ class ObjectLog:
         """Let `kept` stand for all entries up to a number. Nothing is removed before that is durable."""
         before = self._covered(name)
         rows = [(number, data) for number, data in kept if number > max(before, default=0)]
-        last = f"{PAST}/{name}/{max(before):020d}" if before else ""
+        last = f"{self._past}/{name}/{max(before):020d}" if before else ""
         needless: list[str] = []
         if last and len(packed := self._read(last)) < FULL and (older := joined_rows(packed)):
             rows = [*older, *rows]
             needless.append(last)
         data = compressed(json.dumps([[number, entry.decode()] for number, entry in rows]).encode())
-        key = f"{PAST}/{name}/{upto:020d}"
+        key = f"{self._past}/{name}/{upto:020d}"
         self._objects.put(key, MAGIC + blake3(data).digest() + data)
         old = (other for other in self._objects.list(f"{self._space}/{name}/") if _number(other) <= upto)
         delete_all(self._objects, [*old, *(other for other in needless if other != key)])
@@ -132,7 +134,7 @@ class ObjectLog:
         self._objects.delete(self._key(name, number))
 
     def _covered(self, name: str) -> list[int]:
-        return [_number(key) for key in self._objects.list(f"{PAST}/{name}/")]
+        return [_number(key) for key in self._objects.list(f"{self._past}/{name}/")]
 
     def _read(self, key: str) -> bytes:
         try:
