@@ -220,8 +220,11 @@ def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
 
 _ODD_REPEAT = re.compile(rb"[\^$`'|(][*+?{]|^[*+?{]")
 """Where a repetition may stand behind an anchor, or behind nothing."""
-_LIBRARY_ONLY = re.compile(rb"\\[1-9<>bB]")
-"""What the automaton leaves to the library: back-references, and words among characters of many bytes."""
+_LONE_BRACE = re.compile(rb"(?:^|[|(^$])\{(?!\d*,?\d*\})")
+"""A brace that starts no interval, where only the automaton takes it for itself."""
+_LIBRARY_ONLY = re.compile(rb"\\[1-9]|\[[=.]")
+_LIBRARY_ONLY_WIDE = re.compile(rb"\\[1-9<>bBwWsS]|\[[\^:=.]|\[[^]]+-[^]]")
+"""What the automaton leaves to the library: back-references, and what depends on characters of many bytes."""
 _Matchers = tuple[Matcher, Matcher] | tuple[None, None]
 
 
@@ -234,10 +237,14 @@ def _matchers(o: GrepOptions, wanted: list[bytes], syntax: str, utf8: bool, seco
     lines = Lines.TEXT if o.null_data else Lines.BLOCK
     whole = "line" if o.whole_line else "word" if o.words else ""
     compile_any = partial(patterns.compile_any, wanted, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds)
+    library_only = (_LIBRARY_ONLY_WIDE if utf8 else _LIBRARY_ONLY).search
     select = pieces = compile_any(_DIALECTS[syntax], whole=whole)
     if whole == "word" and syntax != "P":
         pieces = compile_any(_DIALECTS[syntax])
-    elif syntax == "E" and any(map(_ODD_REPEAT.search, wanted)) and not any(map(_LIBRARY_ONLY.search, wanted)):
+    elif syntax == "E" and (
+        any(map(_LONE_BRACE.search, wanted))
+        or (any(map(_ODD_REPEAT.search, wanted)) and not any(map(library_only, wanted)))
+    ):
         select = compile_any(patterns.GREP_SELECTING, whole=whole)
     if len(wanted) > 1:
         select.bulk(b"")

@@ -355,7 +355,8 @@ class Search:
             if plan.numbered:
                 self._feed_numbered(plan.select, _complete(block))
                 return
-            if plan.bare_pieces and plan.pieces is not None and self._feed_pieces(plan.pieces, block):
+            alike = plan.bare_pieces and plan.pieces is plan.select
+            if alike and plan.pieces is not None and self._feed_pieces(plan.pieces, block):
                 return
         head = self.name_head(plan.match_mark) if simple else b""
         last = 0

@@ -269,7 +269,11 @@ class _Parser:
             wrong = self.text.startswith(",", self.pos) if comma else low is None and self.at("}")
             if self.dialect.loose_interval and (fresh or not wrong):
                 self.pos = start
-                return None
+                if not fresh or self.dialect.repeated_anchors:
+                    return None
+                # With nothing before it, even a brace that starts no interval is an operator, and is ignored.
+                self.skip()
+                return (-1, -1)
             closed = self.text.find("\\}" if self.dialect.basic else "}", self.pos) >= 0
             raise PatternError(errors.BAD_INTERVAL if closed else errors.OPEN_BRACE)
         self.skip()
