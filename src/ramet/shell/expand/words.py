@@ -14,352 +14,26 @@ from typing import Any, Final, NamedTuple
 
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
+from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
 from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for
-from ramet.shell.expand.params import (
-    Found,
-    Star,
-    joined_patiently,
-    star_join,
-)
 from ramet.shell.expand.texts import (
-    ASSIGNMENT,
-    CHOOSING,
-    TILDE_WORD,
-    Text,
-    argument_text,
-    choice_of,
-    chosen,
     concat,
-    const,
-    getter,
     is_plain,
-    key_text,
     part_text,
     variable,
-    with_tildes,
 )
-from ramet.shell.expand.values import is_slow, key_names
+from ramet.shell.expand.values import key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
-    ArithSub,
-    CommandSub,
     DoubleQuoted,
     Escaped,
     Literal,
     Param,
     Part,
-    ProcessSub,
     SingleQuoted,
     Word,
 )
-
-ACTIVE, QUOTED, SPLIT = range(3)
-"""How unquoted literal text counts: as written in a word, as quoted text, as the result of an expansion."""
-
-
-# ------------------------------------------------------------------------------------------------------ fields
-
-
-class Emit(NamedTuple):
-    """A way to put the fields of a part into a builder. Even one that need not wait gives an awaitable when it turns
-    out to take long and the builder is patient."""
-
-    wait: bool
-    run: Callable[[Any, Fields], Any]
-
-
-def _many(part: Part) -> bool:
-    """Whether a quoted part may give more or fewer than one field."""
-    if isinstance(part, Param):
-        return (
-            part.name == "@"
-            or part.subscript == "@"
-            or part.form == "indirect"
-            or (part.form == "names" and part.op == "@")
-            or part.op == "@k"
-            or any(_many(inner) for arg in part.args for inner in arg.parts)
-        )
-    if isinstance(part, DoubleQuoted):
-        return any(_many(inner) for inner in part.parts)
-    return False
-
-
-def _emit(part: Part, mode: int) -> Emit:
-    if isinstance(part, DoubleQuoted):
-        return _emit_double(part)
-    if isinstance(part, Param):
-        if part.bad is None and part.op in CHOOSING:
-            return _emit_choice(part, mode)
-        return _emit_param(part, mode)
-    piece = part_text(part, mode == QUOTED, None)
-    if type(part) is Literal and mode == ACTIVE:
-        fixed = part.text
-        return Emit(False, lambda host, fields: fields.literal(fixed))
-    if type(part) is Literal and mode == SPLIT:
-        loose = part.text
-        return Emit(False, lambda host, fields: fields.split(loose))
-    if isinstance(part, CommandSub | ArithSub) and mode != QUOTED:
-        return _emit_text(piece, Fields.split)
-    if isinstance(part, ProcessSub):
-        return _emit_text(piece, Fields.literal)
-    return _emit_text(piece, Fields.quoted)
-
-
-def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
-    inner = piece.run
-    if piece.const is not None:
-        fixed = piece.const
-        return Emit(False, lambda host, fields: put(fields, fixed))
-    if not piece.wait:
-        return Emit(False, lambda host, fields: put(fields, inner(host)))
-
-    async def waiting(host: Any, fields: Fields) -> None:
-        found = await inner(host)
-        if put is Fields.split and len(found) > LARGE:
-            await _split_aside(host, fields, found)
-        else:
-            put(fields, found)
-
-    return Emit(True, waiting)
-
-
-def _emit_double(part: DoubleQuoted) -> Emit:
-    if not any(_many(inner) for inner in part.parts):
-        return _emit_text(part_text(part, False, None), Fields.quoted)
-    listed = any(
-        isinstance(inner, Param) and "@" in (inner.name, inner.subscript) and inner.form != "length"
-        for inner in part.parts
-    )
-    emits = [_emit_loose(inner) if listed and _changed(inner) else _emit(inner, QUOTED) for inner in part.parts]
-    loose = listed and _changed(part.parts[0])
-    if len(part.parts) > 1 and not loose and not all(_many(inner) for inner in part.parts):
-        emits.insert(0, Emit(False, lambda host, fields: fields.quoted("")))
-    return _sequence(emits)
-
-
-def _changed(part: Part) -> bool:
-    """`${a[*]#x}` and the like: all values, with an operator that changes them."""
-    return (
-        isinstance(part, Param)
-        and part.bad is None
-        and "*" in (part.name, part.subscript)
-        and part.form == "value"
-        and bool(part.op)
-        and part.op not in CHOOSING
-    )
-
-
-def _emit_loose(part: Part) -> Emit:
-    """Changed values of a `*` form beside an `@` form in the same quotes: bash takes those that are not empty for
-    fields of their own."""
-    assert isinstance(part, Param)
-    wait, get = getter(part, True)
-
-    def put(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
-        if type(found) is not Star:
-            return _put(host, fields, found, True)
-        for number, value in enumerate(found):
-            if number:
-                fields.end()
-            if value:
-                fields.quoted(value)
-        return None
-
-    if not wait:
-        return Emit(False, lambda host, fields: put(host, fields, get(host)))
-
-    async def waiting(host: Any, fields: Fields) -> None:
-        fields.patient = True
-        pending = put(host, fields, await get(host))
-        if pending is not None:
-            await pending
-
-    return Emit(True, waiting)
-
-
-def _sequence(emits: list[Emit]) -> Emit:
-    if len(emits) == 1:
-        return emits[0]
-    if any(emit.wait for emit in emits):
-
-        async def waiting(host: Any, fields: Fields) -> None:
-            fields.patient = True
-            for emit in emits:
-                pending = emit.run(host, fields)
-                if pending is not None:
-                    await pending
-
-        return Emit(True, waiting)
-    runs = [emit.run for emit in emits]
-
-    async def rest(host: Any, fields: Fields, place: int, pending: Awaitable[None] | None) -> None:
-        while True:
-            if pending is not None:
-                await pending
-            place += 1
-            if place == len(runs):
-                return
-            pending = runs[place](host, fields)
-
-    def run(host: Any, fields: Fields) -> Awaitable[None] | None:
-        place = 0
-        for one in runs:
-            pending = one(host, fields)
-            if pending is not None:
-                return rest(host, fields, place, pending)
-            place += 1  # noqa: SIM113 - enumerate costs a tuple per part
-        return None
-
-    return Emit(False, run)
-
-
-def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[None] | None:
-    if isinstance(found, str):
-        if quoted:
-            fields.quoted(found)
-        elif fields.patient and len(found) > LARGE:
-            return _split_aside(host, fields, found)
-        else:
-            fields.split(found)
-    elif found is None:
-        if quoted:
-            fields.quoted("")
-    elif fields.patient and len(found) > WINDOW:
-        return _put_many(host, fields, found, quoted)
-    elif not quoted:
-        fields.several_split(found)
-    elif type(found) is Star:
-        fields.quoted(star_join(host, found))
-    else:
-        fields.several(found)
-    return None
-
-
-async def _put_many(host: Any, fields: Fields, found: list[str], quoted: bool) -> None:
-    """The same with so many values that others get their turns meanwhile."""
-    await host.budget.breathe()
-    if not quoted:
-        await aside(host, lambda: fields.several_split(found))
-    elif type(found) is Star:
-        fields.quoted(await joined_patiently(host, found, star_join))
-    else:
-        last = len(found) - 1
-        fields.quoted(found[0])
-        fields.end()
-        for start in range(1, last, WINDOW):
-            fields.done += found[start : min(start + WINDOW, last)]
-            await host.budget.breathe()
-        fields.quoted(found[last])
-
-
-async def _split_aside(host: Any, fields: Fields, text: str) -> None:
-    await aside(host, lambda: fields.split(text))
-
-
-def _emit_param(node: Param, mode: int) -> Emit:
-    quoted = mode == QUOTED
-    wait, get = getter(node, quoted)
-    if wait:
-
-        async def waiting(host: Any, fields: Fields) -> None:
-            fields.patient = True
-            pending = _put(host, fields, await get(host), quoted)
-            if pending is not None:
-                await pending
-
-        return Emit(True, waiting)
-    if node.op == ":" and node.subscript in ("@", "*"):
-        return Emit(False, partial(_put_slice, node.name, get, quoted))
-    return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
-
-
-def _put_slice(
-    name: str, get: Callable[[Any], Found], quoted: bool, host: Any, fields: Fields
-) -> Awaitable[None] | None:
-    """`${a[@]:n}`: of an array that must first be put in order the slice is taken aside."""
-    if fields.patient and _unordered(host, name):
-        return _put_aside(host, fields, partial(get, host), quoted)
-    return _put(host, fields, get(host), quoted)
-
-
-async def _put_aside(host: Any, fields: Fields, get: Callable[[], Found], quoted: bool) -> None:
-    pending = _put(host, fields, await aside(host, get), quoted)
-    if pending is not None:
-        await pending
-
-
-def _emit_choice(node: Param, mode: int) -> Emit:
-    quoted = mode == QUOTED
-    choice = choice_of(node, quoted)
-    if node.op[-1] in "=?":
-        argument = argument_text(choice, quoted, None)
-        key = key_text(node)
-        word = Emit(argument.wait, lambda host, fields: None)
-    else:
-        key, argument = None, const("")
-        word = _sequence(
-            [_emit(inner, QUOTED if quoted else SPLIT) for inner in _tilde_parts(choice.word, quoted)]
-            or [Emit(False, (lambda host, fields: fields.quoted("")) if quoted else (lambda host, fields: None))]
-        )
-    get = choice.get
-
-    def kept(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
-        """The value is not absent: it is taken, or nothing is."""
-        if node.op[-1] != "+":
-            return _put(host, fields, found, quoted)
-        if quoted and not isinstance(found, list):
-            fields.quoted("")
-        return None
-
-    if choice.wait or word.wait or argument.wait or (key is not None and key.wait):
-
-        async def waiting(host: Any, fields: Fields) -> None:
-            fields.patient = True
-            found = await get(host) if choice.wait else get(host)
-            if not choice.takes_word(found):
-                pending = kept(host, fields, found)
-            elif node.op[-1] in "=?":
-                value = await argument.run(host) if argument.wait else argument.run(host)
-                subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
-                pending = _put(host, fields, chosen(choice, host, value, subscript), quoted)
-            else:
-                if quoted:
-                    # There is a field, even if the word is a `$@` of no parameters.
-                    fields.quoted("")
-                pending = word.run(host, fields)
-            if pending is not None:
-                await pending
-
-        return Emit(True, waiting)
-
-    def run(host: Any, fields: Fields) -> Any:
-        found = get(host)
-        if not choice.takes_word(found):
-            return kept(host, fields, found)
-        if node.op[-1] in "=?":
-            subscript = None if key is None else key.run(host)
-            return _put(host, fields, chosen(choice, host, argument.run(host), subscript), quoted)
-        if quoted:
-            fields.quoted("")
-        return word.run(host, fields)
-
-    return Emit(False, run)
-
-
-def _tilde_parts(word: Word, quoted: bool) -> tuple[Part, ...]:
-    """The parts of an operator's word; a tilde at its start becomes a parameter that stands for it."""
-    parts = word.parts
-    if quoted or not parts or type(parts[0]) is not Literal or not parts[0].text.startswith("~"):
-        return parts
-    match = TILDE_WORD.match(parts[0].text)
-    if match is None or match[1] or (match.end() == len(parts[0].text) and len(parts) > 1):
-        return parts
-    rest = parts[0].text[match.end() :]
-    return (Param("HOME"), *((Literal(rest),) if rest else ()), *parts[1:])
-
-
-# ------------------------------------------------------------------------------------------------------- words
 
 Plan = Callable[[Any, list[str]], Any]
 
@@ -380,7 +54,7 @@ def one_field(parts: tuple[Part, ...]) -> bool:
                 return False
             bare.append(part.text)
         elif isinstance(part, Escaped | SingleQuoted | AnsiQuoted) or (
-            isinstance(part, DoubleQuoted) and not any(_many(inner) for inner in part.parts)
+            isinstance(part, DoubleQuoted) and not any(gives_several(inner) for inner in part.parts)
         ):
             bare.append("x")
         else:
@@ -421,7 +95,7 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
         listed = _listed(parts[0], patient)
         if listed is not None:
             return False, None, None, listed
-    emit = _sequence(_emit_word(parts))
+    emit = in_sequence(emit_word(parts))
     if emit.wait:
 
         async def waiting(host: Any, out: list[str]) -> None:
@@ -477,7 +151,7 @@ def _listed(part: Part, patient: bool) -> Plan | None:
     positional = name == "@"
 
     def run(host: Any, out: list[str]) -> Awaitable[None] | None:
-        if patient and not positional and _unordered(host, name):
+        if patient and not positional and unordered(host, name):
             return _sorted_values(host, name, keys, quoted, out)
         if keys:
             return _keys(host, name, out, quoted, patient)
@@ -489,17 +163,12 @@ def _listed(part: Part, patient: bool) -> Plan | None:
             return None
         fields = fields_for(host, out)
         if patient and len(found) > WINDOW:
-            return _finish_later(host, fields, _put_many(host, fields, found, False))
+            return _finish_later(host, fields, put_many(host, fields, found, False))
         fields.several_split(found)
         _finish(host, fields)
         return None
 
     return run
-
-
-def _unordered(host: Any, name: str) -> bool:
-    """Whether the elements of an array must first be put into their order, which takes its time."""
-    return is_slow(host.store.values.get(host.store.follow(name)[0]))
 
 
 async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: list[str]) -> None:
@@ -509,7 +178,7 @@ async def _sorted_values(host: Any, name: str, keys: bool, quoted: bool, out: li
         await _append(host, found, out)
         return
     fields = fields_for(host, out)
-    await _finish_later(host, fields, _put_many(host, fields, found, False))
+    await _finish_later(host, fields, put_many(host, fields, found, False))
 
 
 def _keys(host: Any, name: str, out: list[str], quoted: bool, patient: bool) -> Awaitable[None] | None:
@@ -533,42 +202,13 @@ async def _many_keys(host: Any, array: Any, out: list[str], quoted: bool) -> Non
         await _append(host, names, out)
     else:
         fields = fields_for(host, out)
-        await _finish_later(host, fields, _put_many(host, fields, names, False))
+        await _finish_later(host, fields, put_many(host, fields, names, False))
 
 
 async def _append(host: Any, values: list[str], out: list[str]) -> None:
     for start in range(0, len(values), WINDOW):
         out += values[start : start + WINDOW]
         await host.budget.breathe()
-
-
-def _emit_word(parts: tuple[Part, ...]) -> list[Emit]:
-    first = parts[0]
-    if type(first) is Literal and "~" in first.text:
-        assigned = ASSIGNMENT.match(first.text)
-        if first.text[0] == "~":
-            return _emit_tildes(parts, False)
-        if assigned is not None:
-            head = Literal(assigned[0])
-            rest = first.text[assigned.end() :]
-            return [_emit(head, ACTIVE), *_emit_tildes((*((Literal(rest),) if rest else ()), *parts[1:]), True)]
-    return [_emit(part, ACTIVE) for part in parts]
-
-
-def _emit_tildes(parts: tuple[Part, ...], assign: bool) -> list[Emit]:
-    out: list[Emit] = []
-    for number, part in enumerate(parts):
-        if type(part) is not Literal:
-            out.append(_emit(part, ACTIVE))
-            continue
-        cut = (part,) if number else parts[: number + 1]
-        last = number == len(parts) - 1
-        # A sentinel keeps `~user` from reaching over the end of the literal when more parts follow.
-        pieces = with_tildes(cut if last else (*cut, Literal("")), assign, None)
-        if number and not assign:
-            pieces = [const(part.text)]
-        out += [_emit_text(piece, Fields.literal if piece.const is not None else Fields.quoted) for piece in pieces]
-    return out
 
 
 def _finish(host: Any, fields: Fields) -> None:
@@ -592,7 +232,7 @@ def _variable_fields(name: str, patient: bool) -> Plan:
         if len(found) > LONG:
             fields = fields_for(host, out)
             if patient and len(found) > LARGE:
-                return _finish_later(host, fields, _split_aside(host, fields, found))
+                return _finish_later(host, fields, split_aside(host, fields, found))
             fields.split(found)
             _finish(host, fields)
             return None
