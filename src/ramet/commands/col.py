@@ -52,7 +52,7 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
         elif char.isprintable() or "\ud800" <= char <= "\udfff" or o.passing:
             rows.setdefault(row, {}).setdefault(column, []).append(char)
             column += 1
-        if not place & 0xFFFF:
+        if not place & 0xFFF:
             await proc.budget.breathe()
     end = row if not data.endswith("\n") else row - 2
     out: list[str] = []
@@ -62,7 +62,11 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
                 # Half lines without a place of their own go below.
                 rows.setdefault(number + 1, {}).update(rows.pop(number))
                 continue
-            out.append(_line(rows.get(number, {}), o) + "\n")
+            out.append(_line(rows.pop(number, {}), o) + "\n")
+        if len(out) > 127:
+            await proc.emit("".join(out).encode("utf-8", "surrogateescape"))
+            out.clear()
+            await proc.budget.breathe()
     await proc.emit("".join(out).encode("utf-8", "surrogateescape"))
     return 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown
@@ -50,10 +52,21 @@ class Block:
     yours: tuple[int, int]
 
 
-def blocks(mine: list[bytes], old: list[bytes], yours: list[bytes]) -> list[Block]:
-    """Regions changed in either file, overlapping ones joined."""
-    left = [(c.a, c.b, c.c, c.d) for c in changes(old, mine)]
-    right = [(c.a, c.b, c.c, c.d) for c in changes(old, yours)]
+_MANY = 2000
+"""Lines of which comparing takes more than a moment."""
+
+
+def blocks(
+    mine: list[bytes], old: list[bytes], yours: list[bytes], check: Callable[[], object] | None = None
+) -> list[Block]:
+    """Regions changed in either file, overlapping ones joined; `check` is called now and then."""
+
+    def looked() -> None:
+        if check is not None:
+            check()
+
+    left = [(c.a, c.b, c.c, c.d) for c in changes(old, mine, check=looked)]
+    right = [(c.a, c.b, c.c, c.d) for c in changes(old, yours, check=looked)]
     out: list[Block] = []
     i = j = 0
     shift_left = shift_right = 0
@@ -106,7 +119,12 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
             lines.pop()
         texts.append([line.removesuffix(b"\r") for line in lines] if o.strip_cr else lines)
     mine, old, yours = texts
-    found = blocks(mine, old, yours)
+    check = proc.budget.check
+    if len(mine) + len(old) + len(yours) > _MANY:
+        # A comparison may take long, so it has a thread of its own.
+        found = await asyncio.to_thread(blocks, mine, old, yours, check)
+    else:
+        found = blocks(mine, old, yours, check)
     if o.kind and not o.merge:
         return await _script(proc, o, operands, mine, old, yours, found)
     if o.merge:

@@ -213,14 +213,18 @@ def _od_format(kind: str, size_text: str | None, z: bool, order: str, text: str)
     return _Format(size, width, show, z, kind)
 
 
+_USUAL = {2: (1, 6e-5), 4: (6, 1.17549435e-38), 8: (15, 2.2250738585072014e-308)}
+"""By size the digits that every number of it can hold, and below what number it holds fewer."""
+
+
 def _shortest(number: float, digits: int, size: int) -> str:
-    for precision in range(1, digits + 1):
+    """A number with no more digits than it takes to read it again, yet with those that all numbers can hold."""
+    usual, least = _USUAL[size]
+    for precision in range(usual if abs(number) >= least else 1, digits + 1):
         text = f"{number:.{precision}g}"
-        back = (
-            struct.unpack("<f", struct.pack("<f", float(text)))[0]
-            if size == 4 and abs(float(text)) < 3.4e38
-            else float(text)
-        )
+        back = float(text)
+        if size == 4 and abs(back) < 3.4028235677973366e38:
+            back = struct.unpack("<f", struct.pack("<f", back))[0]
         if back == number or number != number:
             return text
     return f"{number:.{digits}g}"
@@ -308,7 +312,8 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
     blank = " " * len(address.format(0))
     at = skip
     squeezed = Squeezed(width, not o.duplicates)
-    async for chunk in window(proc, inputs, skip, count, width * max(1, 8192 // width)):
+    most = 2048 if any(item.kind == "f" for item in formats) else 8192
+    async for chunk in window(proc, inputs, skip, count, width * max(1, most // width)):
         kept, offsets, stars = squeezed.take(chunk)
         leads = [pattern % (at + offset) for offset in offsets] if pattern else [""] * len(offsets)
         rows = [list(map(add, leads, makers[0](kept)))]

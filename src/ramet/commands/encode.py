@@ -174,6 +174,7 @@ async def _encode(proc: Proc, reader: Reader, how: _Codec, wrap: int) -> None:
         started = started or bool(text)
         if not wrap:
             await proc.emit(text)
+            await proc.budget.breathe()
             continue
         whole = len(text) - len(text) % wrap
         await proc.emit(b"".join([text[i : i + wrap] + b"\n" for i in range(0, whole, wrap)]))

@@ -108,7 +108,8 @@ async def xxd(proc: Proc, o: XxdOptions, operands: list[str]) -> int:
     default = 6 if o.bits else 12 if o.include else 30 if o.plain else 16
     cols = int(o.cols) if o.cols is not None and (int(o.cols) or o.plain) else default
     if o.include:
-        out.write(await _xxd_include(proc, o, inputs, source, skip, count, cols or 12))
+        cols = cols or 12
+        await _xxd_include(proc, o, out, window(proc, inputs, skip, count, cols * _ROWS), source, cols)
     else:
         group = int(o.group) if o.group is not None else 1 if o.bits else 4 if o.little else 2
         base = int(o.offset, 16 if "x" in o.offset.lower() else 10)
@@ -193,22 +194,29 @@ def _xxd_text(o: XxdOptions, chunk: bytes, size: int) -> str:
 
 
 async def _xxd_include(
-    proc: Proc, o: XxdOptions, inputs: Inputs, source: str, skip: int, count: int | None, cols: int
-) -> bytes:
-    data = b"".join([part async for part in window(proc, inputs, skip, count, 65536)])
-    mark = "0X" if o.upper else "0x"
-    items = [f"{mark}{b:02X}" if o.upper else f"{mark}{b:02x}" for b in data]
-    rows = ["  " + ", ".join(items[i : i + cols]) for i in range(0, len(items), cols)]
-    body = ",\n".join(rows)
-    name = o.name or source
-    if source == "-" and o.name is None:
-        return (body + "\n" if body else "").encode()
-    name = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    proc: Proc, o: XxdOptions, out: Writer, chunks: AsyncIterator[bytes], source: str, cols: int
+) -> None:
+    """An array in C, row by row; of standard input, which has no name, only what stands between the braces."""
+    cells = [f"0X{byte:02X}" if o.upper else f"0x{byte:02x}" for byte in range(256)]
+    name = re.sub(r"[^A-Za-z0-9_]", "_", o.name or source)
     name = "__" + name if name[:1].isdigit() else name
-    if o.capitalize:
-        name = name.upper()
-    size = "LEN" if o.capitalize else "len"
-    return f"unsigned char {name}[] = {{\n{body}\n}};\nunsigned int {name}_{size} = {len(data)};\n".encode()
+    name = name.upper() if o.capitalize else name
+    named = source != "-" or o.name is not None
+    if named:
+        out.write(f"unsigned char {name}[] = {{\n".encode())
+    size = 0
+    async for chunk in chunks:
+        texts = [cells[byte] for byte in chunk]
+        rows = ["  " + ", ".join(texts[at : at + cols]) for at in range(0, len(texts), cols)]
+        out.write(((",\n" if size else "") + ",\n".join(rows)).encode())
+        size += len(chunk)
+        if out.full:
+            await out.drain()
+        await proc.budget.breathe()
+    if named:
+        out.write(f"\n}};\nunsigned int {name}_{'LEN' if o.capitalize else 'len'} = {size};\n".encode())
+    elif size:
+        out.write(b"\n")
 
 
 _NOT_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789abcdefABCDEF")

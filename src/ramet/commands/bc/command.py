@@ -12,6 +12,7 @@ from ramet.commands.bc.numbers import (
 )
 from ramet.commands.bc.parser import Parser, SyntaxTrouble, tokens
 from ramet.commands.declare import Command, flag, shown
+from ramet.commands.inputs import PART
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
@@ -51,7 +52,7 @@ async def bc(proc: Proc, o: BcOptions, operands: list[str]) -> int:
 async def _standard_input(machine: Machine) -> None:
     """What is piped in runs as it arrives: whoever asks and waits for the answer gets it."""
     pending, line, tried = "", 1, 0
-    while block := await machine.proc.stdin.read():
+    while block := await machine.proc.stdin.read(PART // 4):
         pending += decode(block)
         cut = pending.rfind("\n") + 1
         if not cut or (tried > _LONG and cut < 2 * tried):
