@@ -46,6 +46,11 @@ async def _exercise(client: Any) -> None:
         long["stdout"]["truncated"]
         and "99999" in (await call("bash", command=f"tail -2 {long['stdout']['rest']}"))["stdout"]["text"]
     )
+    await call("bash", command="mkdir /raw; echo x > $'/raw/n\\377'; printf 'o\\377'; cat $'/raw/m\\377'")
+    assert [row["name"] for row in (await call("ls", path="/raw"))["entries"]] == ["n\\udcff"], "and it still serves"
+    assert (await call("glob", pattern="*", path="/raw"))["text"] and (await call("grep", pattern="x", path="/raw"))[
+        "text"
+    ]
     refused = await client.call_tool("read", {"path": "/none"})
     assert refused.is_error
     assert (await client.call_tool("read", {"file": "/none"})).is_error

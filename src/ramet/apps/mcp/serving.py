@@ -44,12 +44,12 @@ def mcp_server(
 
     async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         async def tell(done: float, message: str) -> None:
-            await context.session.report_progress(done, None, message)
+            await context.session.report_progress(done, None, _sendable(message))
 
         await box.ready()
         answer = await call_tool(chosen, box, params.name, params.arguments or {}, tell)
         content: list[Any] = [types.TextContent(type="text", text=answer.text)]
-        structured = json.loads(answer.text)
+        structured = _sendable(json.loads(answer.text))
         return types.CallToolResult(content=content, structured_content=structured, is_error=answer.failed)
 
     async def templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
@@ -70,6 +70,20 @@ def mcp_server(
         on_list_tools=list_tools, on_call_tool=call, on_list_resource_templates=templates,
         on_list_resources=resources, on_read_resource=read,
     )  # fmt: skip
+
+
+def _sendable(value: Any) -> Any:
+    """Plain data whose texts are UTF-8. A byte of a name that is not is shown as its escape, as in the text content.
+
+    The protocol's own encoder refuses such a text, and would take the whole server down with it.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_sendable(item) for item in value]
+    return value
 
 
 def _described(tool: Tool) -> types.Tool:
