@@ -214,7 +214,8 @@ async def _xxd_include(
             await out.drain()
         await proc.budget.breathe()
     if named:
-        out.write(f"\n}};\nunsigned int {name}_{'LEN' if o.capitalize else 'len'} = {size};\n".encode())
+        lead = "\n" if size else ""
+        out.write(f"{lead}}};\nunsigned int {name}_{'LEN' if o.capitalize else 'len'} = {size};\n".encode())
     elif size:
         out.write(b"\n")
 
