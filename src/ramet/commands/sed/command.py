@@ -11,7 +11,7 @@ import string
 from dataclasses import dataclass, replace
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, optional, ordered, several, value
-from ramet.commands.inputs import LARGE, is_utf8, slurp
+from ramet.commands.inputs import LARGE, PART, is_utf8, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
@@ -22,7 +22,7 @@ from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs
 from ramet.core.stat import Kind as FileKind
-from ramet.core.streams import Capture, Reader, line_blocks
+from ramet.core.streams import BLOCK, Capture, Reader, line_blocks
 from ramet.patterns import MatchTimeout
 
 _MOST_LINKS = 40
@@ -114,6 +114,12 @@ def _line_length(proc: Proc) -> int:
 @functools.lru_cache(maxsize=128)
 def _parsed(sources: tuple[Source, ...], flavour: Flavour) -> list[Instruction]:
     return parse(list(sources), flavour)
+
+
+def _light(item: Instruction) -> bool:
+    """Whether an instruction takes no longer for many lines than for one."""
+    substitution = item.substitution
+    return substitution is None or (substitution.matcher is not None and bool(substitution.matcher.literal))
 
 
 class _Run:
@@ -294,10 +300,11 @@ class _Run:
     async def by_block(self, change: BlockChange) -> None:
         proc, missing = self.proc, False
         drops = self.program[0].name != "s"
+        size = BLOCK if all(map(_light, self.program)) else 2 * PART
         while await self.next_file():
             assert self.reader is not None
             try:
-                async for block in line_blocks(self.reader):
+                async for block in line_blocks(self.reader, size=size):
                     changed = change(block)
                     if changed or not drops:
                         await proc.emit(b"\n" + changed if missing else changed)
@@ -407,7 +414,8 @@ class _Run:
         self.rest = b""
         while True:
             try:
-                block = await self.reader.read()
+                # Few enough bytes that a cycle for each of their lines takes a moment, however short these are.
+                block = await self.reader.read(PART // 2)
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
