@@ -14,7 +14,7 @@ import pytest
 from ramet import Store
 from ramet.apps.server.serving import create_app
 from ramet.apps.server.settings import Bounds, ServerSettings
-from ramet.store import joining, packs, repository
+from ramet.store import joining, packs, repository, upkeep
 from ramet.store.objects import DirectoryObjects
 from ramet.workspace import ring
 
@@ -57,8 +57,8 @@ async def commits(app: Any, first: int, number: int) -> None:
 
 
 def test_commits_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository, "CROWD", 32)  # what is bounded is full soon
-    monkeypatch.setattr(repository, "PAUSE", 0.0)
+    monkeypatch.setattr(upkeep, "CROWD", 32)  # what is bounded is full soon
+    monkeypatch.setattr(upkeep, "PAUSE", 0.0)
     monkeypatch.setattr(repository, "LEAN", 32)
     monkeypatch.setattr(joining, "WORTH", 16)
     monkeypatch.setattr(packs, "DEPARTED", 4_000)

@@ -12,7 +12,7 @@ from tests.store.test_gc import big, packs_of, write
 from tests.store.test_refs import Dying, Killed
 
 from ramet import DiskResource, Store
-from ramet.store import joining, repository
+from ramet.store import joining, upkeep
 from ramet.store.condemned import JOINED, JOINING
 from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
 
@@ -20,8 +20,8 @@ from ramet.store.objects import DirectoryObjects, MemoryObjects, Objects
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few packs are many here."""
-    monkeypatch.setattr(repository, "CROWD", 12)
-    monkeypatch.setattr(repository, "PAUSE", 0.0)
+    monkeypatch.setattr(upkeep, "CROWD", 12)
+    monkeypatch.setattr(upkeep, "PAUSE", 0.0)
     monkeypatch.setattr(joining, "WORTH", 4)
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.backends.ram import RAMResource
 from ramet.core.errors import RametError
 from ramet.core.progress import Progress, silent
-from ramet.store import trees
+from ramet.store import ancestry, trees
 from ramet.store.address import parse_address
 from ramet.store.catalogs import OFTEN
 from ramet.store.condemned import FRESH, Decisions, State
 from ramet.store.diff import Difference, compare
 from ramet.store.finding import expired_error, find
 from ramet.store.frames import encrypted, sealed_of, unlocked
-from ramet.store.grants import TRUSTED, Access, Grants
+from ramet.store.grants import Access, Grants
 from ramet.store.graph import newest_first
 from ramet.store.ids import RevisionId, TreeId, revision_id
 from ramet.store.lazy import LazyTree
@@ -37,6 +37,7 @@ from ramet.store.retention import Pin, Pins, Policies, Retention
 from ramet.store.revisions import Revision, decode
 from ramet.store.statcache import StatCache
 from ramet.store.tags import Tag, Tags
+from ramet.store.upkeep import Upkeep
 from ramet.store.walking import content, find_node, no_such_path
 
 if TYPE_CHECKING:
@@ -53,13 +54,6 @@ REVISIONS: Final = 10_000
 """Revisions that are kept in memory."""
 LEAN: Final = 512
 """As many of a store that is near, where memory is to be saved: reading one again takes no time."""
-CROWD: Final = 256
-"""Small packs with one key from which on they are joined: whoever opens a store lists a few hundred names, however
-often it was committed to."""
-PAUSE: Final = 5.0
-"""Seconds between two tries of a process to join packs."""
-REMEMBERED: Final = 30.0
-"""Seconds for which a process remembers how often to collect."""
 
 
 class Repository:
@@ -116,10 +110,8 @@ class Repository:
         self._revisions: dict[RevisionId, Revision] = {}
         self._began: int | None = None
         """The last decision that took something when this process first wrote: what it found before then is there."""
-        self._join_at = 0.0
         self._looked = -1
-        self._auto: dict[str, tuple[float, int]] = {}
-        """After how many commits to collect, by workspace, and when that was read."""
+        self.upkeep = Upkeep(self.policies)
 
     _lean = False
 
@@ -206,9 +198,10 @@ class Repository:
     def create(self, name: str) -> None:
         """A new, empty workspace."""
         self.prove()
-        self._begin(name, None)
+        self.enter(name, None)
 
-    def _begin(self, name: str, head: RevisionId | None) -> Entry:
+    def enter(self, name: str, head: RevisionId | None) -> Entry:
+        """Begin the log of a workspace whose head is durable, and forget what was left under its name."""
         entry = self.refs.create(name, head)
         if entry.number > 1:
             self.tags.clear(name)  # those of a workspace that had this name and was removed
@@ -329,15 +322,9 @@ class Repository:
         self, name: str, tag: str, spec: str | None = None, *, message: str = "", author: str = "", force: bool = False
     ) -> Tag:
         """Name a revision so that it can be found and is kept."""
-        self.prove()
-        self.allow(name, "readwrite")
-        before = self.decisions.now()
-        target = self.find(name, spec)
-        made = self.tags.create(name, tag, target.id, message=message, author=author, force=force)
-        if self.decisions.now().number != before.number and not self.is_whole(target):
-            self.tags.delete(name, tag)
-            raise expired_error(target.name)
-        return made
+        from ramet.store.keeping import tag as place
+
+        return place(self, name, tag, spec, message, author, force)
 
     def commit(self, name: str, seen: Entry, revision: Revision, kind: str = "commit") -> Entry:
         """Record a revision whose trees are durable, and move the head to it."""
@@ -412,45 +399,15 @@ class Repository:
 
     def fork(self, name: str, spec: str | None, new_name: str) -> Revision:
         """A workspace that begins with a revision of another one. No content is copied."""
-        self.prove()
-        seen = self.decisions.now().number
-        source = self.find(name, spec)
-        revision = replace(
-            source, workspace=new_name, seq=1, parents=(source.id,), lineage=f"fromWorkspaceRevision:{source.name}",
-            time=self.clock(), message=f"fork of {source.name}", diff=None, ops=None,
-        )  # fmt: skip
-        if not self.refs.exists(new_name):
-            self.share(name, source.id, new_name)
-        self._inherit(name, new_name)
-        self.begin(new_name, revision, source, seen)
-        return revision
+        from ramet.store.forking import fork
 
-    def _inherit(self, name: str, new_name: str) -> None:
-        """Let those read a fork who may read what it is forked from, and let who forks write it."""
-        granted = dict(self.grants.of(name))
-        if not granted:
-            return
-        if self.refs.exists(new_name):
-            raise RametError("workspace_exists", f"workspace {new_name!r} exists already", "take another name")
-        if self.principal is not None and self.principal != TRUSTED:
-            granted[self.principal] = "readwrite"
-        self.grants.put(new_name, granted, self.principal)
+        return fork(self, name, spec, new_name)
 
     def begin(self, name: str, revision: Revision, source: Revision | None = None, seen: int = 0) -> None:
-        """A new workspace whose first revision, with durable trees, is this one.
+        """A new workspace whose first revision, with durable trees, is this one; see `ramet.store.forking`."""
+        from ramet.store.forking import begin
 
-        `source` has the same content, and could be reached when `seen` was the last decision of a collection.
-        """
-        self.prove()
-        before = self.look()
-        if before.taken != self._began or before.condemned_packs:
-            safe = source is not None and before.number == seen and not before.is_doomed(source.id)
-            settle(self.objects_of(name), self.packs, revision, source if safe else None)
-        self.objects_of(name).put(f"revisions/{revision.id.hex()}", revision.encode())
-        self._begin(name, revision.id)
-        if self.decisions.now().number != before.number and not self.is_whole(revision):
-            self.refs.delete(name)  # a collection ran between the look and the creation, and took what this needs
-            raise collected(revision)
+        begin(self, name, revision, source, seen)
 
     def revert(self, name: str, spec: str, message: str = "") -> Revision:
         """A new tip with the content of a past revision. History is never rewritten."""
@@ -472,30 +429,15 @@ class Repository:
 
     def common_ancestor(self, one: Revision, other: Revision) -> Revision | None:
         """A revision that both come from and from which no other such revision comes."""
-        mine = self.ancestors(one)
-        return next((r for r in newest_first(self.ancestors(other).values()) if r.id in mine), None)
+        return ancestry.common_ancestor(self, one, other)
 
     def ancestors(self, start: Revision) -> dict[RevisionId, Revision]:
         """A revision and everything it comes from."""
-        found: dict[RevisionId, Revision] = {}
-        pending = [start]
-        while pending:
-            revision = pending.pop()
-            if revision.id not in found:
-                found[revision.id] = revision
-                pending.extend(self.parents_of(revision))
-        return found
+        return ancestry.ancestors(self, start)
 
     def parents_of(self, revision: Revision) -> list[Revision]:
         """The parents of a revision that have not expired."""
-        found: list[Revision] = []
-        for parent in revision.parents:
-            try:
-                found.append(self.read_revision(parent))
-            except RametError as error:
-                if error.code != "revision_expired":
-                    raise
-        return found
+        return ancestry.parents_of(self, revision)
 
     def expired_parents(self, revision: Revision) -> tuple[RevisionId, ...]:
         """Parents of a revision that have expired: there its history ends."""
@@ -558,44 +500,33 @@ class Repository:
             self._bound[name] = objects
         return PackWriter(objects, self.packs)
 
-    # ----------------------------------------------------------------------------------------------- grants
+    # ------------------------------------------------------------------------------------ what is said about them
 
     def grant(self, name: str, principal: str, access: Access | None) -> None:
         """Let a principal read or write a workspace; with None, take what it was granted back."""
-        self.refs.living(name)
-        self.allow(name, "readwrite")
-        self.prove()
-        granted = dict(self.grants.of(name))
-        if access is not None:
-            granted[principal] = access
-        elif granted.pop(principal, None) is None:
-            raise RametError("not_found", f"{principal!r} has no grant on {name!r}", "see `grants`")
-        self.grants.put(name, granted, self.principal)
+        from ramet.store.keeping import grant
 
-    # -------------------------------------------------------------------------------------------- retention
+        grant(self, name, principal, access)
 
     def hold(self, name: str, why: str) -> Retention:
         """Keep everything of a workspace from being removed, until the hold is lifted."""
-        self.refs.living(name)
-        self.allow(name, "readwrite")
-        if not why:
-            raise RametError("invalid_argument", "a hold needs a reason", "say why")
-        self.prove()
-        return self.policies.set(replace(self.policies.said(name), hold=why), name)
+        from ramet.store.keeping import hold
+
+        return hold(self, name, why)
 
     def lift(self, name: str) -> Retention:
-        self.allow(name, "readwrite")
-        return self.policies.set(replace(self.policies.said(name), hold=""), name)
+        """End a hold."""
+        from ramet.store.keeping import lift
+
+        return lift(self, name)
 
     def pin(self, name: str, spec: str | None = None, *, seconds: float | None = None, why: str = "") -> Pin:
         """Keep a revision from expiring, for some seconds or until the pin is removed."""
-        before = self.decisions.now()
-        target = self.find(name, spec)
-        made = self.pins.place(target, until=None if seconds is None else self.clock() + seconds, why=why)
-        if self.decisions.now().number != before.number and not self.is_whole(target):
-            self.pins.remove(made.token)
-            raise expired_error(target.name)
-        return made
+        from ramet.store.keeping import pin
+
+        return pin(self, name, spec, seconds, why)
+
+    # ------------------------------------------------------------------------------------------------- upkeep
 
     def gc(self, *, grace: float | None = None, dry: bool = False, progress: Progress = silent) -> Collected:
         """Collect what nobody refers to; see `ramet.store.gc`."""
@@ -611,30 +542,24 @@ class Repository:
         return twin
 
     def gc_is_due(self, revision: Revision) -> bool:
-        """Whether the policy says to collect after a commit: after every so many, and not more often than is of use."""
-        known = self.gc_is_due_now(revision)
-        if known is None:
-            every = self.policies.of(revision.workspace).auto or 0
-            self._auto[revision.workspace] = (time.monotonic(), every)
-            known = bool(every) and not revision.seq % every
-        return known
+        """Whether the policy says to collect after a commit."""
+        return self.upkeep.gc_is_due(revision)
 
     def gc_is_due_now(self, revision: Revision) -> bool | None:
         """The same without asking the store; None when that has to be asked."""
-        read, every = self._auto.get(revision.workspace, (-1e9, 0))
-        return None if time.monotonic() - read > REMEMBERED else bool(every) and not revision.seq % every
+        return self.upkeep.gc_is_due_now(revision)
 
     @property
     def is_crowded(self) -> bool:
         """Whether there are so many small packs that they are worth being joined; nothing is asked for."""
-        return self.packs.crowd >= CROWD and time.monotonic() >= self._join_at
+        return self.upkeep.is_crowded(self.packs.crowd)
 
     def join_packs(self) -> Joined:
         """Make few packs of many small ones; see `ramet.store.joining`."""
         from ramet.store.joining import join_packs
 
         self.prove()
-        self._join_at = time.monotonic() + PAUSE
+        self.upkeep.joining()
         return join_packs(self)
 
     def stat_cache(self, name: str, root: str) -> StatCache:
