@@ -75,7 +75,7 @@ def _substitution(item: Instruction) -> BlockChange | None:
     quick = _quick(substitution, matcher)
     if quick is None:
         return None
-    plain = bool(matcher.literal)
+    plain = bool(matcher.literal) or _edge(substitution, matcher) is not None
     slow = substitute.make(substitution, matcher)
     return lambda block: quick(block) if plain or block.isascii() else _by_line(slow, block)
 
@@ -97,9 +97,14 @@ def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
     constant = substitute.constant_of(substitution.pieces)
     if constant is not None and matcher.literal and b"\n" not in matcher.literal:
         return _literal(matcher.literal, constant, substitution.every)
+    edge = _edge(substitution, matcher)
+    if edge is not None:
+        return edge
     engine = matcher.variant(Lines.BLOCK).engine(b"")
-    if not isinstance(engine, ReEngine) or engine.nullable or substitute.has_case(substitution.pieces):
+    if not isinstance(engine, ReEngine) or substitute.has_case(substitution.pieces):
         return None
+    if engine.nullable:
+        return _at_start(substitution, engine)
     template = substitute.template_of(substitution.pieces)
     if substitution.every:
         return lambda block: engine.pattern.sub(template, block)
@@ -108,6 +113,41 @@ def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
     moved = tuple(piece._replace(group=piece.group + 1) if piece.group >= 0 else piece for piece in substitution.pieces)
     template = substitute.template_of(moved) + b"\\g<%d>" % pattern.groups
     return lambda block: pattern.sub(template, block)
+
+
+_START, _END = b"(?m:^)", b"(?m:$)"
+
+
+def _edge(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
+    """`s/^/x/` and `s/$/x/`: a constant before or behind every line."""
+    constant = substitute.constant_of(substitution.pieces)
+    engine = matcher.variant(Lines.BLOCK).engine(b"")
+    if constant is None or not isinstance(engine, ReEngine) or engine.pattern.pattern not in (_START, _END):
+        return None
+    at_start = engine.pattern.pattern == _START
+    between = b"\n" + constant if at_start else constant + b"\n"
+
+    def change(block: bytes) -> bytes:
+        ended = block.endswith(b"\n")
+        body = (block[:-1] if ended else block).replace(b"\n", between)
+        body = constant + body if at_start else body + constant
+        return body + b"\n" if ended else body
+
+    return change
+
+
+def _at_start(substitution: Substitution, engine: ReEngine) -> BlockChange | None:
+    """`s/^ *//`: what stands at the start of a line is there once, even where it is nothing."""
+    pattern = engine.pattern
+    if not pattern.pattern.startswith(_START) or b"|" in pattern.pattern:
+        return None
+    template = substitute.template_of(substitution.pieces)
+
+    def change(block: bytes) -> bytes:
+        # Behind the last newline no line begins, though the pattern would match there.
+        return pattern.sub(template, block[:-1]) + b"\n" if block.endswith(b"\n") else pattern.sub(template, block)
+
+    return change
 
 
 def _literal(old: bytes, new: bytes, every: bool) -> BlockChange:
