@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import random
+import re
 
 import pytest
 from tests.holding import longest_hold
 
 from ramet import RAMResource, Workspace
+from ramet.commands.table import MODULES
 from ramet.core.paths import parse
 
 ROWS = 15_000
@@ -44,6 +46,31 @@ SCRIPTS = [
     "sed 's/[0-9]/#/g' text", "sed 'N;P;D' tiny", "awk '{a[$1]++} END{for(k in a) print k}' text", "wc -mL bin",
     "awk '{gsub(/[0-9]/,\"#\")} 1' text", "jq . array", "jq -c '.[]' array", "jq -s 'group_by(.tags)' json",
     "jq -c 'select(.id > 5)' json", "split -l 100 text", "cut -d' ' -f2 text", "tar c text | tar t", "gzip -c bin",
+    # Every other command that reads something, and the long line through those that work on lines.
+    "zip -q a.zip text bin; unzip -p a.zip; zipinfo a.zip", "gzip -c bin | gunzip; gzip -c text | zcat",
+    "gzip -kf text; zgrep -c GET text.gz; zegrep -c GET text.gz; zfgrep -c GET text.gz; zcmp text.gz text",
+    "gzip -kf text; zdiff text.gz text2", "head -c 300000 text | bzip2 | bunzip2; head -c 300000 text | bzip2 | bzcat",
+    "xz -0 -c text | unxz; xz -0 -c text | xzcat", "lzma -0 -c text | unlzma; lzma -0 -c text | lzcat",
+    "zstd -c bin | unzstd; zstd -c text | zstdcat", "head -5000 tiny | sed 's/$/+1/' | bc",
+    "head -20000 tiny | sed 's/$/ p/' | dc", "sdiff text text2", "diff3 text text2 text",
+    "md5sum one; sha1sum one; sha224sum one; sha256sum one; sha384sum one; sha512sum one; b2sum one",
+    "cksum one; sum one; sum -s one; cksum -a bsd bin", "base32 bin | base32 -d", "basenc --z85 -w0 bin",
+    "basenc --base2msbf bin", "head -c 1000000 one; head -n -5 text; tail -c 1000000 one; tail -n +5 text",
+    "envsubst < text", "look 10.0.1 sorted", "less text; more text", "seq 200000", "seq 0 .5 20000",
+    "yes | head -c 2000000", "numfmt --to=iec < tiny", "numfmt --field=2 --to=si < text", "parallel -j2 echo ::: a b c",
+    "diff -u text text2 > p; patch -o /tmp/out text p", "split -b 100000 bin; split -n l/7 text",
+    "csplit -s text '/item.500/' '{*}'", "tac one", "tar czf a.tgz text bin; tar tzf a.tgz",
+    "iconv -f latin1 -t utf-8 bin; dos2unix < text; unix2dos < text", "dd if=bin bs=1000 status=none", "uniq one",
+    "wc text one", "xargs -n1000 echo < one", "head -3000 pairs | xargs -I{} echo {}", "yq . json", "tee a b < one",
+    "cat text one bin", "rev one", "nl one", "cut -c 5-20 one", "cut -d, -f3- one", "paste one one", "comm one one",
+    "join one one", "join -t, text text2", "expand text", "unexpand one", "head -c 200000 one | fmt", "pr one",
+    "pr -3 tiny", "column tiny", "column -t pairs", "column -J -N a,b pairs", "hexdump bin", "hd bin", "od bin",
+    "od -t x1z bin", "head -c 100000 bin | od -t f8", "xxd -i bin", "xxd one", "strings -n 2 one", "shuf -n 5 tiny",
+    "sort one", "sort -u tiny", "sort -R text", "sort -h tiny", "sort -k3 text", "sort -m sorted sorted2",
+    "sort -c sorted", "tr -d a < one", "tr -s ' ' < text", "awk '{print length}' one", "gawk '{print $2}' text",
+    "mawk 1 text; nawk 1 text", "sed s/abc/x/g one", "sed 's/^/x/' tiny", "sed -n '$p' text", "grep -c abc one",
+    "egrep -c '2$' tiny; fgrep -c GET text", "jq length array", "jq -R length text", "jq -s length json",
+    "factor < tiny", "cmp one one", "install text x; cp one y; mv y z; shred -n1 x", "cat bin | file -",
 ]  # fmt: skip
 
 
@@ -57,6 +84,26 @@ async def held_by(script: str) -> float:
     worst = await longest_hold(ws.execute(f"{{ {script}; }} > /dev/null", cwd="/data"))
     await ws.close()
     return worst
+
+
+IDLE = re.findall(
+    r"\S+",
+    """
+    arch basename cal chgrp chmod chown clear curl date df dir dirname du echo env expr false fd fdfind find flock free
+    getconf getopt groups help history hostname id ionice kill link ln locate logname ls mail man mkdir mkfifo mktemp
+    nice nohup nproc pathchk pgrep pkill printenv printf prename ps pwd query readlink realpath rename file-rename rm
+    rmdir setsid sleep stat stdbuf stty sync test time timeout touch tput tree true truncate tty uname unlink uptime
+    users uuidgen vdir watch wget which who whoami [
+    """,
+)
+"""What reads no data, or only what it is told."""
+SLOW = {"col", "ed", "rg", "sqlite3"}
+"""What may hold the loop a little longer, or is only tried on less."""
+
+
+def test_every_command_that_reads_is_looked_at() -> None:
+    words = {word for script in SCRIPTS for word in re.findall(r"[a-z0-9]+", script)}
+    assert set(MODULES) - words - set(IDLE) <= SLOW
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
