@@ -88,6 +88,8 @@ async def delete_members(job: Job) -> None:
     proc, o = job.proc, job.o
     wanted = await named_files(job)
     raw, members = await opened_archive(job)
+    if members.reader is not raw:
+        raise Failed("Cannot update compressed archives")
     captured = Capture()
 
     async def emit(data: bytes) -> None:

@@ -93,6 +93,7 @@ def _settled(proc: Proc, o: TarOptions) -> TarOptions:
         raise UsageError(f"{o.strip}: Invalid number of elements", 2)
     if o.backup and o.backup != "default":
         o = dataclasses.replace(o, backup=_chosen("--backup", o.backup, CONTROL, 2))
+    _chosen("--sort", o.sort, ("none", "name", "inode"))
     for keyword in o.warnings:
         _chosen("--warning", keyword.removeprefix("no-"), _KEYWORDS)
     if o.atime is not None:

@@ -143,9 +143,7 @@ class TarOptions:
     numeric: bool = flag("--numeric-owner", help="always use numbers for user/group names")
     mode_text: str | None = value("--mode", metavar="CHANGES", help="force (symbolic) mode CHANGES for added files")
     mtime: str | None = value("--mtime", metavar="DATE-OR-FILE", help="set mtime for added files")
-    sort: str = value(
-        "--sort", metavar="ORDER", default="name", choices=("none", "name", "inode"), help="directory sorting order"
-    )
+    sort: str = value("--sort", metavar="ORDER", default="name", help="directory sorting order: none, name or inode")
     format: str = mixed(
         value("-H", "--format", metavar="FORMAT", help="create archive of the format gnu, oldgnu, pax, ustar or v7"),
         flag("--old-archive", "--portability", const="v7", help="same as --format=v7"),

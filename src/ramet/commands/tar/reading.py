@@ -111,6 +111,10 @@ async def read_archive(job: Job) -> None:
                 await compare_member(job, member, members)
             elif not o.interactive or await confirmed(job, "extract", member.name):
                 await extract_member(job, member, members, later)
+        if members.reader is not raw:
+            # Whether what is packed is whole shows only at its end.
+            while await members.reader.read(1 << 18):
+                await proc.budget.breathe()
     except BadArchive as bad:
         bad_archive(job, str(bad))
     except compression.Corrupt as corrupt:
