@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -36,9 +37,10 @@ async def expand(
         if not ACTIVE(field.pattern) or ("extglob" not in shopts and not _PLAIN_ACTIVE(field.pattern)):
             out.append(str(field))
             continue
+        await budget.breathe()
         found = await _matches(fs, cwd, field.pattern, shopts, ignore is not None and ignore != "", budget)
         if ignore:
-            found = [name for name in found if not _ignored(name, ignore, shopts)]
+            found = await _not_ignored(found, ignore, shopts, budget)
         if found:
             out += found
         elif "failglob" in shopts:
@@ -48,6 +50,36 @@ async def expand(
         if len(out) > budget.limits.expansion_words:
             raise budget.exceeded("expansion_words", "glob")
     return out
+
+
+async def _not_ignored(names: list[str], ignore: str, shopts: Collection[str], budget: Budget) -> list[str]:
+    kept: list[str] = []
+    for start in range(0, len(names), _SOME):
+        kept += [name for name in names[start : start + _SOME] if not _ignored(name, ignore, shopts)]
+        await budget.breathe()
+    return kept
+
+
+_SOME: Final = 512
+"""Names that are looked at between two chances for others to run."""
+_RUN: Final = 8192
+
+
+async def _sorted(names: list[str], budget: Budget) -> list[str]:
+    """Names in their order: those of a large directory by parts, which sorting then finds in order and only merges."""
+    if len(names) <= _RUN:
+        return sorted(names)
+    runs = [names[start : start + _RUN] for start in range(0, len(names), _RUN)]
+    for run in runs:
+        run.sort()
+        await budget.breathe()
+    while len(runs) > 1:
+        merged: list[list[str]] = []
+        for place in range(0, len(runs), 2):
+            merged.append(sorted(itertools.chain.from_iterable(runs[place : place + 2])))
+            await budget.breathe()
+        runs = merged
+    return runs[0]
 
 
 def _ignored(name: str, ignore: str, shopts: Collection[str]) -> bool:
@@ -98,7 +130,7 @@ async def _matches(
         separator = "" if part == "**" and walker.globstar else "/"
         if not found:
             return []
-    return sorted(found)
+    return await _sorted(found, budget)
 
 
 class _Walker:
@@ -125,7 +157,9 @@ class _Walker:
         pattern = compile_pattern(part, self.extglob, self.nocase)
         out = []
         for prefix in prefixes:
-            for name, stat in await self._scan(prefix):
+            for place, (name, stat) in enumerate(await self._scan(prefix), 1):
+                if not place % _SOME:
+                    await self.budget.breathe()
                 if pattern.component(name, self.dotglob) and (last or await self._is_dir(prefix, name, stat)):
                     out.append(_join(prefix, name))
             if not self.skipdots and part.startswith("."):
@@ -153,7 +187,9 @@ class _Walker:
         while pending:
             here = pending.pop()
             await self.budget.breathe()
-            for name, stat in await self._scan(here):
+            for place, (name, stat) in enumerate(await self._scan(here), 1):
+                if not place % _SOME:
+                    await self.budget.breathe()
                 if name.startswith(".") and not self.dotglob:
                     continue
                 joined = here + name
@@ -169,11 +205,9 @@ class _Walker:
     async def _scan(self, prefix: str) -> list[tuple[str, Stat]]:
         try:
             path = paths.parse(prefix, self.cwd) if prefix else self.cwd
-            entries = await ops.entries(self.fs, path)
+            return await ops.entries(self.fs, path)
         except OSError:
             return []
-        entries.sort(key=lambda entry: entry[0])
-        return entries
 
     async def _is_dir(self, prefix: str, name: str, stat: Stat) -> bool:
         if stat.kind is Kind.LINK:

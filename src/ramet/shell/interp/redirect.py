@@ -114,9 +114,15 @@ def in_process(sh: Session, plans: list[Plan]) -> bool:
     return any(plan.private >= least for plan in plans)
 
 
+_ROW = 16
+"""Redirections of one command after which others may want to run."""
+
+
 async def apply(sh: Session, plans: list[Plan], undo: Undo) -> bool:
     """Make all redirections; False after a complaint (the caller still has to undo what was made)."""
-    for plan in plans:
+    for place, plan in enumerate(plans, 1):
+        if not place % _ROW:
+            await sh.budget.breathe()
         try:
             await _apply(sh, plan, undo)
         except RedirectError as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
+from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.fields import DEFAULT_IFS, split_plain
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed
@@ -119,31 +119,44 @@ async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
             names += await _globbed(sh, value)
         else:
             names += await _generate(sh, kind, word)
-    found = [name for name in names if name.startswith(word)]
+    pattern = negate = None
     if exclude:
         negate = exclude.startswith("!")
         pattern = compile_pattern(exclude[negate:].replace("&", word), "extglob" in sh.shopts)
-        found = [name for name in found if pattern.matches(name) is negate]
-    written = sh.out(encode("".join(f"{prefix}{name}{suffix}\n" for name in found)), "compgen")
-    if not isinstance(written, int):
-        written = await written
-    return written if found else 1
+    some = False
+    for start in range(0, len(names), _SOME):
+        found = [name for name in names[start : start + _SOME] if name.startswith(word)]
+        if pattern is not None:
+            found = [name for name in found if pattern.matches(name) is negate]
+        some = some or bool(found)
+        written = sh.out(encode("".join([f"{prefix}{name}{suffix}\n" for name in found])), "compgen")
+        if written if isinstance(written, int) else await written:
+            return 1
+        await sh.budget.breathe()
+    return 0 if some else 1
+
+
+_SOME: Final = 1024
+"""Names that are looked at between two chances for others to run."""
 
 
 async def _word_list(sh: Session, text: str) -> list[str]:
     """The words of `-W`: expanded, split, and without their quotes."""
     from ramet.shell.interp.prompt import expand_text
 
-    if _QUOTE(text) is not None and sh.ifs == DEFAULT_IFS:
+    if any(char in text for char in _QUOTES) and sh.ifs == DEFAULT_IFS:
         words = _quoted_words(text)
         if words is not None:
             found = await fields_of(words, sh)
             sh.globbing = False
             return [str(one) for one in found]
-    return split_plain(expand_text(sh, text), sh.ifs)
+    expanded = expand_text(sh, text)
+    if len(expanded) < LARGE:
+        return split_plain(expanded, sh.ifs)
+    return await aside(sh, lambda: split_plain(expanded, sh.ifs))
 
 
-_QUOTE: Final = re.compile(r"[\\'\"]").search
+_QUOTES: Final = "\\'\""
 
 
 def _quoted_words(text: str) -> Words | None:

@@ -44,8 +44,27 @@ def history(sh: Session, argv: list[str]) -> Result:
         raise Slip("history: too many arguments")
     count = abs(count)
     start = max(0, len(sh.history) - count)
-    lines = "".join(f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, len(sh.history)))
-    return sh.out(encode(lines), "history")
+    if len(sh.history) - start > _SOME:
+        return drive(_list_many(sh, start))
+    return sh.out(encode(_lines(sh, start, len(sh.history))), "history")
+
+
+_SOME: Final = 1024
+"""Lines that are written between two chances for others to run."""
+
+
+def _lines(sh: Session, start: int, stop: int) -> str:
+    return "".join([f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, stop)])
+
+
+async def _list_many(sh: Session, start: int) -> int:
+    end = len(sh.history)
+    for first in range(start, end, _SOME):
+        written = sh.out(encode(_lines(sh, first, min(first + _SOME, end))), "history")
+        if written if isinstance(written, int) else await written:
+            return 1
+        await sh.budget.breathe()
+    return 0
 
 
 def _expanded(sh: Session, words: list[str]) -> Result:

@@ -107,6 +107,7 @@ def type_(sh: Session, argv: list[str]) -> Result:
 async def _type(sh: Session, flags: str, names: list[str]) -> int:
     status = 0
     for name in names:
+        await sh.budget.breathe()
         found = await _describe(sh, name, flags)
         if not found:
             status = 1
@@ -198,6 +199,7 @@ async def _command_verbose(sh: Session, names: list[str]) -> int:
     lines: list[str] = []
     missing = False
     for name in names:
+        await sh.budget.breathe()
         found = await _describe(sh, name, "")
         if not found:
             missing = True
@@ -212,6 +214,7 @@ async def _command_verbose(sh: Session, names: list[str]) -> int:
 async def _command_v(sh: Session, names: list[str]) -> int:
     lines: list[str] = []
     for name in names:
+        await sh.budget.breathe()
         if name in sh.aliases and "expand_aliases" in sh.shopts:
             lines.append(f"alias {name}={quote.single(sh.aliases[name])}")
         elif name in KEYWORDS or name in sh.functions or (name in builtin_table() and name not in sh.disabled):
