@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ramet import Store
-from ramet.store import catalogs
+from ramet import RametError, Store
+from ramet.store import catalogs, trees
+from ramet.store.checkout import checkout
+from ramet.store.ids import TreeId, chunk_id, tree_id
 from ramet.store.objects import MemoryObjects
 from ramet.store.packing import PackWriter
 from ramet.store.packs import PackReader
+from ramet.store.trees import Node
 
 MANY = 290
 """Revisions: more than a segment of the history holds, and more packs than are asked for one by one."""
@@ -163,3 +168,80 @@ def test_an_encrypted_store_has_no_catalog_and_is_read_all_the_same() -> None:
             assert (await ws.execute("cat /f7")).text == "27\n"
 
     asyncio.run(act())
+
+
+def packed(objects: MemoryObjects, files: int = 60) -> tuple[PackReader, TreeId]:
+    """A tree of files that compress badly, so that their blocks are many."""
+    reader = PackReader(objects)
+    writer = PackWriter(objects, reader)
+    nodes = []
+    for number in range(files):
+        data = random.Random(number).randbytes(20_000)
+        writer.add(chunk_id(data), data)
+        nodes.append(Node(b"f%d" % number, 0, 0o644, number * 10**9, len(data), chunk_id(data)))
+    encoded = trees.encode(nodes)
+    writer.add_tree(tree_id(encoded), encoded)
+    writer.finish()
+    return reader, tree_id(encoded)
+
+
+def test_blocks_that_lie_beside_each_other_are_one_request(tmp_path: Path) -> None:
+    objects = Far()
+    packed(objects)
+    cold = PackReader(objects)
+    cold.refresh()
+    _, tree = packed(MemoryObjects())
+    objects.asked.clear()
+    receipt = checkout(cold, tree, str(tmp_path / "out"))
+    assert receipt.written == 60 and not receipt.problems
+    assert objects.asked["range packs"] <= 4, "1.2 MB are a megabyte and the rest, and the tree"
+    assert checkout(cold, tree, str(tmp_path / "out"), verify=True).kept == 60
+
+
+def test_blocks_of_a_remote_store_are_kept_however_they_came(tmp_path: Path) -> None:
+    objects = Far()
+    objects.local = str(tmp_path / "local")
+    _, tree = packed(objects)
+    for again, asked in ((0, 4), (1, 0)):
+        reader = PackReader(objects)
+        reader.refresh()
+        objects.asked.clear()
+        assert checkout(reader, tree, str(tmp_path / f"out{again}")).written == 60
+        assert objects.asked["range packs"] <= asked
+    kept = sorted(path for path in (tmp_path / "local/packs").rglob("*.frame"))
+    kept[3].unlink()
+    kept[5].write_bytes(b"damaged")
+    reader = PackReader(objects)
+    reader.refresh()
+    objects.asked.clear()
+    assert checkout(reader, tree, str(tmp_path / "out2")).problems == [] and 1 <= objects.asked["range packs"] <= 2
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_damaged_block_among_others_is_told_and_a_pack_that_moved_is_followed(remote: bool, tmp_path: Path) -> None:
+    objects = Far()
+    objects.remote = remote
+    _, tree = packed(objects)
+    reader = PackReader(objects)
+    reader.refresh()
+    (name,) = reader.packs()
+    place = max(place for key in reader.index(name).ids() if (place := reader.find(key)) and place.size == 20_000)
+    good = objects.get(f"packs/{name}.pack")
+    middle = place.start + place.length // 2
+    objects.put(f"packs/{name}.pack", good[:middle] + bytes([good[middle] ^ 255]) + good[middle + 1 :])
+    try:
+        assert checkout(reader, tree, str(tmp_path / "damaged")).problems
+    except RametError as error:
+        assert error.code == "store_corrupt"
+    objects.put(f"packs/{name}.pack", good)
+    again = PackWriter(objects, PackReader(objects))
+    for key in [*reader.index(name).ids()]:
+        data = reader.read(key)
+        (again.add if chunk_id(data) == key else again.add_tree)(key, data)
+    again.finish()
+    for ending in ("idx", "pack"):
+        objects.delete(f"packs/{name}.{ending}")
+    late = PackReader(objects)
+    late.add(name, reader.index(name).data)
+    receipt = checkout(late, tree, str(tmp_path / "moved"))
+    assert receipt.written == 60 and not receipt.problems
