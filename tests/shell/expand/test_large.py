@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet.core.limits import Budget, Cancelled
-from ramet.shell.expand import fields, patterns
+from ramet.shell.expand import fields, pattern_text, patterns
 from ramet.shell.expand.aside import aside, checkpoint
 from ramet.shell.expand.braces import count_words, expand_braces, text_blocks
 from ramet.shell.expand.fields import Fields
-from ramet.shell.expand.patterns import Where, compile_pattern
+from ramet.shell.expand.pattern_text import Where
+from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.syntax import nodes as n
+from ramet.shell.syntax import usual
 from ramet.shell.syntax import words as words_module
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import word_text
@@ -24,11 +26,13 @@ from ramet.shell.syntax.simple import SimpleReader
 
 WHERE: tuple[Where, ...] = ("/", "//", "/#", "/%")
 
+WINDOWS = ((patterns, "WINDOW"), (patterns, "_SUBWINDOW"), (pattern_text, "WINDOW"), (pattern_text, "_RWINDOW"))
+
 
 @pytest.fixture
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("WINDOW", "_RWINDOW", "_SUBWINDOW"):
-        monkeypatch.setattr(patterns, name, 3)
+    for module, name in WINDOWS:
+        monkeypatch.setattr(module, name, 3)
 
 
 def results(text: str, source: str) -> list[object]:
@@ -43,8 +47,8 @@ def results(text: str, source: str) -> list[object]:
 def test_windows_change_nothing(text: str, source: str, extra: str) -> None:
     wanted = results(text, source + extra)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("WINDOW", "_RWINDOW", "_SUBWINDOW"):
-            patch.setattr(patterns, name, 3)
+        for module, name in WINDOWS:
+            patch.setattr(module, name, 3)
         assert results(text, source + extra) == wanted
 
 
@@ -117,8 +121,8 @@ def test_usual_words_are_read_as_all_words_are(pieces: list[str]) -> None:
 
     quick = read()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words_module, "_USUAL", never)
-        patch.setattr(words_module, "_USUAL_DOLLAR", never)
+        patch.setattr(usual, "_USUAL", never)
+        patch.setattr(words_module, "USUAL_DOLLAR", never)
         patch.setattr(SimpleReader, "_bulk", one_by_one)
         assert read() == quick
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet.shell.expand import patterns
+from ramet.shell.expand.pattern_text import PatternTooCostly
 from ramet.shell.expand.pattern_tokens import is_active
-from ramet.shell.expand.patterns import PatternTooCostly, compile_pattern
+from ramet.shell.expand.patterns import compile_pattern
 
 MATCHES = [
     # pattern, text, whether it matches

@@ -12,246 +12,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
-from typing import Literal as OneOf
 
 from ramet.shell.expand.aside import checkpoint
 from ramet.shell.expand.fields import LONG
+from ramet.shell.expand.pattern_text import (
+    MAX_EXTENDED,
+    WINDOW,
+    Pattern,
+    PatternTooCostly,
+    Segment,
+    TextPattern,
+    Where,
+    one_regex,
+)
 from ramet.shell.expand.pattern_tokens import (
     ACTIVE,
     ONE,
     STAR,
     Group,
     Piece,
-    Set,
     Star,
     Token,
     TokenReader,
     characters,
 )
 
-Where = OneOf["/", "//", "/#", "/%"]
-
-MAX_EXTENDED: Final = 1 << 22
-"""Longest text, in characters, that a pattern with extended groups is tried on."""
-
-
-WINDOW: Final = 1 << 20
-"""Characters that one call into C looks at: long texts are searched window by window."""
-
-
-class PatternTooCostly(Exception):
-    """A text is too long for a pattern with extended groups."""
-
-
 # ------------------------------------------------------------------------ matching
-
-
-class Pattern:
-    """A pattern of any kind. ``literal`` is its text when it is only text."""
-
-    __slots__ = ("dot", "literal", "nocase", "starred")
-
-    quick = False
-    """Is stripping it from a text one or two string searches, however long the text is?"""
-
-    def __init__(self, literal: str | None, nocase: bool, dot: bool, starred: bool = False) -> None:
-        self.literal = literal
-        self.nocase = nocase
-        self.dot = dot  # may match a leading dot in a file name
-        self.starred = starred  # begins with a star: then bash also replaces an empty text
-
-    def matches(self, text: str) -> bool:
-        """Does the pattern match all of the text?"""
-        raise NotImplementedError
-
-    def prefix(self, text: str, longest: bool) -> int:
-        """The length of the shortest or longest start of the text that matches; -1 when none does."""
-        raise NotImplementedError
-
-    def suffix(self, text: str, longest: bool) -> int:
-        """Where the shortest or longest end of the text that matches begins; -1 when none does."""
-        raise NotImplementedError
-
-    def find(self, text: str, pos: int) -> tuple[int, int] | None:
-        """The leftmost match from ``pos`` on, the longest one there."""
-        raise NotImplementedError
-
-    def component(self, name: str, dotglob: bool = False) -> bool:
-        """Does it match a name in a directory? A leading dot wants to be asked for."""
-        if name.startswith("."):
-            if name in (".", ".."):
-                return self.literal == name
-            if not dotglob and not self.dot:
-                return False
-        return self.matches(name)
-
-    def without_prefix(self, text: str, longest: bool) -> str:
-        """``${text#p}`` or ``${text##p}``."""
-        end = self.prefix(text, longest)
-        return text[end:] if end > 0 else text
-
-    def without_suffix(self, text: str, longest: bool) -> str:
-        """``${text%p}`` or ``${text%%p}``."""
-        begin = self.suffix(text, longest)
-        return text[:begin] if begin >= 0 else text
-
-    def replace(self, text: str, where: Where, replacement: str | Callable[[str], str]) -> str:
-        """``${text/p/r}`` and its kin; a callable gets what was matched."""
-        if not text and self.literal is None:
-            return _filled(replacement, "") if (self.starred or where == "/%") and self.matches("") else text
-        if where == "/#":
-            end = self.prefix(text, True)
-            return text if end < 0 else _filled(replacement, text[:end]) + text[end:]
-        if where == "/%":
-            begin = self.suffix(text, True)
-            return text if begin < 0 else text[:begin] + _filled(replacement, text[begin:])
-        if self.literal == "":
-            return text
-        if self.literal is not None and not self.nocase and isinstance(replacement, str):
-            if len(text) > WINDOW and where == "//":
-                return _replace_windows(text, self.literal, replacement)
-            return text.replace(self.literal, replacement, 1 if where == "/" else -1)
-        out: list[str] = []
-        pos, n = 0, len(text)
-        while pos < n:
-            if not len(out) & 255:
-                checkpoint()
-            found = self.find(text, pos)
-            if found is None:
-                break
-            begin, end = found
-            if begin >= n:
-                break
-            out.append(text[pos:begin])
-            out.append(_filled(replacement, text[begin:end]))
-            if end == begin:
-                if where == "//":
-                    out.append(text[begin])
-                else:
-                    pos = end
-                    break
-                end += 1
-            pos = end
-            if where == "/":
-                break
-        out.append(text[pos:])
-        return "".join(out)
-
-
-def _replace_windows(text: str, old: str, new: str) -> str:
-    """`text.replace`, a window at a time; what could begin a match that crosses the border is carried over."""
-    out: list[str] = []
-    carry = ""
-    for start in range(0, len(text), WINDOW):
-        checkpoint()
-        pieces = (carry + text[start : start + WINDOW]).split(old)
-        tail = pieces[-1]
-        cut = max(0, len(tail) - len(old) + 1)
-        pieces[-1], carry = tail[:cut], tail[cut:]
-        out.append(new.join(pieces))
-    out.append(carry)
-    return "".join(out)
-
-
-def _filled(replacement: str | Callable[[str], str], matched: str) -> str:
-    return replacement if isinstance(replacement, str) else replacement(matched)
-
-
-class _Text(Pattern):
-    """Only text."""
-
-    __slots__ = ("text",)
-    quick = True
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text, False, text.startswith("."))
-        self.text = text
-
-    def matches(self, text: str) -> bool:
-        return text == self.text
-
-    def prefix(self, text: str, longest: bool) -> int:
-        return len(self.text) if text.startswith(self.text) else -1
-
-    def suffix(self, text: str, longest: bool) -> int:
-        return len(text) - len(self.text) if text.endswith(self.text) else -1
-
-    def find(self, text: str, pos: int) -> tuple[int, int] | None:
-        at = text.find(self.text, pos)
-        return None if at < 0 else (at, at + len(self.text))
-
-
-class _Segment:
-    """A run of tokens that each match one character."""
-
-    __slots__ = ("ahead", "pattern", "text", "width")
-
-    def __init__(self, tokens: Sequence[Token], nocase: bool) -> None:
-        plain = not nocase and all(isinstance(token, str) for token in tokens)
-        self.text: str | None = "".join(tokens) if plain else None  # type: ignore[arg-type]
-        self.width = len(tokens) if self.text is None else len(self.text)
-        self.pattern: re.Pattern[str] | None = None
-        self.ahead: re.Pattern[str] | None = None
-        if not plain:
-            flags = re.DOTALL | (re.IGNORECASE if nocase else 0)
-            source = "".join(map(_one_regex, tokens))
-            self.pattern = re.compile(source, flags)
-            self.ahead = re.compile(f"(?={source})", flags)
-
-    def at(self, text: str, pos: int) -> bool:
-        if pos < 0:
-            return False
-        if self.text is not None:
-            return text.startswith(self.text, pos)
-        assert self.pattern is not None
-        return self.pattern.match(text, pos) is not None
-
-    def find(self, text: str, pos: int, end: int) -> int:
-        while end - pos > WINDOW + self.width:
-            at = self._find(text, pos, pos + WINDOW + self.width)
-            if at >= 0:
-                return at
-            pos += WINDOW
-            checkpoint()
-        return self._find(text, pos, end)
-
-    def _find(self, text: str, pos: int, end: int) -> int:
-        if self.text is not None:
-            return text.find(self.text, pos, end)
-        assert self.pattern is not None
-        m = self.pattern.search(text, pos, end)
-        return -1 if m is None else m.start()
-
-    def rfind(self, text: str, pos: int, end: int) -> int:
-        window = WINDOW if self.text is not None else _RWINDOW
-        while end - pos > window + self.width:
-            at = self._rfind(text, end - window - self.width, end)
-            if at >= 0:
-                return at
-            end -= window
-            checkpoint()
-        return self._rfind(text, pos, end)
-
-    def _rfind(self, text: str, pos: int, end: int) -> int:
-        if self.text is not None:
-            return text.rfind(self.text, pos, end)
-        assert self.ahead is not None
-        at = -1
-        for match in self.ahead.finditer(text, pos, end):
-            at = match.start()
-        return at
-
-
-_RWINDOW: Final = 1 << 10
-"""The same for a search from the end, which a set or `?` has to do forwards within a window."""
-
-
-def _one_regex(token: Token) -> str:
-    if isinstance(token, str):
-        return re.escape(token)
-    if isinstance(token, Set):
-        return token.regex()
-    return "."
 
 
 _SUBWINDOW: Final = 1 << 16
@@ -274,7 +60,7 @@ class _Glob(Pattern):
                 runs[-1].append(token)
         self.head = not runs[0]
         self.tail = not runs[-1]
-        self.segments = [_Segment(run, nocase) for run in runs if run]
+        self.segments = [Segment(run, nocase) for run in runs if run]
         if len(runs) == 1:
             self.head = self.tail = False
         self.width = sum(segment.width for segment in self.segments)
@@ -431,7 +217,7 @@ class _Positions:
             elif not self.text:
                 found = 0
             else:
-                test = re.compile(_one_regex(token), re.DOTALL | (re.IGNORECASE if self.nocase else 0)).fullmatch
+                test = re.compile(one_regex(token), re.DOTALL | (re.IGNORECASE if self.nocase else 0)).fullmatch
                 table = {ord(c): "1" if test(c) else "0" for c in self.where}
                 found = int(self.text.translate(table), 2)
             self.masks[key] = found
@@ -548,7 +334,7 @@ class _Run(_Extended):
         assert isinstance(group, Group)
         self.least = 1 if group.op == "+" else 0
         units = [alternative[0] for alternative in group.alternatives]
-        source = "|".join(map(_one_regex, units)) if len(units) > 1 else _one_regex(units[0])
+        source = "|".join(map(one_regex, units)) if len(units) > 1 else one_regex(units[0])
         self.regex = re.compile(f"(?:{source})+", re.DOTALL | (re.IGNORECASE if nocase else 0))
 
     def matches(self, text: str) -> bool:
@@ -648,19 +434,19 @@ def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
     if not nocase and sum(len(text) for text, _ in pieces) > LONG:
         long = _long_tokens(pieces)
         if long is not None:
-            return _Glob(long, False) if STAR in long else _Text("".join(long))  # type: ignore[arg-type]
+            return _Glob(long, False) if STAR in long else TextPattern("".join(long))  # type: ignore[arg-type]
     if not nocase and all(quoted or not ACTIVE(text) for text, quoted in pieces):
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:
-            return _Text(whole)
+            return TextPattern(whole)
     read = TokenReader(characters(pieces), extglob).tokens(0, False)
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]
     if not tokens:
-        return _Text("")
+        return TextPattern("")
     if not any(isinstance(token, Group) for token in tokens):
         if not nocase and all(isinstance(token, str) for token in tokens):
-            return _Text("".join(tokens))  # type: ignore[arg-type]
+            return TextPattern("".join(tokens))  # type: ignore[arg-type]
         return _Glob(tokens, nocase)
     if len(tokens) == 1 and isinstance(group := tokens[0], Group):
         units = group.alternatives

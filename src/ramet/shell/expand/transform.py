@@ -8,7 +8,7 @@ from typing import Any
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.errors import Slip
-from ramet.shell.expand.patterns import Pattern
+from ramet.shell.expand.pattern_text import Pattern
 from ramet.shell.expand.values import ATTRIBUTE_LETTERS, Assoc, Indexed, NameRef
 from ramet.shell.syntax.quoting import ansi_decode
 

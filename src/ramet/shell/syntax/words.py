@@ -1,6 +1,6 @@
 """Words and everything inside them: quotes, parameters, substitutions, subscripts, patterns, documents.
 
-One loop (`WordReader._parts`) reads every kind of text; a `_Mode` says which characters are special in it. Words
+One loop (`WordReader._parts`) reads every kind of text; a `Mode` says which characters are special in it. Words
 that are
 simple enough to be recognized as a whole are kept by their text, so that a common word is parsed once.
 """
@@ -9,10 +9,28 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from ramet.shell.syntax.errors import TooDeep
+from ramet.shell.syntax.modes import (
+    ARGUMENT,
+    ARITH,
+    BRACED_SUBSCRIPT,
+    COMMAND,
+    DOCUMENT,
+    DOCUMENT_ARGUMENT,
+    DOUBLE,
+    EXTGLOB,
+    NESTED_EXTGLOB,
+    NESTED_REGEX,
+    PATTERN,
+    QUOTED_ARGUMENT,
+    REGEX,
+    RUNS,
+    SLICE,
+    SUBSCRIPT,
+    Mode,
+)
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
     ArithSub,
@@ -29,30 +47,10 @@ from ramet.shell.syntax.nodes import (
 )
 from ramet.shell.syntax.quoting import ansi_decode
 from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
+from ramet.shell.syntax.usual import EMPTY, USUAL_DOLLAR, usual_param, usual_word
 
 MAX_DEPTH = 1000
 _FRAMES_PER_LEVEL = 16
-EMPTY = Word(())
-
-
-@dataclass(frozen=True, slots=True)
-class _Mode:
-    """Which characters mean something in a stretch of text."""
-
-    special: str  # characters at which the run of plain text ends
-    stops: str = ""  # characters that end the text (outside of nested brackets)
-    quoted: bool = False  # backslash quotes only `escapes`; ' is plain; "$'" and '$"' are not quotes
-    escapes: str = '$`"\\'
-    opens: str = ""  # brackets that nest: within them nothing stops
-    closes: str = ""
-    ternary: bool = False  # `?` makes the next `:` plain (slices)
-    procsub: bool = False
-    parens: OneOf["", "extglob", "regex"] = ""
-    ansi: bool = False  # "$'" is a quote although the text is quoted
-    document: bool = False  # the body of a here-document
-
-    def run(self) -> re.Pattern[str]:
-        return re.compile("[^" + re.escape(self.special + self.stops + self.opens + self.closes) + "]+")
 
 
 class _OpenBrace(Exception):
@@ -60,35 +58,6 @@ class _OpenBrace(Exception):
     document fails where it is expanded, whole."""
 
 
-_QUOTES = "'\"`$\\"
-_COMMAND = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True)
-_EXTGLOB = _Mode(_QUOTES, " \t\n|&;()<>", procsub=True, parens="extglob")
-_REGEX = _Mode(_QUOTES, " \t\n&;()<>", parens="regex")
-_ARGUMENT = _Mode(_QUOTES + "<>", "}", procsub=True)
-_QUOTED_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}', ansi=True)
-_DOCUMENT_ARGUMENT = _Mode('"`$\\', "}", quoted=True, escapes='$`"\\}', document=True)
-_PATTERN = _Mode(_QUOTES, "/}")
-_SUBSCRIPT = _Mode(_QUOTES, "]", opens="[", closes="]")
-_BRACED_SUBSCRIPT = _Mode(_QUOTES + "}", "]", opens="[", closes="]")
-_SLICE = _Mode('"`$\\?', ":}", quoted=True, opens="([", closes=")]", ternary=True)
-_DOUBLE = _Mode("`$\\", '"', quoted=True)
-_DOCUMENT = _Mode("`$\\", "", quoted=True, escapes="$`\\", document=True)
-_ARITH = _Mode('"`$\\', "", quoted=True)
-_NESTED_EXTGLOB = _Mode(_QUOTES, "()", procsub=False)
-_NESTED_REGEX = _Mode(_QUOTES, "()")
-
-_RUNS = {
-    id(mode): mode.run().match
-    for mode in (
-        _COMMAND, _EXTGLOB, _REGEX, _ARGUMENT, _QUOTED_ARGUMENT, _PATTERN, _SUBSCRIPT, _SLICE, _DOUBLE, _DOCUMENT,
-        _ARITH, _DOCUMENT_ARGUMENT, _BRACED_SUBSCRIPT,        _NESTED_EXTGLOB, _NESTED_REGEX,
-    )
-}  # fmt: skip
-
-_N = r"[A-Za-z_][A-Za-z0-9_]*+"
-_USUAL_OPERATION = r"(?:(:[-=?+]|[-=?+]|##?|%%?)([A-Za-z0-9_./,: *-]*+))?"
-_USUAL_DOLLAR = re.compile(rf"\$(?:({_N})(?!\\)|\{{({_N}){_USUAL_OPERATION}\}})", re.ASCII).match
-"""``$x``, ``${x}`` and ``${x:-text}`` and its kin with plain text, which mean the same in every mode."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
 _NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
@@ -103,20 +72,8 @@ _TRANSFORMS = frozenset("QUuLEPAaKk")
 
 WORDS: dict[str, Word] = {}
 """Words that were read, by their text."""
-_USUAL = re.compile(
-    r"([^'\"`$\\]++)|'([^']*+)'|\$(" + _N + r")"
-    r"|\"([^\"`$\\]*+)(?:\$(?:(" + _N + r")|\{(" + _N + ")" + _USUAL_OPERATION + r"\})([^\"`$\\]*+))?\"",
-    re.ASCII,
-).fullmatch
-"""The shapes that most words have: text, ``'text'``, ``$x`` and ``"text"``, with one plain parameter in it or none."""
 _WORDS_KEPT = 8192
 _WORD_LENGTH = 120
-
-
-def _usual_param(name: str, op: str | None, text: str) -> Param:
-    if op is None:
-        return Param(name)
-    return Param(name, None, "value", op, (Word((Literal(text),)) if text else EMPTY,))
 
 
 class WordReader(Scanner):
@@ -164,31 +121,11 @@ class WordReader(Scanner):
                 word = self._remember(raw)
             return word
         self.pos = self.start
-        return Word(self._parts(_EXTGLOB if self.options.extglob else _COMMAND))
+        return Word(self._parts(EXTGLOB if self.options.extglob else COMMAND))
 
     def _remember(self, raw: str) -> Word:
         """Parses a simple word; it has no line breaks and no commands, so only its text matters."""
-        if m := _USUAL(raw):
-            text, single, bare, before, name, braced, op, argument, after = m.groups()
-            part: Part
-            if text is not None:
-                part = Literal(text)
-            elif bare is not None:
-                part = Param(bare, None, "value", "", (), False)
-            elif single is not None:
-                part = SingleQuoted(single)
-            else:
-                inside: list[Part] = [Literal(before)] if before else []
-                if name is not None:
-                    inside.append(Param(name, None, "value", "", (), False))
-                elif braced is not None:
-                    inside.append(_usual_param(braced, op, argument))
-                if after:
-                    inside.append(Literal(after))
-                part = DoubleQuoted(tuple(inside))
-            word = Word((part,))
-        else:
-            word = Word(self._inside(raw))
+        word = usual_word(raw) or Word(self._inside(raw))
         if len(raw) <= _WORD_LENGTH:
             if len(WORDS) >= _WORDS_KEPT:
                 WORDS.clear()
@@ -199,7 +136,7 @@ class WordReader(Scanner):
         text, n, pos = self.text, self.n, self.pos
         self.text, self.n, self.pos = raw, len(raw), 0
         try:
-            return self._parts(_COMMAND)
+            return self._parts(COMMAND)
         finally:
             self.text, self.n, self.pos = text, n, pos
 
@@ -208,16 +145,16 @@ class WordReader(Scanner):
         if self.kind == WORD and not self.text.startswith("(", self.stop):
             return self.read_word()
         self.pos = self.start
-        return Word(self._parts(_EXTGLOB))
+        return Word(self._parts(EXTGLOB))
 
     def read_regex(self) -> Word:
         """The right side of ``[[ x =~ y ]]``."""
         self.pos = self.start
-        return Word(self._parts(_REGEX))
+        return Word(self._parts(REGEX))
 
     def rest_of_word(self) -> Word:
         """The word that continues at ``pos``, possibly empty (the value of an assignment)."""
-        parts = self._parts(_EXTGLOB if self.options.extglob else _COMMAND)
+        parts = self._parts(EXTGLOB if self.options.extglob else COMMAND)
         return Word(parts) if parts else EMPTY
 
     def subscript(self, braced: bool = False) -> Word | None:
@@ -226,7 +163,7 @@ class WordReader(Scanner):
         Inside of ``${...}`` an unquoted ``}`` ends the search.
         """
         begin = self.pos
-        parts = self._parts(_BRACED_SUBSCRIPT if braced else _SUBSCRIPT)
+        parts = self._parts(BRACED_SUBSCRIPT if braced else SUBSCRIPT)
         if self.pos >= self.n or self.text[self.pos] != "]":
             self.pos = begin
             return None
@@ -237,7 +174,7 @@ class WordReader(Scanner):
         """The whole text as the body of an unquoted here-document."""
         begin = self.pos
         try:
-            return Word(self._parts(_DOCUMENT))
+            return Word(self._parts(DOCUMENT))
         except _OpenBrace:
             self.pos = self.n
             return Word((Param("", bad="\0" + self.text[begin : self.n]),))
@@ -245,7 +182,7 @@ class WordReader(Scanner):
     def arithmetic(self, end: int) -> Word:
         """The text up to ``end`` as an arithmetic expression."""
         behind, self.n = self.n - end, end
-        parts = self._parts(_ARITH)
+        parts = self._parts(ARITH)
         end = self.n
         self.n += behind
         self.pos = end
@@ -296,10 +233,10 @@ class WordReader(Scanner):
 
     # --------------------------------------------------------------------- parts
 
-    def _parts(self, mode: _Mode) -> tuple[Part, ...]:
+    def _parts(self, mode: Mode) -> tuple[Part, ...]:
         """Reads up to a stop of ``mode`` or the end of the text, and leaves ``pos`` there."""
         text, n, pos = self.text, self.n, self.pos
-        run, stops, quoted = _RUNS[id(mode)], mode.stops, mode.quoted
+        run, stops, quoted = RUNS[id(mode)], mode.stops, mode.quoted
         parts: list[Part] = []
         plain = ""
         depth = ternary = 0
@@ -327,11 +264,9 @@ class WordReader(Scanner):
                 continue
             if c == "$":
                 found: Part | str
-                if m := _USUAL_DOLLAR(text, pos, n):
+                if m := USUAL_DOLLAR(text, pos, n):
                     pos, name = m.end(), m[1]
-                    found = (
-                        _usual_param(m[2], m[3], m[4]) if name is None else Param(name, None, "value", "", (), False)
-                    )
+                    found = usual_param(m[2], m[3], m[4]) if name is None else Param(name, None, "value", "", (), False)
                 else:
                     self.pos = pos
                     found = self._dollar(mode)
@@ -361,11 +296,11 @@ class WordReader(Scanner):
                 text, n, pos = self.text, self.n, self.pos
             else:
                 # Brackets and stops.
-                if c == "}" and mode is _BRACED_SUBSCRIPT:
+                if c == "}" and mode is BRACED_SUBSCRIPT:
                     break
                 if (
                     c == "}"
-                    and (mode.ansi or mode is _DOCUMENT_ARGUMENT)
+                    and (mode.ansi or mode is DOCUMENT_ARGUMENT)
                     and self._in_apostrophes(mode, parts, plain, pos)
                 ):
                     plain += c
@@ -384,10 +319,10 @@ class WordReader(Scanner):
                     if mode.parens == "extglob":
                         if not plain or plain[-1] not in "?*+@!":
                             break
-                        current = _NESTED_EXTGLOB
+                        current = NESTED_EXTGLOB
                     else:
-                        current = _NESTED_REGEX
-                    active = _RUNS[id(current)]
+                        current = NESTED_REGEX
+                    active = RUNS[id(current)]
                     depth = 1
                 elif mode.ternary and c == "?":
                     ternary += 1
@@ -403,7 +338,7 @@ class WordReader(Scanner):
                 plain = ""
             parts.append(found)
         if depth and mode.parens and pos >= n:
-            raise self.missing(")", self.start if mode is _REGEX else None)
+            raise self.missing(")", self.start if mode is REGEX else None)
         if plain:
             parts.append(Literal(plain))
         self.pos = pos
@@ -414,7 +349,7 @@ class WordReader(Scanner):
         opened = self.pos
         self.pos += 1
         self.deeper()
-        parts = self._parts(_DOUBLE)
+        parts = self._parts(DOUBLE)
         self.depth -= 1
         if self.pos >= self.n:
             raise self.missing('"', opened)
@@ -446,7 +381,7 @@ class WordReader(Scanner):
 
     # ------------------------------------------------------------------- dollars
 
-    def _dollar(self, mode: _Mode) -> Part | str:
+    def _dollar(self, mode: Mode) -> Part | str:
         """Reads what begins with the ``$`` at ``pos``; the text ``$`` when it begins nothing."""
         text, opened = self.text, self.pos
         pos = opened + 1
@@ -481,7 +416,7 @@ class WordReader(Scanner):
         self.pos = pos
         return "$"
 
-    def _in_apostrophes(self, mode: _Mode, parts: list[Part], plain: str, pos: int) -> bool:
+    def _in_apostrophes(self, mode: Mode, parts: list[Part], plain: str, pos: int) -> bool:
         """Is the brace at ``pos`` within single quotes? In "${x:-'...'}" these are text, and still go in pairs."""
         before = "".join(part.text if isinstance(part, Literal) else "x" for part in parts) + plain
         if "'" not in before or "'" not in _PAIRED.sub("", before) or self.options.posix:
@@ -550,9 +485,9 @@ class WordReader(Scanner):
 
     # ---------------------------------------------------------------- ${...}
 
-    def _braced(self, mode: _Mode, opened: int) -> Param:
+    def _braced(self, mode: Mode, opened: int) -> Param:
         """Reads a parameter after ``${``."""
-        argument = _ARGUMENT if not mode.quoted else _DOCUMENT_ARGUMENT if mode.document else _QUOTED_ARGUMENT
+        argument = ARGUMENT if not mode.quoted else DOCUMENT_ARGUMENT if mode.document else QUOTED_ARGUMENT
         begin = self.pos
         self.deeper()
         try:
@@ -570,7 +505,7 @@ class WordReader(Scanner):
         self.pos += 1
         return Param("", bad=self.text[begin : self.pos - 1])
 
-    def _parameter(self, argument: _Mode) -> Param | None:
+    def _parameter(self, argument: Mode) -> Param | None:
         """The inside of ``${...}`` up to its ``}``; None when it is none of the known forms."""
         text = self.text
         form: OneOf["value", "length", "indirect", "keys", "names"] = "value"
@@ -625,7 +560,7 @@ class WordReader(Scanner):
         name: str,
         subscript: Word | OneOf["@", "*"] | None,
         form: OneOf["value", "length", "indirect", "keys", "names"],
-        argument: _Mode,
+        argument: Mode,
     ) -> Param | None:
         """The operator after a parameter and its operands."""
         text, pos = self.text, self.pos
@@ -639,7 +574,7 @@ class WordReader(Scanner):
         for op in _PATTERN_OPS:
             if text.startswith(op, pos):
                 self.pos = pos + len(op)
-                word = self._argument(_ARGUMENT)
+                word = self._argument(ARGUMENT)
                 args = () if not word.parts and op[0] in "^,~" else (word,)
                 return Param(name, subscript, form, op, args)
         c = text[pos : pos + 1]
@@ -647,10 +582,10 @@ class WordReader(Scanner):
             return self._replacement(name, subscript, form)
         if c == ":":
             self.pos = pos + 1
-            offset = self._argument(_SLICE)
+            offset = self._argument(SLICE)
             if text.startswith(":", self.pos) and self.pos < self.n:
                 self.pos += 1
-                return Param(name, subscript, form, ":", (offset, self._argument(_SLICE)))
+                return Param(name, subscript, form, ":", (offset, self._argument(SLICE)))
             return Param(name, subscript, form, ":", (offset,))
         if c == "@" and text[pos + 1 : pos + 2] in _TRANSFORMS:
             self.pos = pos + 2
@@ -673,19 +608,19 @@ class WordReader(Scanner):
         if op == "//" and self.text.startswith("/", self.pos):
             # The first character of a pattern that replaces everywhere cannot end it.
             self.pos += 1
-            parts = self._parts(_PATTERN)
+            parts = self._parts(PATTERN)
             if parts and isinstance(parts[0], Literal):
                 pattern = Word((Literal("/" + parts[0].text), *parts[1:]))
             else:
                 pattern = Word((Literal("/"), *parts))
         else:
-            pattern = self._argument(_PATTERN)
+            pattern = self._argument(PATTERN)
         if self.text.startswith("/", self.pos) and self.pos < self.n:
             self.pos += 1
-            return Param(name, subscript, form, op, (pattern, self._argument(_ARGUMENT)))
+            return Param(name, subscript, form, op, (pattern, self._argument(ARGUMENT)))
         return Param(name, subscript, form, op, (pattern,))
 
-    def _argument(self, mode: _Mode) -> Word:
+    def _argument(self, mode: Mode) -> Word:
         parts = self._parts(mode)
         return Word(parts) if parts else EMPTY
 
