@@ -14,6 +14,7 @@ from ramet import Workspace
 from ramet.core.limits import Limits
 
 BIG = "x=$(head -c 4000000 /dev/zero | tr '\\0' a)"
+MANY = "a=({1..400000})"
 HOSTILE = {
     "a pattern that matches nowhere": f"{BIG}; : ${{x//a*b/c}}",
     "a pattern that matches everywhere": f"{BIG}; y=${{x//[a-c]/bb}}; echo ${{#y}}",
@@ -64,6 +65,34 @@ HOSTILE = {
     "slices of a large array": "a=({1..300000}); for i in {1..200}; do : \"${a[@]:i*1000:3}\"; done",
     "an eval bomb": "x=:; for i in {1..15}; do x=\"$x;$x\"; done; eval \"$x\"",
     "pairs of an associative array": "declare -A m=(" + " ".join(f"[k{i}]=v" for i in range(20_000)) + ")",
+    "a million elements": "a=({1..1000000}); a+=(1)",
+    "a hole in a large array": f"{MANY}; unset 'a[7]'; b=(\"${{a[@]}}\"); : ${{!a[@]}}; unset a b",
+    "many lines": "seq 400000 > /tmp/x; mapfile -t a < /tmp/x; read -a a -d '' < /tmp/x",
+    "large slices": f"{MANY}; : \"${{a[@]:1}}\" ${{a[@]:1}}; x=\"${{a[*]:1}}\"; b=(\"${{a[@]:5:90000}}\")",
+    "many keys": f"{MANY}; : \"${{!a[@]}}\" ${{#a[@]}}; x=\"${{!a[*]}}\"",
+    "many values in one text": f"{MANY}; x=${{a[*]}}; x=\"${{a[*]}}\"; : \"${{a[*]}}\" ${{a[*]}} \"x${{a[@]}}y\"",
+    "many values changed": f"{MANY}; b=(\"${{a[@]/1/y}}\")",
+    "many values or others": f"{MANY}; : \"${{a[@]:-x}}\" ${{a[@]-x}}",
+    "many parameters in and out": "set -- {1..400000}; shift; x=\"$*\"; for x; do break; done; set -- \"${@:2}\"",
+    "shells with a large array": f"{MANY}; for i in {{1..9}}; do (a[1]=2); done; a[2]=3 & a[3]=4; : | a[1]=2; wait",
+    "functions with a large array": f"{MANY}; f() {{ local -I a; a[1]=3; }}; f; a=x f; f \"${{a[@]}}\"",
+    "a large array listed": "a=({1..30000}); { declare -p a; declare; set; echo \"${a[@]@A}\"; } > /dev/null",
+    "an array filled from its end": "for ((i=30000; i; i--)); do a[i]=; done; : \"${a[@]}\" \"${a[@]:5:3}\"",
+    "a large associative array": "declare -A m; for i in {1..20000}; do m[k$i]=; done; : \"${m[@]}\" ${m[*]/x/y}",
+    "many assignments": " ".join(["a=1"] * 30_000),
+    "many assignments before a command": " ".join(f"a{i % 500}=1" for i in range(20_000)) + " :",
+    "many elements": "declare -a m=(" + " ".join(f"[{i}]=v" for i in range(20_000)) + ")",
+    "pairs without subscripts": "declare -A m=(" + " ".join(f"k{i} v" for i in range(20_000)) + ")",
+    "many numbers": "typeset -i a=({1..50000})",
+    "many declarations": "declare " + " ".join(f"v{i}=1" for i in range(10_000)) + "; unset ${!v*}",
+    "a large environment": "export " + " ".join(f"v{i}=1" for i in range(10_000)) + "; env > /dev/null",
+    "a long list in braces": "echo {" + ",".join(f"a{i}" for i in range(100_000)) + "} > /dev/null",
+    "tests in a row": "[[ " + " && ".join(["a == a"] * 10_000) + " ]]; [ " + " -a ".join(["a = a"] * 10_000) + " ]",
+    "patterns of one case": "case z in " + "|".join(f"a{i}*" for i in range(5_000)) + ") ;; esac",
+    "many parameters as words": ": " + "$x " * 30_000,
+    "a long number": "((x=0x" + "1" * 300_000 + "))",
+    "a long expression to assign": "x=$(yes 1+ | head -9000 | tr -d '\\n')1; declare -i n=$x; n=$x; a[$x]=1; let $x",
+    "very many words for a program": "/bin/true {1..300000}; printf -v x '%s,' {1..100000}",
 }  # fmt: skip
 
 
@@ -193,6 +222,19 @@ def test_cancelled_at_any_moment_a_session_goes_on(name: str) -> None:
 def test_cancellation_and_timeouts_take_no_50_ms(name: str) -> None:
     # A loaded machine gets three tries: what does not look up fails all of them.
     assert any(asyncio.run(how_late(ENDLESS[name])) < 0.05 for _ in range(3))
+
+
+@pytest.mark.parametrize("script", ["echo ${y:$x}", "echo ${a[$x]}", "[[ $x -eq 1 ]]", "echo $((x))"])
+def test_a_long_expression_where_nothing_may_wait_has_a_limit_with_a_name(script: str) -> None:
+    async def run(limits: Limits) -> tuple[int, bytes]:
+        ws = Workspace(limits=limits)
+        result = await ws.execute(f"x=$(yes 1+ | head -5000 | tr -d '\\n')1; y=; a=(); {script}")
+        return result.exit_code, result.stderr
+
+    code, said = asyncio.run(run(Limits()))
+    assert code != 0
+    assert b"limit reached: expression_chars (8192)" in said
+    assert asyncio.run(run(Limits(expression_chars=20_000)))[1] == b""
 
 
 def test_words_of_a_command_are_limited_however_they_come() -> None:
