@@ -220,10 +220,10 @@ def _wrong(found: dict[bytes, str], o: GrepOptions, syntax: str) -> list[str]:
 
 _ODD_REPEAT = re.compile(rb"[\^$`'|(][*+?{]|^[*+?{]")
 """Where a repetition may stand behind an anchor, or behind nothing."""
-_LONE_BRACE = re.compile(rb"(?:^|[|(^$])\{(?!\d*,?\d*\})")
+_LONE_BRACE = re.compile(rb"(?:^|[|(^$]|\\[bB<>`'])\{(?!\d*,?\d*\})")
 """A brace that starts no interval, where only the automaton takes it for itself."""
 _LIBRARY_ONLY = re.compile(rb"\\[1-9]|\[[=.]")
-_LIBRARY_ONLY_WIDE = re.compile(rb"\\[1-9<>bBwWsS]|\[[\^:=.]|\[[^]]+-[^]]")
+_LIBRARY_ONLY_WIDE = re.compile(rb"\\[1-9<>bBwWsS]|\[(?!:digit:)[\^:=.]|\[[^]]+-[^]]")
 """What the automaton leaves to the library: back-references, and what depends on characters of many bytes."""
 _Matchers = tuple[Matcher, Matcher] | tuple[None, None]
 
@@ -239,12 +239,11 @@ def _matchers(o: GrepOptions, wanted: list[bytes], syntax: str, utf8: bool, seco
     compile_any = partial(patterns.compile_any, wanted, icase=o.icase, lines=lines, utf8=utf8, seconds=seconds)
     library_only = (_LIBRARY_ONLY_WIDE if utf8 else _LIBRARY_ONLY).search
     select = pieces = compile_any(_DIALECTS[syntax], whole=whole)
+    lone = syntax == "E" and any(map(_LONE_BRACE.search, wanted))
     if whole == "word" and syntax != "P":
         pieces = compile_any(_DIALECTS[syntax])
-    elif syntax == "E" and (
-        any(map(_LONE_BRACE.search, wanted))
-        or (any(map(_ODD_REPEAT.search, wanted)) and not any(map(library_only, wanted)))
-    ):
+        select = compile_any(patterns.GREP_SELECTING, whole=whole) if lone else select
+    elif syntax == "E" and (lone or (any(map(_ODD_REPEAT.search, wanted)) and not any(map(library_only, wanted)))):
         select = compile_any(patterns.GREP_SELECTING, whole=whole)
     if len(wanted) > 1:
         select.bulk(b"")

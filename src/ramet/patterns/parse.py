@@ -196,7 +196,7 @@ class _Parser:
                         raise PatternError(errors.BAD_REPEAT)
                 elif text[self.pos - 1] != "}":
                     # An operator with nothing to repeat takes what follows for an expression, even a parenthesis.
-                    self.taken = self.at(")")
+                    self.taken = self.at(")") and not self.dialect.repeated_anchors
                 continue
             char = text[self.pos]
             if char == "^" and (anchored or not self.dialect.basic):
