@@ -347,7 +347,11 @@ COMMANDS = [
     ),
     Command("b2sum", checksum, B2Options, summary="Print or check BLAKE2b checksums."),
     Command(
-        "cksum", cksum, CksumOptions, summary="Print or verify checksums; by default the 32 bit CRC and byte counts."
+        "cksum",
+        cksum,
+        CksumOptions,
+        summary="Print or verify checksums; by default the 32 bit CRC and byte counts.",
+        ignored=("--debug",),
     ),
     Command("sum", sum_, OldSumOptions, summary="Print or check BSD (16-bit) checksums."),
 ]

@@ -206,5 +206,6 @@ COMMANDS = [
         summary="Create named pipes (FIFOs) with the given NAMEs.",
         usage="[OPTION]... NAME...",
         min_operands=1,
+        ignored=("-Z --context[=",),
     ),
 ]
