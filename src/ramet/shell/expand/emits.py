@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
+from ramet.shell.expand.choices import chosen
 from ramet.shell.expand.fields import Fields
 from ramet.shell.expand.params import (
     Found,
@@ -25,7 +26,6 @@ from ramet.shell.expand.texts import (
     Text,
     argument_text,
     choice_of,
-    chosen,
     const,
     getter,
     key_text,

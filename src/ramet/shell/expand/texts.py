@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ramet.shell.expand import arith
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.bytewise import as_bytes, as_text, bytewise
+from ramet.shell.expand.choices import Choice, chosen, label_of
 from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
@@ -29,10 +30,12 @@ from ramet.shell.expand.params import (
     one_text,
     parameter,
     star_join,
-    target_of,
     unbound,
 )
 from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.expand.pieces import Text as Text
+from ramet.shell.expand.pieces import concat as concat
+from ramet.shell.expand.pieces import const as const
 from ramet.shell.expand.values import Subscript, is_slow, key_names
 from ramet.shell.syntax.nodes import (
     AnsiQuoted,
@@ -49,20 +52,6 @@ from ramet.shell.syntax.nodes import (
 )
 
 CHOOSING: Final = frozenset(("-", ":-", "=", ":=", "?", ":?", "+", ":+"))
-
-
-class Text(NamedTuple):
-    """A way to one text: `const` when it never changes; `run` is a coroutine function when `wait`."""
-
-    wait: bool
-    run: Callable[[Any], Any]
-    const: str | None = None
-    large: Callable[[Any], Awaitable[str] | None] | None = None
-    """For all values of an array in one text: gives the way to wait for it when there are very many of them."""
-
-
-def const(text: str) -> Text:
-    return Text(False, lambda host: text, text)
 
 
 # ------------------------------------------------------------------------------------------------------- texts
@@ -128,74 +117,6 @@ def pattern(word: Word, tilde: bool = True) -> Text:
 def regex(word: Word) -> Text:
     """A word as a regular expression in which quoted characters stand for themselves."""
     return _in_condition(word, regex_escape)
-
-
-def concat(pieces: list[Text]) -> Text:
-    merged: list[Text] = []
-    constant: list[str] = []
-    for piece in pieces:
-        if piece.const is not None:
-            constant.append(piece.const)
-            continue
-        if constant:
-            merged.append(const("".join(constant)))
-            constant = []
-        merged.append(piece)
-    if constant or not merged:
-        merged.append(const("".join(constant)))
-    if len(merged) == 1:
-        return merged[0]
-    if len(merged) > _MANY or any(piece.wait for piece in merged):
-        return Text(True, _concat_waiting(merged))
-    runs = [piece.run for piece in merged]
-    if len(runs) == 2:
-        first, second = runs
-
-        def both(host: Any) -> str:
-            a, b = first(host), second(host)
-            if len(a) + len(b) > _LARGE:
-                _check_size(host, len(a) + len(b))
-            return a + b  # type: ignore[no-any-return]
-
-        return Text(False, both)
-
-    def joined(host: Any) -> str:
-        found = [run(host) for run in runs]
-        size = sum(map(len, found))
-        if size > _LARGE:
-            _check_size(host, size)
-        return "".join(found)
-
-    return Text(False, joined)
-
-
-_MANY: Final = 2048
-"""Parts of a text from which on others get their turns while it is put together."""
-_LARGE: Final = 1 << 24
-"""Below this size no text is worth asking the limits."""
-
-
-def _check_size(host: Any, size: int) -> None:
-    if size > host.budget.limits.string_bytes:
-        raise host.budget.exceeded("string_bytes")
-
-
-def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
-    async def run(host: Any) -> str:
-        return "".join([await piece.run(host) if piece.wait else piece.run(host) for piece in pieces])
-
-    async def run_many(host: Any) -> str:
-        found: list[str] = []
-        size = 0
-        for start in range(0, len(pieces), 512):
-            await host.budget.breathe()
-            row = pieces[start : start + 512]
-            found.append("".join([await piece.run(host) if piece.wait else piece.run(host) for piece in row]))
-            size += len(found[-1])
-            _check_size(host, size)
-        return "".join(found)
-
-    return run_many if len(pieces) > _MANY else run
 
 
 def _quoted(text: str, quote: Quote) -> str:
@@ -344,18 +265,6 @@ def _tilde(prefix: str, quote: Quote) -> Text:
 
 
 # ------------------------------------------------------------------------------------------------ parameters
-
-
-def label_of(node: Param) -> str:
-    """How an error names the parameter."""
-    if isinstance(node.subscript, Word):
-        inner = "".join(part.text for part in node.subscript.parts if isinstance(part, Literal))
-        return f"{node.name}[{inner}]"
-    if node.subscript is not None:
-        return f"{node.name}[{node.subscript}]"
-    if node.braced:
-        return node.name
-    return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
 
 
 def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any]]:
@@ -566,53 +475,6 @@ def _arguments(node: Param, quoted: bool) -> list[Text]:
     return [text(arg, quoted=True) for arg in node.args]
 
 
-def is_null(found: Found, colon: bool) -> bool:
-    """Whether a choosing operator sees the parameter as absent."""
-    if found is None:
-        return True
-    if isinstance(found, str):
-        return colon and not found
-    return not found or (colon and len(found) == 1 and not found[0])
-
-
-def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
-    name = target_of(host, node)
-    if node.subscript in ("@", "*"):
-        raise Discard(f"{label_of(node)}: bad array subscript", 2)
-    if key is not None:
-        host.store.set_element(name, key, value)
-        return host.store.element(name, key)  # type: ignore[no-any-return]
-    if not name or not (name[0].isalpha() or name[0] == "_"):
-        raise Discard(f"${name}: cannot assign in this way")
-    base, bracket, rest = name.partition("[")
-    if bracket:
-        host.store.set_element(base, rest[:-1], value)
-    else:
-        host.store.set(name, value)
-    return parameter(host, name)
-
-
-def _refuse(node: Param, message: str) -> None:
-    if not message:
-        message = "parameter null or not set" if node.op == ":?" else "parameter not set"
-    sign = "!" if node.form in ("indirect", "keys") else ""
-    raise Fatal(f"{sign}{label_of(node).lstrip('$')}: {message}")
-
-
-class Choice(NamedTuple):
-    """A choosing operator: how to read the value, and the word to take otherwise."""
-
-    node: Param
-    wait: bool
-    get: Callable[[Any], Any]
-    word: Word
-
-    def takes_word(self, found: Found) -> bool:
-        colon = self.node.op[0] == ":" and not (self.node.form == "indirect" and isinstance(found, list))
-        null = is_null(found, colon)
-        return not null if self.node.op[-1] == "+" else null
-
-
 def choice_of(node: Param, quoted: bool) -> Choice:
     wait, get = getter(node)
     if quoted and not wait and (node.name == "*" or node.subscript == "*") and node.form == "value":
@@ -659,16 +521,6 @@ def _written(part: Part) -> Part:
     if isinstance(part, AnsiQuoted):
         return Literal(f"'{part.value}'")
     return Literal("\\" + part.char) if isinstance(part, Escaped) else part
-
-
-def chosen(choice: Choice, host: Any, argument: str, key: str | None) -> Found:
-    """The value once the word is expanded."""
-    last = choice.node.op[-1]
-    if last == "=":
-        return _assign(host, choice.node, key, argument)
-    if last == "?":
-        _refuse(choice.node, argument)
-    return argument
 
 
 def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:

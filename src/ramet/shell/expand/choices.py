@@ -1,0 +1,87 @@
+"""`${x:-word}` and its kin: when the word is taken, and what happens then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ramet.shell.expand.errors import Discard, Fatal
+from ramet.shell.expand.params import (
+    Found,
+    parameter,
+    target_of,
+)
+from ramet.shell.syntax.nodes import (
+    Literal,
+    Param,
+    Word,
+)
+
+
+def label_of(node: Param) -> str:
+    """How an error names the parameter."""
+    if isinstance(node.subscript, Word):
+        inner = "".join(part.text for part in node.subscript.parts if isinstance(part, Literal))
+        return f"{node.name}[{inner}]"
+    if node.subscript is not None:
+        return f"{node.name}[{node.subscript}]"
+    if node.braced:
+        return node.name
+    return f"${node.name}" if node.name.isdigit() or (not node.name[0].isalnum() and node.name[0] != "_") else node.name
+
+
+def is_null(found: Found, colon: bool) -> bool:
+    """Whether a choosing operator sees the parameter as absent."""
+    if found is None:
+        return True
+    if isinstance(found, str):
+        return colon and not found
+    return not found or (colon and len(found) == 1 and not found[0])
+
+
+def _assign(host: Any, node: Param, key: str | None, value: str) -> Found:
+    name = target_of(host, node)
+    if node.subscript in ("@", "*"):
+        raise Discard(f"{label_of(node)}: bad array subscript", 2)
+    if key is not None:
+        host.store.set_element(name, key, value)
+        return host.store.element(name, key)  # type: ignore[no-any-return]
+    if not name or not (name[0].isalpha() or name[0] == "_"):
+        raise Discard(f"${name}: cannot assign in this way")
+    base, bracket, rest = name.partition("[")
+    if bracket:
+        host.store.set_element(base, rest[:-1], value)
+    else:
+        host.store.set(name, value)
+    return parameter(host, name)
+
+
+def _refuse(node: Param, message: str) -> None:
+    if not message:
+        message = "parameter null or not set" if node.op == ":?" else "parameter not set"
+    sign = "!" if node.form in ("indirect", "keys") else ""
+    raise Fatal(f"{sign}{label_of(node).lstrip('$')}: {message}")
+
+
+class Choice(NamedTuple):
+    """A choosing operator: how to read the value, and the word to take otherwise."""
+
+    node: Param
+    wait: bool
+    get: Callable[[Any], Any]
+    word: Word
+
+    def takes_word(self, found: Found) -> bool:
+        colon = self.node.op[0] == ":" and not (self.node.form == "indirect" and isinstance(found, list))
+        null = is_null(found, colon)
+        return not null if self.node.op[-1] == "+" else null
+
+
+def chosen(choice: Choice, host: Any, argument: str, key: str | None) -> Found:
+    """The value once the word is expanded."""
+    last = choice.node.op[-1]
+    if last == "=":
+        return _assign(host, choice.node, key, argument)
+    if last == "?":
+        _refuse(choice.node, argument)
+    return argument

@@ -1,0 +1,90 @@
+"""Texts as ways to come by them, and how several make one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple
+
+
+class Text(NamedTuple):
+    """A way to one text: `const` when it never changes; `run` is a coroutine function when `wait`."""
+
+    wait: bool
+    run: Callable[[Any], Any]
+    const: str | None = None
+    large: Callable[[Any], Awaitable[str] | None] | None = None
+    """For all values of an array in one text: gives the way to wait for it when there are very many of them."""
+
+
+def const(text: str) -> Text:
+    return Text(False, lambda host: text, text)
+
+
+def concat(pieces: list[Text]) -> Text:
+    merged: list[Text] = []
+    constant: list[str] = []
+    for piece in pieces:
+        if piece.const is not None:
+            constant.append(piece.const)
+            continue
+        if constant:
+            merged.append(const("".join(constant)))
+            constant = []
+        merged.append(piece)
+    if constant or not merged:
+        merged.append(const("".join(constant)))
+    if len(merged) == 1:
+        return merged[0]
+    if len(merged) > _MANY or any(piece.wait for piece in merged):
+        return Text(True, _concat_waiting(merged))
+    runs = [piece.run for piece in merged]
+    if len(runs) == 2:
+        first, second = runs
+
+        def both(host: Any) -> str:
+            a, b = first(host), second(host)
+            if len(a) + len(b) > _LARGE:
+                _check_size(host, len(a) + len(b))
+            return a + b  # type: ignore[no-any-return]
+
+        return Text(False, both)
+
+    def joined(host: Any) -> str:
+        found = [run(host) for run in runs]
+        size = sum(map(len, found))
+        if size > _LARGE:
+            _check_size(host, size)
+        return "".join(found)
+
+    return Text(False, joined)
+
+
+_MANY: Final = 2048
+"""Parts of a text from which on others get their turns while it is put together."""
+
+
+_LARGE: Final = 1 << 24
+"""Below this size no text is worth asking the limits."""
+
+
+def _check_size(host: Any, size: int) -> None:
+    if size > host.budget.limits.string_bytes:
+        raise host.budget.exceeded("string_bytes")
+
+
+def _concat_waiting(pieces: list[Text]) -> Callable[[Any], Awaitable[str]]:
+    async def run(host: Any) -> str:
+        return "".join([await piece.run(host) if piece.wait else piece.run(host) for piece in pieces])
+
+    async def run_many(host: Any) -> str:
+        found: list[str] = []
+        size = 0
+        for start in range(0, len(pieces), 512):
+            await host.budget.breathe()
+            row = pieces[start : start + 512]
+            found.append("".join([await piece.run(host) if piece.wait else piece.run(host) for piece in row]))
+            size += len(found[-1])
+            _check_size(host, size)
+        return "".join(found)
+
+    return run_many if len(pieces) > _MANY else run
