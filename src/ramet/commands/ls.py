@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,7 +17,7 @@ from ramet.commands.sizes import BlockSize
 from ramet.commands.sort.comparing import version_key
 from ramet.core import ops
 from ramet.core.errors import reason
-from ramet.core.paths import Path, encode
+from ramet.core.paths import Path, encode, parse
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind, Stat
 
@@ -28,6 +29,8 @@ class Entry:
     target: Stat | None = None
     """What a link points to, where that is shown; None when it dangles."""
     path: Path | None = None
+    address: str = ""
+    """Where a click leads, with --hyperlink."""
 
 
 @dataclass
@@ -218,7 +221,10 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
             top = False
         await proc.budget.breathe()
         if titled:
-            await proc.emit(encode(f"{'' if first else listing.end}{_quoted(listing, name)}:{listing.end}"))
+            title = _quoted(listing, name)
+            if _links(listing):
+                title = _linked(title, await _address(listing, where))
+            await proc.emit(encode(f"{'' if first else listing.end}{title}:{listing.end}"))
         first = listing.first = False
         if o.all or o.unsorted or o.hide or o.ignore or o.backups:
             entries = [Entry(name, stat) for name, stat in found if _wanted(listing, name)]
@@ -378,14 +384,37 @@ def _code(colors: dict[str, str], name: str, stat: Stat, dangling: bool) -> str:
     return colors.get("fi", "")
 
 
+def _links(listing: _Listing) -> bool:
+    return listing.o.hyperlink in ("always", "yes", "force")
+
+
+async def _address(listing: _Listing, path: Path | None) -> str:
+    """The file as a terminal can open it; of a link that leads nowhere, where it would lead."""
+    fs, seen = listing.proc.fs, path or listing.proc.cwd
+    try:
+        seen = await fs.resolve(seen)
+    except OSError:
+        stat = await fs.stat(seen)
+        seen = parse(stat.target or "", seen.parent) if stat.kind is Kind.LINK else seen
+    text = "".join(chr(b) if chr(b) in _PLAIN_IN_ADDRESS else f"%{b:02x}" for b in encode(str(seen)))
+    return f"file://{listing.proc.user.host}{text}"
+
+
+_PLAIN_IN_ADDRESS = frozenset(string.ascii_letters + string.digits + "-._~/")
+
+
+def _linked(text: str, address: str) -> str:
+    return f"\x1b]8;;{address}\a{text}\x1b]8;;\a" if address else text
+
+
 def _label(listing: _Listing, entry: Entry, *, arrow: bool = False) -> str:
     """The name as shown: quoted, coloured, with its indicator and perhaps `-> target`."""
     stat = entry.stat
-    text = _quoted(listing, entry.name)
+    text = _linked(_quoted(listing, entry.name), entry.address)
     if listing.colors:
         text = _paint(listing, text, entry.name, stat, stat.kind is Kind.LINK and entry.target is None)
     if arrow and stat.kind is Kind.LINK:
-        target = _quoted(listing, stat.target or "")
+        target = _linked(_quoted(listing, stat.target or ""), entry.address)
         if listing.colors and entry.target is not None:
             target = _paint(listing, target, stat.target or "", entry.target, False)
         text += f" -> {target}"
@@ -405,6 +434,9 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
     if not entries:
         return
     listing.first = False
+    if _links(listing):
+        for entry in entries:
+            entry.address = await _address(listing, entry.path if where is None else where / entry.name)
     first_color = "\x1b[0m" if listing.colors and listing.format != "long" else ""
     if listing.format == "long":
         rows = _long_rows(listing, entries)
@@ -429,7 +461,7 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
 def _is_bare(listing: _Listing) -> bool:
     """Whether a line is a name and nothing else, as when a program reads it."""
     o = listing.o
-    shown_with = o.inode or o.blocks or o.context or listing.colors or o.indicator != "none"
+    shown_with = o.inode or o.blocks or o.context or listing.colors or o.indicator != "none" or _links(listing)
     return (
         not shown_with
         and listing.format == "single-column"
@@ -552,7 +584,8 @@ def _long_rows(listing: _Listing, entries: list[Entry]) -> list[str]:
     if o.context:
         who += "? "
     rows: list[str] = []
-    simple = not (listing.colors or o.indicator != "none" or listing.quoting != "literal" or o.control == "hide")
+    plain = listing.quoting == "literal" and o.control != "hide" and o.indicator == "none"
+    simple = plain and not (listing.colors or _links(listing))
     for prefix, entry, link, size, when in zip(_prefixes(listing, entries), entries, links, sizes, times, strict=True):
         stat = entry.stat
         label = entry.name if simple and stat.kind is not Kind.LINK else _label(listing, entry, arrow=True)
@@ -592,7 +625,7 @@ def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
 
 
 _SUMMARY = "List information about the FILEs (the current directory by default)."
-_REFUSED = {"-D --dired": "there is no Emacs to read it", "--hyperlink[=": "there is no terminal to click in"}
+_REFUSED = {"-D --dired": "there is no Emacs to read it"}
 COMMANDS = [
     Command(
         name,

@@ -68,6 +68,9 @@ class LsOptions:
         "--color", metavar="WHEN", const="always", default="never", choices=_WHEN, help="color the output"
     )
     directory: bool = flag("-d", "--directory", help="list directories themselves, not their contents")
+    hyperlink: str = optional(
+        "--hyperlink", metavar="WHEN", const="always", default="never", choices=_WHEN, help="hyperlink file names"
+    )
     unsorted: bool = flag("-f", help="do not sort, enable -aU, disable -ls --color")
     indicator: str = mixed(
         choose({"-p": "slash", "--file-type": "file-type"}, help="append an indicator to entries"),
