@@ -34,6 +34,34 @@ class Entry:
 
 
 @dataclass
+class Dired:
+    """--dired: lines are indented, and at the end it is told at which bytes the names are."""
+
+    at: int = 0
+    names: list[int] = field(default_factory=list)
+    titles: list[int] = field(default_factory=list)
+
+    def plain(self, line: str) -> str:
+        self.at += 2 + len(encode(line))
+        return "  " + line
+
+    def row(self, row: str, label: str, name: str) -> str:
+        begin = self.at + 2 + len(encode(row)) - len(encode(label))
+        self.names += [begin, begin + len(encode(name))]
+        return self.plain(row + "\n").removesuffix("\n")
+
+    def titled(self, title: str, first: bool) -> str:
+        self.at += not first
+        self.titles += [self.at + 2, self.at + 2 + len(encode(title))]
+        return self.plain(title + ":\n").removesuffix(":\n")
+
+    def tail(self, quoting: str) -> bytes:
+        rows = [("DIRED", self.names), ("SUBDIRED", self.titles)]
+        told = [f"//{name}// {' '.join(map(str, places))}\n" for name, places in rows if places]
+        return encode("".join(told) + f"//DIRED-OPTIONS// --quoting-style={quoting}\n")
+
+
+@dataclass
 class _Listing:
     """Everything decided once per run."""
 
@@ -45,6 +73,7 @@ class _Listing:
     blocks: BlockSize
     sizes: BlockSize
     colors: dict[str, str] = field(default_factory=dict)
+    dired: Dired | None = None
     status: int = 0
     first: bool = True
     end: str = "\n"
@@ -97,6 +126,9 @@ def _decide(proc: Proc, o: LsOptions) -> _Listing:
             )
         style = options[0]
     listing.style = style
+    if o.dired and format_ == "long" and not _links(listing):
+        listing.dired = Dired()
+        listing.colors = {}
     return listing
 
 
@@ -189,6 +221,8 @@ async def ls(proc: Proc, o: LsOptions, operands: list[str]) -> int:
     for entry in order:
         assert entry.path is not None
         await _list_directory(listing, entry.name, entry.path, titled, first=listing.first and not files)
+    if listing.dired is not None:
+        await proc.emit(listing.dired.tail(listing.quoting))
     return listing.status
 
 
@@ -224,6 +258,8 @@ async def _list_directory(listing: _Listing, word: str, path: Path, titled: bool
             title = _quoted(listing, name)
             if _links(listing):
                 title = _linked(title, await _address(listing, where))
+            if listing.dired is not None:
+                title = listing.dired.titled(title, first)
             await proc.emit(encode(f"{'' if first else listing.end}{title}:{listing.end}"))
         first = listing.first = False
         if o.all or o.unsorted or o.hide or o.ignore or o.backups:
@@ -429,8 +465,8 @@ def _label(listing: _Listing, entry: Entry, *, arrow: bool = False) -> str:
 async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> None:
     proc = listing.proc
     if where is not None and (listing.format == "long" or listing.o.blocks):
-        total = sum(modes.allocated(e.stat) for e in entries)
-        await proc.emit(encode(f"total {listing.blocks.show(total)}{listing.end}"))
+        total = f"total {listing.blocks.show(sum(modes.allocated(e.stat) for e in entries))}{listing.end}"
+        await proc.emit(encode(total if listing.dired is None else listing.dired.plain(total)))
     if not entries:
         return
     listing.first = False
@@ -440,6 +476,11 @@ async def _show(listing: _Listing, entries: list[Entry], where: Path | None) -> 
     first_color = "\x1b[0m" if listing.colors and listing.format != "long" else ""
     if listing.format == "long":
         rows = _long_rows(listing, entries)
+        if listing.dired is not None:
+            rows = [
+                listing.dired.row(row, _label(listing, entry, arrow=True), _quoted(listing, entry.name))
+                for row, entry in zip(rows, entries, strict=True)
+            ]
         text = listing.end.join(rows) + listing.end
         if listing.colors and "\x1b[" in text:
             text = text.replace("\x1b[", "\x1b[0m\x1b[", 1)
@@ -625,7 +666,6 @@ def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
 
 
 _SUMMARY = "List information about the FILEs (the current directory by default)."
-_REFUSED = {"-D --dired": "there is no Emacs to read it"}
 COMMANDS = [
     Command(
         name,
@@ -633,7 +673,6 @@ COMMANDS = [
         LsOptions,
         summary=_SUMMARY,
         bad_usage=2,
-        refused=_REFUSED,
         examples=[
             ("ls -la", "everything, in long format"),
             ("ls -lt | head", "the newest first"),
