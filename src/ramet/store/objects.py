@@ -79,7 +79,8 @@ class MemoryObjects:
         self._objects.pop(key, None)
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
-        yield from sorted(key for key in self._objects if key.startswith(prefix) and key > after)
+        there = list(self._objects)  # at once: other threads write meanwhile
+        yield from sorted(key for key in there if key.startswith(prefix) and key > after)
 
 
 class DirectoryObjects:
