@@ -343,6 +343,7 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
             await assign_all(sh, name, Values(found), append)
             return
         array = store.indexed(name) if append else Indexed((), store.token)
+        array.blank = False
         for start in range(0, len(found), _BLOCK):
             array.extend(found[start : start + _BLOCK] if len(found) > _BLOCK else found)
             if start:
@@ -464,6 +465,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
         return
     if append:
         array = store.indexed(name)
+        array.blank = False
     else:
         array = Indexed((), store.token)
     plain = name not in store.attrs
@@ -498,6 +500,7 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
 def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:
     store = sh.store
     array = old.copy(store.token) if append else Assoc({}, store.token)
+    array.blank = False
     loose = items and items[0].key is None
     pending: str | None = None
     for item in _looking_up(items):
