@@ -1,9 +1,9 @@
-"""The catalog of a remote store: the indexes of its small packs in one object, so that whoever opens it asks once.
+"""The catalog of a remote store: the small indexes of its packs in one object, so that whoever opens it asks once.
 
 Rules that this file keeps:
 - It is a copy. An index is taken from it only for a pack that the store lists; a catalog that is damaged, missing or
   old costs requests and nothing else. Whoever writes last wins.
-- It holds the indexes of small packs alone, and no more bytes than `MOST`.
+- It holds indexes of up to `EACH` bytes, and no more than `MOST` in all.
 - An encrypted store has none: its indexes belong to workspaces, and must go with their keys.
 """
 
@@ -17,7 +17,9 @@ from ramet.store.objects import Objects
 from ramet.store.shelf import packed_indexes, unpacked_indexes
 
 KEY: Final = "catalog/packs"
-MOST: Final = 1024 * 1024
+MOST: Final = 2 * 1024 * 1024
+EACH: Final = 128 * 1024
+"""Bytes of an index that is worth being in it: that of one commit, or of a few hundred whose packs were joined."""
 FEW: Final = 4
 """Indexes that are rather asked for one by one."""
 OFTEN: Final = 32

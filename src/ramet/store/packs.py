@@ -148,13 +148,14 @@ class PackReader:
             return {**kept, **{name: data for name, data in pool.map(get, lacking) if data}}
 
     def publish(self, lacking: int = 1) -> None:
-        """Write the catalog of a remote store anew if it lacks so many small packs; for those who write to it.
+        """Write the catalog of a remote store anew if it lacks so many small indexes; for those who write to it.
 
         A store with few packs needs none.
         """
         if not self.remote or self._sealed:
             return
-        small = {name: index.data for name, index in list(self._indexes.items()) if index.count <= SMALL}
+        there = [(name, index.data) for name, index in list(self._indexes.items())]
+        small = {name: data for name, data in there if len(data) <= catalogs.EACH}
         if len(small) > catalogs.FEW and len(small.keys() - self._cataloged) >= lacking:
             catalogs.save(self._objects, small)
             self._cataloged = frozenset(small)
