@@ -7,16 +7,17 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any
 
 from ramet.commands.declare import Command, UsageError, flag, ordered, quote, several, shown, value
-from ramet.commands.inputs import lead, parse_count, read_lines
+from ramet.commands.inputs import PART, lead, parse_count, read_lines
 from ramet.core.errors import reason
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import FileStream
+from ramet.core.streams import FileStream, line_blocks
 
 _SLICE = 8192
 _MANY = 20_000_000
@@ -105,11 +106,13 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
         if not o.echo and len(operands) > 1:
             raise UsageError(f"extra operand {quote(operands[1])}")
         try:
-            pool = (
-                [encode(w) for w in operands]
-                if o.echo
-                else await read_lines(proc, operands[0] if operands else "-", end)
-            )
+            word = operands[0] if operands else "-"
+            if o.echo:
+                pool = [encode(w) for w in operands]
+            elif isinstance(chooser, Bytewise) or count is None or o.repeat:
+                pool = await read_lines(proc, word, end)
+            else:
+                pool = await _sample(proc, word, end, count, chooser)
         except OSError as error:
             proc.complain(f"{shown(operands[0])}: {reason(error)}")
             return 1
@@ -140,6 +143,30 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
                 await out.drain()
     await proc.close(out)
     return 0
+
+
+async def _sample(proc: Proc, word: str, end: bytes, count: int, chooser: random.Random) -> list[bytes]:
+    """The lines of a file or, when these are many, so many of them by lot; never much more than that are held."""
+    reader = await proc.open(word)
+    held: list[tuple[float, bytes]] = []
+    drawn = False
+    lot = chooser.random
+    try:
+        async for block in line_blocks(reader, end, PART):
+            lines = block.split(end)
+            if not lines[-1]:
+                lines.pop()
+            held += [(lot(), line) for line in lines]
+            if len(held) > 2 * count + _DRAWN:
+                held, drawn = nsmallest(count, held), True
+            await proc.budget.breathe()
+    finally:
+        await proc.close(reader)
+    return [line for _, line in (nsmallest(count, held) if drawn else held)]
+
+
+_DRAWN = 16_384
+"""Lines that may be held besides those that are wanted."""
 
 
 async def _sparse(proc: Proc, o: ShufOptions, low: int, size: int, count: int | None, chooser: Chooser) -> int:
