@@ -196,7 +196,10 @@ def _assignments(node: Simple, assigns: list[Assign]) -> Run:
         if sh.watch:
             return await _watched_assignments(sh, node, assigns)
         sh.substitution_status = None
-        await _perform(sh, assigns)
+        if len(runs) == 1:
+            await runs[0](sh)
+        else:
+            await _perform(sh, assigns)
         sh.pipes = None
         sh.last_arg = ""
         status = sh.substitution_status or 0
