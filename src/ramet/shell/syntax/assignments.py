@@ -19,6 +19,20 @@ def _ends_word(subscript: Word) -> bool:
     return any(isinstance(part, Literal) and not _WORD_ENDS.isdisjoint(part.text) for part in subscript.parts)
 
 
+def _in_one(array: ArrayLiteral, head: str) -> list[Part]:
+    """The elements with the parentheses around them, as parts of one word."""
+    parts: list[Part] = [Literal(head)]
+    for count, element in enumerate(array.elements):
+        if count:
+            parts.append(Literal(" "))
+        if element.subscript is not None:
+            sign = "+=" if element.append else "="
+            parts += (Literal("["), *element.subscript.parts, Literal("]" + sign))
+        parts += element.value.parts
+    parts.append(Literal(")"))
+    return parts
+
+
 class AssignmentReader(RedirectReader):
     """Reads assignments."""
 
@@ -62,8 +76,7 @@ class AssignmentReader(RedirectReader):
             if self.pos >= self.n or self.text[self.pos] in _WORD_ENDS:
                 return Assignment(name, subscript, append, array)
             # `a=(x)y`: bash takes all of it for one text.
-            text = Literal(self.text[opened : self.pos])
-            return Assignment(name, subscript, append, Word((text, *self.rest_of_word().parts)))
+            return Assignment(name, subscript, append, Word((*_in_one(array, "("), *self.rest_of_word().parts)))
         found = Assignment(name, subscript, append, self.rest_of_word())
         if raw and self.pos == stop and len(raw) < 80:
             if len(_assignments) >= _ASSIGNMENTS_KEPT:
@@ -130,13 +143,4 @@ class AssignmentReader(RedirectReader):
         """``eval a=(...)``: words like any others, and one text with the parentheses around them."""
         head = self.raw
         self.pos = self.stop
-        parts: list[Part] = [Literal(head + "(")]
-        for count, element in enumerate(self._array(self.pos).elements):
-            if count:
-                parts.append(Literal(" "))
-            if element.subscript is not None:
-                sign = "+=" if element.append else "="
-                parts += (Literal("["), *element.subscript.parts, Literal("]" + sign))
-            parts += element.value.parts
-        parts.append(Literal(")"))
-        return Word(tuple(parts))
+        return Word(tuple(_in_one(self._array(self.pos), head + "(")))
