@@ -376,12 +376,12 @@ class _Run:
             while await self.next_file():
                 pass
             return
+        # What is left of the file at hand goes on where the lines read so far ended; another file begins a line.
+        begun, unfinished = False, bool(self.rest)
         if self.rest:
             self.proc.stdout.write(self.rest)
             self.rest = b""
-        unfinished = False
         while True:
-            begun = True
             while self.reader is not None:
                 block = await self.reader.read(LARGE)
                 if not block:
@@ -391,6 +391,7 @@ class _Run:
                 await self.proc.budget.breathe()
             if not await self.next_file():
                 return
+            begun = True
 
     async def after_quit(self, machine: Machine) -> None:
         """`q` leaves what it has not read to whoever shares the input; edited in place, the rest of a file is lost."""
