@@ -271,7 +271,9 @@ def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
     plans: list[tuple[texts.Text | None, bool, texts.Text]] = []
 
     async def pairs(sh: Session) -> list[Item]:
-        if not plans:
+        if not plans and len(literal.elements) > MANY_ITEMS:
+            plans[:] = await aside(sh, lambda: list(_pair_plans(literal)))
+        elif not plans:
             plans.extend(_pair_plans(literal))
         items: list[Item] = []
         for number, (key, add, text) in enumerate(plans):
