@@ -108,8 +108,8 @@ async def uniq(proc: Proc, o: UniqOptions, operands: list[str]) -> int:
             continue
         for this, members in groupby(lines, key):
             if counting:
-                first = this if plain else next(members)
-                n = len(list(members)) + (0 if plain else 1)
+                same = list(members)
+                first, n = same[0], len(same)
                 if this == held_key:
                     count += n
                     continue
