@@ -54,6 +54,7 @@ EXTRAS: Final = {
     "client": Extra(("httpx2",), "no `ramet.connect`, no `--store http://...`"),
     "mcp": Extra(("mcp", "starlette", "uvicorn"), "no `ramet mcp`"),
     "yaml": Extra(("yaml",), "configuration files in JSON and TOML only, no `yq`"),
+    "speed": Extra(("stringzilla",), "`grep` and `wc -l` of plain texts without vector instructions"),
     "watch": Extra(("watchfiles",), "a commit of a mounted directory looks at all of it"),
     "fsspec": Extra(("fsspec",), "no fsspec mounts, no ramet:// for pandas and others"),
     "http": Extra(("httpx2",), "no mounts of web servers"),

@@ -37,9 +37,9 @@ def reported() -> Iterator[None]:
             print(json.dumps({"error": error.as_dict()}, default=str))
         else:
             cause = [line for line in error.cause.splitlines() if line.strip()] or [""]
-            print(f"ramet: {cause[0]}", file=sys.stderr)
+            print("ramet: " + "\n".join(cause), file=sys.stderr)  # whole: a list of places begins its lines with them
             remedy = REMEDIES.get(error.code, error.remediation)
-            for line in filter(None, (*cause[1:], _meant(error), remedy)):
+            for line in filter(None, (_meant(error), remedy)):
                 print(f"       {line}", file=sys.stderr)
         sys.exit(STATUS.get(error.code, 1))
     except BrokenPipeError:
