@@ -461,26 +461,26 @@ def _regex_test(left: texts.Text, right: texts.Text) -> Test:
 
 async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
     """`=~`: sets BASH_REMATCH."""
-    from ramet import patterns
 
-    data = paths.encode(value)
-    try:
-        matcher = patterns.compile(
-            paths.encode(pattern),
-            patterns.POSIX_EXTENDED,
-            icase="nocasematch" in sh.shopts,
-            utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),
-        )
-        if len(value) < LARGE and not _BACK_REFERENCE(pattern):
+    def groups() -> list[str] | None:
+        from ramet import patterns
+
+        data = paths.encode(value)
+        try:
+            matcher = patterns.compile(
+                paths.encode(pattern),
+                patterns.POSIX_EXTENDED,
+                icase="nocasematch" in sh.shopts,
+                utf8=(pattern.isascii() and value.isascii()) or not bytewise(sh),
+            )
             spans = matcher.spans(data)
-        else:
-            spans = await aside(sh, lambda: matcher.spans(data))
-    except patterns.PatternError:
-        raise RegexError from None
-    except patterns.MatchTimeout:
-        raise sh.budget.exceeded("regex_seconds") from None
-    if spans is None:
-        sh.store.set_list("BASH_REMATCH", ())
-        return False
-    sh.store.set_list("BASH_REMATCH", [paths.decode(data[a:b]) if a >= 0 else "" for a, b in spans])
-    return True
+        except patterns.PatternError:
+            raise RegexError from None
+        except patterns.MatchTimeout:
+            raise sh.budget.exceeded("regex_seconds") from None
+        return None if spans is None else [paths.decode(data[a:b]) if a >= 0 else "" for a, b in spans]
+
+    long = len(value) >= LARGE or _BACK_REFERENCE(pattern)
+    found = await aside(sh, groups) if long else groups()
+    sh.store.set_list("BASH_REMATCH", found or ())
+    return found is not None
