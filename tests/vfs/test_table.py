@@ -309,3 +309,42 @@ def test_the_walk_without_openat2_is_as_tight(tmp_path: Any, monkeypatch: pytest
         assert await ops.read_bytes(VFS({ROOT: disk}), P("/l/f")) == b"inside"
 
     run(act())
+
+
+@pytest.mark.parametrize("kind", ["ram", "disk"])
+def test_a_link_has_a_time_of_its_own(kind: str, tmp_path: Any) -> None:
+    async def act() -> None:
+        resource = RAMResource() if kind == "ram" else DiskResource(tmp_path)
+        fs = VFS({ROOT: resource})
+        await fs.write(P("/f"), b"x")
+        await fs.write(P("/l"), b"f", How.LINK)
+        await fs.setattr(P("/f"), Attrs(mtime_ns=5))
+        twin = resource.fork() if isinstance(resource, RAMResource) else None
+        before = await fs.stat(P("/l"))
+        await fs.setattr(P("/l"), Attrs(mtime_ns=7, follow=False))
+        after = await fs.stat(P("/l"))
+        assert (after.mtime_ns, after.target, after.inode) == (7, "f", before.inode)
+        assert (await fs.stat(P("/f"))).mtime_ns == 5
+        if twin is not None:
+            assert twin.stat_now(P("/l")) == before, "a fork keeps what it had"
+        await fs.setattr(P("/f"), Attrs(mtime_ns=9, follow=False))
+        assert (await fs.stat(P("/f"))).mtime_ns == 9, "what is no link is changed all the same"
+
+    asyncio.run(act())
+
+
+def test_a_mount_without_times_for_links_says_so() -> None:
+    class Far(Forward):
+        transparent = False
+
+        @property
+        def caps(self) -> Cap:
+            return self.inner.caps & ~Cap.LOCAL
+
+    async def act() -> None:
+        fs = VFS({ROOT: Far(RAMResource())})
+        await fs.write(P("/l"), b"f", How.LINK)
+        with refused(errno.ENOTSUP):
+            await fs.setattr(P("/l"), Attrs(mtime_ns=7, follow=False))
+
+    asyncio.run(act())

@@ -470,9 +470,10 @@ def _kind_only(entry: os.DirEntry[str]) -> Stat:
 
 
 def _set_attrs(parent: int, name: str, attrs: Attrs) -> None:
-    if modes.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+    is_link = modes.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    if is_link and attrs.follow:
         return
-    if attrs.mode is not None:
+    if attrs.mode is not None and not is_link:
         # chmod has no nofollow on Linux; going through a descriptor of the thing itself cannot be raced to elsewhere.
         fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:

@@ -258,6 +258,8 @@ class RAMResource:
     def setattr_now(self, path: Path, attrs: Attrs) -> None:
         node = self._node(path)
         if isinstance(node, Link):
+            if attrs.mtime_ns is not None and not attrs.follow:
+                self._own_dir(path.parent).entries[path.name] = node.copy(attrs.mtime_ns)
             return
         if attrs.size is not None:
             if isinstance(node, Dir):

@@ -74,6 +74,12 @@ class Link:
         self.memo: object = None
         self.sum: bytes | None = None
 
+    def copy(self, mtime_ns: int) -> Link:
+        """The same link with another time: forks share links, so none is changed in place."""
+        twin = Link(self.target, mtime_ns)
+        twin.inode = self.inode
+        return twin
+
     def describe(self) -> Stat:
         size = len(encode(self.target))
         return Stat(Kind.LINK, size, self.mtime_ns, str(self.inode), None, 0o777, self.target, self.inode, 1)

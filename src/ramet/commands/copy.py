@@ -241,6 +241,8 @@ class Copier:
             self.seen[key] = dst
         if stat.kind is Kind.LINK:
             await proc.fs.write(dst, encode(stat.target or ""), How.LINK)
+            if self.keep_time:
+                await ops.keep_link_time(proc.fs, dst, stat.mtime_ns)
             return
         if stat.kind is Kind.FIFO and self.recursive and not o.contents:
             await proc.fs.mkfifo(dst)

@@ -15,7 +15,7 @@ from ramet.core.errors import Unsupported, reason
 from ramet.core.fs import Open
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
-from ramet.core.stat import Attrs, Kind
+from ramet.core.stat import Attrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,14 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
                 proc.complain(f"setting times of {quote(word)}: Not a directory")
                 status = 1
                 continue
-            if only_access or (o.no_deref and there is not None and there.kind is Kind.LINK):
-                continue  # a link has no time of its own here
+            if only_access:
+                continue  # times of access are not kept, as on a disk mounted with noatime
             target = path if o.no_deref else await proc.fs.resolve(path)
+            attrs = Attrs(mtime_ns=when, follow=not o.no_deref)
             if o.date or o.reference or o.stamp:
-                await proc.fs.setattr(target, Attrs(mtime_ns=when))
+                await proc.fs.setattr(target, attrs)
             else:  # a mount that keeps no times is asked for nothing that it could tell apart later
-                await quiet_setattr(proc, target, Attrs(mtime_ns=when))
+                await quiet_setattr(proc, target, attrs)
         except OSError as error:
             what = "setting times of" if error.errno in (errno.EPERM, errno.ENOTSUP) else "cannot touch"
             proc.complain(f"{what} {quote(word)}: {reason(error)}")

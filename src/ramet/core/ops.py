@@ -107,6 +107,15 @@ async def keep_attrs(fs: Resource, path: Path, stat: Stat) -> None:
             return
 
 
+async def keep_link_time(fs: Resource, path: Path, mtime_ns: int | None) -> None:
+    """Give a link itself a time, as far as the resource can hold it."""
+    if mtime_ns is not None:
+        try:
+            await fs.setattr(path, Attrs(mtime_ns=mtime_ns, follow=False))
+        except Unsupported:
+            return
+
+
 async def copy_tree(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path) -> None:
     """A file or a whole directory, with modes, times and links; `dst` must not exist."""
     stat = await src_fs.stat(src)

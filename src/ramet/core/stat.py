@@ -58,6 +58,8 @@ class Attrs(NamedTuple):
     mtime_ns: int | None = None
     size: int | None = None
     """Truncate, or grow with a hole."""
+    follow: bool = True
+    """Whether a link stands for what it leads to. The time of a link itself can be set, where there is one."""
 
 
 def default_mode(kind: Kind) -> int:

@@ -379,7 +379,12 @@ class VFS(MountTable, Whole, Lending):
             await self._flush(path)
         if attrs.mode is not None:
             self.generation += 1
-        resource, inner, _ = self.locate(await self.resolve(path))
+        if attrs.follow or (await self.stat(path)).kind is not Kind.LINK:
+            resource, inner, _ = self.locate(await self.resolve(path))
+        else:
+            resource, inner = await self._place(path)
+            if Cap.LINKS not in resource.caps or Cap.LOCAL not in resource.caps:
+                raise fail(errno.ENOTSUP, path)
         try:
             await resource.setattr(inner, attrs)
         except OSError as error:

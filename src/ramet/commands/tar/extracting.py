@@ -104,6 +104,8 @@ async def _place(
         await ops.make_dirs(proc.fs, path.parent)
     if member.kind == SYMLINK:
         await proc.fs.write(path, encode(member.link), How.LINK)
+        if not o.touch:
+            await ops.keep_link_time(proc.fs, path, int(member.mtime * NANO))
         return
     if member.kind == HARDLINK:
         target = safe_name(job, member.link, "h")
