@@ -317,23 +317,25 @@ class _Checkout:
         jobs, self.jobs = self.jobs, []
         places = self.packs.places({job[1] for job in jobs})
         order = sorted([(*places[job[1]], number) for number, job in enumerate(jobs)])
-        ends: dict[tuple[str, int, int], int] = {}
-        for pack, start, length, offset, size, _ in order:
-            ends[pack, start, length] = offset + size
-        blocks = [Place(*block, 0, end) for block, end in ends.items()]
-        frames = unpacked(self.packs, self.pool, blocks)
-        last, frame = ("", -1), memoryview(b"")
-        for pack, start, _, offset, size, number in order:
-            if (pack, start) != last:
-                last, frame = (pack, start), memoryview(next(frames))
-            self.put(jobs[number], frame[offset : offset + size])
+        parts: dict[tuple[str, int, int], list[tuple[int, int, Job]]] = {}
+        for pack, start, length, offset, size, number in order:
+            parts.setdefault((pack, start, length), []).append((offset, offset + size, jobs[number]))
+        blocks = [Place(*block, 0, files[-1][1]) for block, files in parts.items()]
+
+        def compared(place: Place, block: bytes) -> list[tuple[Job, memoryview, bool]]:
+            view = memoryview(block)
+            found = [(job, view[start:end]) for start, end, job in parts[place[:3]]]
+            return [(job, data, chunk_id(data) == job[1]) for job, data in found]
+
+        for files in unpacked(self.packs, self.pool, blocks, compared):
+            for job, data, whole in files:
+                self.put(job, data, whole)
         self.nodes.clear()
 
-    def put(self, job: Job, data: memoryview) -> None:
-        """Write a file of one chunk."""
-        path, payload, mode, mtime_ns, size = job
+    def put(self, job: Job, data: memoryview, whole: bool) -> None:
+        """Write a file of one chunk; `whole` says whether its digest is the one it must have."""
+        path, _, mode, mtime_ns, size = job
         node = self.nodes.get(path) if self.nodes else None
-        whole = chunk_id(data) == payload
         plain = not mode & self.special and (node is None or not node.xattrs)
         fd = os.open(path, _CREATE, mode if plain else 0o600)
         try:

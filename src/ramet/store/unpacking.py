@@ -4,18 +4,17 @@ Rules that this file keeps:
 - Blocks that lie beside each other are asked for at once, up to a megabyte: a store far away answers a few dozen
   requests where it would be thousands.
 - Of a block nothing after what is wanted of it is unpacked, where that saves anything.
-- Of a local store one run of blocks is held at a time, and each is unpacked when it is its turn. A thread beside
-  whoever writes small files costs more than it saves: every system call hands the interpreter over. A store far away is
-  waited for, so there the next runs come meanwhile.
+- The next runs are made ready beside whoever writes the files: of a store far away several are waited for at once, of
+  one at hand the next only, since its thread takes turns with the writer. Few blocks are not worth a thread.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from itertools import chain
-from typing import Final
+from typing import Final, TypeVar
 
 from ramet.store.assembling import AHEAD
 from ramet.store.indexes import Place
@@ -25,14 +24,23 @@ ENOUGH: Final = 48 * 1024
 """Of a block that is wanted as far as this, unpacking all of it at once costs no more than a part."""
 RUN: Final = 1024 * 1024
 """Bytes that are asked for at once."""
+FEW: Final = 400
+"""Blocks below which they are unpacked by whoever wants them, if their store is at hand."""
+T = TypeVar("T")
 
 
-def unpacked(packs: PackReader, pool: Executor, wanted: Sequence[Place]) -> Iterator[bytes]:
-    """Blocks, sorted by where they lie, each at least as far as the size of its place says."""
+def unpacked(
+    packs: PackReader, pool: Executor, wanted: Sequence[Place], made: Callable[[Place, bytes], T]
+) -> Iterator[T]:
+    """What is made of blocks, which are sorted by where they lie and reach at least as far as their places say."""
+
+    def whole(run: list[Place]) -> list[T]:
+        return list(map(made, run, packs.fetch_run(run, ENOUGH)))
+
     runs = _runs(wanted)
-    if not packs.remote:
-        return chain.from_iterable(packs.fetch_run(run, ENOUGH) for run in runs)
-    return chain.from_iterable(_ahead(packs, pool, runs))
+    if not packs.remote and len(wanted) < FEW:
+        return chain.from_iterable(map(made, run, packs.fetch_run(run, ENOUGH)) for run in runs)
+    return chain.from_iterable(_ahead(pool, whole, runs, AHEAD if packs.remote else 2))
 
 
 def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
@@ -50,16 +58,14 @@ def _runs(wanted: Sequence[Place]) -> Iterator[list[Place]]:
         yield run
 
 
-def _ahead(packs: PackReader, pool: Executor, runs: Iterator[list[Place]]) -> Iterator[list[bytes]]:
-    """Each run in its turn, the next ones being fetched meanwhile."""
-    waiting: deque[Future[list[bytes]]] = deque()
+def _ahead(
+    pool: Executor, whole: Callable[[list[Place]], list[T]], runs: Iterator[list[Place]], at_once: int
+) -> Iterator[list[T]]:
+    """Each run in its turn, the next ones being made meanwhile."""
+    waiting: deque[Future[list[T]]] = deque()
     for run in runs:
-        waiting.append(pool.submit(_whole, packs, run))
-        if len(waiting) == AHEAD:
+        waiting.append(pool.submit(whole, run))
+        if len(waiting) == at_once:
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
-
-
-def _whole(packs: PackReader, run: list[Place]) -> list[bytes]:
-    return list(packs.fetch_run(run, ENOUGH))
