@@ -355,8 +355,10 @@ class Counted:
         self.local, self.remote = inner.local, inner.remote
 
     def __getattr__(self, name: str) -> Any:
-        self.calls[name] += 1
-        return getattr(self._inner, name)
+        found = getattr(self._inner, name)  # what is not there, or is no call, is no request
+        if callable(found):
+            self.calls[name] += 1
+        return found
 
 
 @cache
