@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from ramet.commands.declare import choose, flag, mixed, optional, value
 
 
-@dataclass(frozen=True, slots=True)
-class PackOptions:
-    stdout: bool = flag("-c", "--stdout", "--to-stdout", help="write on standard output, keep original files unchanged")
+def _mode() -> str:
     mode: str = choose(
         {"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"},
         default="",
@@ -21,6 +19,13 @@ class PackOptions:
             "-l --list": "list compressed file contents",
         },
     )
+    return mode
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    stdout: bool = flag("-c", "--stdout", "--to-stdout", help="write on standard output, keep original files unchanged")
+    mode: str = _mode()
     force: bool = flag("-f", "--force", help="force overwrite of output file and compress links")
     keep: bool = flag("-k", "--keep", help="keep (don't delete) input files")
     no_name: bool = choose(
@@ -63,16 +68,7 @@ class XzOptions(PackOptions):
 @dataclass(frozen=True, slots=True)
 class ZstdOptions:
     stdout: bool = flag("-c", "--stdout", help="write on standard output, even if it is the console")
-    mode: str = choose(
-        {"-d --decompress --uncompress": "d", "-z --compress": "z", "-t --test": "t", "-l --list": "l"},
-        default="",
-        help={
-            "-d --decompress --uncompress": "decompress",
-            "-z --compress": "compress",
-            "-t --test": "test compressed file integrity",
-            "-l --list": "print information about compressed files",
-        },
-    )
+    mode: str = _mode()
     force: bool = flag("-f", "--force", help="overwrite without prompting, operate on links")
     keep: bool = choose(
         {"-k --keep": True, "--rm": False},

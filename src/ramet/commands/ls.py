@@ -13,6 +13,7 @@ from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.globs import fnmatch
 from ramet.commands.inputs import text_width
 from ramet.commands.ls_options import LsOptions
+from ramet.commands.quoting import c_escaped
 from ramet.commands.sizes import BlockSize
 from ramet.commands.sort.comparing import version_key
 from ramet.core import ops
@@ -349,29 +350,12 @@ def quoted_name(name: str, style: str) -> str:
     if style in ("shell-always", "shell-escape-always"):
         return quote(name)
     if style in ("locale", "clocale"):
-        return "'" + _c_escape(name, "'") + "'" if style == "locale" else '"' + _c_escape(name, '"') + '"'
+        return "'" + c_escaped(name, "'") + "'" if style == "locale" else '"' + c_escaped(name, '"') + '"'
     if style == "escape":
-        return _c_escape(name, " ")
+        return c_escaped(name, " ")
     if style == "c-maybe":
-        return name if _c_escape(name, '"') == name else '"' + _c_escape(name, '"') + '"'
-    return '"' + _c_escape(name, '"') + '"'
-
-
-_C_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\\": "\\\\"}
-
-
-def _c_escape(name: str, also: str) -> str:
-    out: list[str] = []
-    for c in name:
-        if c in _C_ESCAPES:
-            out.append(_C_ESCAPES[c])
-        elif c in also:
-            out.append("\\" + c)
-        elif c.isprintable():
-            out.append(c)
-        else:
-            out += [f"\\{b:03o}" for b in encode(c)]
-    return "".join(out)
+        return name if c_escaped(name, '"') == name else '"' + c_escaped(name, '"') + '"'
+    return '"' + c_escaped(name, '"') + '"'
 
 
 def _suffix(listing: _Listing, entry: Entry, stat: Stat) -> str:

@@ -54,6 +54,25 @@ def quote(text: str) -> str:
 
 
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+
+
+def c_escaped(text: str, also: str = "", never: str = "") -> str:
+    """A text as C writes it between quotes; `also` gets a backslash, too, and `never` is left as it is."""
+    out: list[str] = []
+    for char in text:
+        if char in never:
+            out.append(char)
+        elif char in _ESCAPES:
+            out.append(_ESCAPES[char])
+        elif char == "\\" or char in also:
+            out.append("\\" + char)
+        elif char.isprintable():
+            out.append(char)
+        else:
+            out += [f"\\{byte:03o}" for byte in encode(char)]
+    return "".join(out)
+
+
 _SPECIAL = frozenset(" !\"$&'()*;<=>[^`|\\?\x7f")
 
 

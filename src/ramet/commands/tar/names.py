@@ -7,7 +7,7 @@ from datetime import UTC
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.modes import mode_string
-from ramet.commands.quoting import quote, shown, typographic
+from ramet.commands.quoting import c_escaped, quote, shown, typographic
 from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, LABEL, SYMLINK, Member
 from ramet.commands.tar.job import Job
 from ramet.core.paths import encode
@@ -17,7 +17,6 @@ STYLES = (
     "literal", "shell", "shell-always", "shell-escape", "shell-escape-always", "c", "c-maybe", "escape", "locale",
     "clocale",
 )  # fmt: skip
-_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\x7f": "\\177"}
 
 
 def quoted(job: Job, text: str) -> str:
@@ -46,23 +45,7 @@ def shown_name(job: Job, name: str) -> str:
 
 
 def _escaped(job: Job, name: str, also: str) -> str:
-    also += "\\" + (job.o.quote_chars or "")
-    if name.isprintable() and not any(char in also for char in name):
-        return name
-    fewer = job.o.no_quote_chars or ""
-    out: list[str] = []
-    for char in name:
-        if char in fewer:
-            out.append(char)
-        elif char in _ESCAPES:
-            out.append(_ESCAPES[char])
-        elif char in also:
-            out.append("\\" + char)
-        elif char.isprintable():
-            out.append(char)
-        else:
-            out += [f"\\{byte:03o}" for byte in encode(char)]
-    return "".join(out)
+    return c_escaped(name, also + (job.o.quote_chars or ""), job.o.no_quote_chars or "")
 
 
 async def confirmed(job: Job, what: str, name: str) -> bool:
