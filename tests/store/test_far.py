@@ -14,12 +14,14 @@ import pytest
 from ramet import RametError, Store
 from ramet.store import catalogs, trees
 from ramet.store.checkout import checkout
+from ramet.store.frames import sealed_of
 from ramet.store.ids import TreeId, chunk_id, tree_id
 from ramet.store.objects import MemoryObjects
 from ramet.store.packing import PackWriter
 from ramet.store.packs import PackReader
 from ramet.store.trees import Node
 
+KEY = bytes(32)
 MANY = 290
 """Revisions: more than a segment of the history holds, and more packs than are asked for one by one."""
 
@@ -159,13 +161,57 @@ def test_writers_make_the_catalog_anew_now_and_then() -> None:
     assert not list(near.list("catalog/"))
 
 
-def test_an_encrypted_store_has_no_catalog_and_is_read_all_the_same() -> None:
+@pytest.fixture(scope="module")
+def locked() -> Far:
+    objects = Far()
+    asyncio.run(filled(objects, MANY, KEY))
+    return objects
+
+
+def test_a_long_history_of_an_encrypted_store_is_opened_with_few_requests(locked: Far) -> None:
+    async def act() -> None:
+        cold = Far(locked)
+        async with Store(cold, key=KEY).open("w", readonly=True) as ws:
+            assert (await ws.execute("cat /f7")).text == f"{MANY - 3}\n"
+        assert sum(cold.asked.values()) < 12, cold.asked  # two of them are keys
+
+    asyncio.run(act())
+
+
+def test_the_catalog_of_an_encrypted_store_goes_with_the_keys_of_its_workspaces(locked: Far) -> None:
+    objects = Far()
+    objects._objects.update(locked._objects)
+    store = Store(objects, key=KEY)
+    sealed = sealed_of(store.repository.objects)
+    assert sealed is not None
+    indexes = catalogs.load(sealed.common)
+    name, index = next(iter(indexes.items()))
+    key = f"packs/{name}.idx"
+    assert len(indexes) > catalogs.OFTEN and sealed.opened(key, index) == sealed.get(key)
+    store.repository.shred("w")
+    again = sealed_of(Store(Far(objects), key=KEY).repository.objects)
+    assert again is not None and catalogs.load(again.common) == indexes
+    with pytest.raises(RametError) as caught:
+        again.opened(key, index)
+    assert caught.value.context["shredded"]
+    reader = PackReader(again)
+    reader.refresh()
+    assert not reader.packs()
+
+
+def test_packs_of_workspaces_that_nobody_asked_for_stay_in_the_catalog() -> None:
     async def act() -> None:
         objects = Far()
-        await filled(objects, 40, bytes(32))
-        assert not list(objects.list("catalog/"))
-        async with Store(Far(objects), key=bytes(32)).open("w", readonly=True) as ws:
-            assert (await ws.execute("cat /f7")).text == "27\n"
+        await filled(objects, 40, KEY)
+        store = Store(Far(objects), key=KEY)
+        store.create("other")
+        async with store.open("other", commit="command") as ws:
+            for number in range(40):
+                await ws.execute(f"echo {number} > /g")
+        sealed = sealed_of(store.repository.objects)
+        assert sealed is not None
+        listed = {key[6:-4] for key in objects.list("packs/") if key.endswith(".idx")}
+        assert not listed - catalogs.load(sealed.common).keys()
 
     asyncio.run(act())
 

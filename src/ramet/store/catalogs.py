@@ -4,7 +4,8 @@ Rules that this file keeps:
 - It is a copy. An index is taken from it only for a pack that the store lists; a catalog that is damaged, missing or
   old costs requests and nothing else. Whoever writes last wins.
 - It holds indexes of up to `EACH` bytes, and no more than `MOST` in all.
-- An encrypted store has none: its indexes belong to workspaces, and must go with their keys.
+- In an encrypted store each index in it is sealed as in the store, with the key of its own pack: a workspace whose key
+  is destroyed takes its part of the catalog along.
 """
 
 from __future__ import annotations

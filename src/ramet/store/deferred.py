@@ -23,6 +23,11 @@ class Deferred:
         self._keys[name] = key
         self._by_key.setdefault(key, {})[name] = index
 
+    def small(self, most: int) -> dict[str, bytes]:
+        """Indexes of up to so many bytes, by the names of their packs."""
+        mine = [item for indexes in list(self._by_key.values()) for item in list(indexes.items())]
+        return {name: index for name, index in mine if len(index) <= most}
+
     def drop(self, names: list[str]) -> None:
         """Forget packs that are gone."""
         for name in names:

@@ -129,8 +129,9 @@ class PackReader:
     def _gathered(self, missing: list[str], kept: dict[str, bytes]) -> dict[str, bytes]:
         """Indexes as they lie in a remote store: those of its catalog at once, and of the others several at a time."""
         lacking = [name for name in missing if name not in kept]
-        if len(lacking) > catalogs.FEW and not self._sealed:
-            found = catalogs.load(self._objects)
+        if len(lacking) > catalogs.FEW:
+            sealed = sealed_of(self._objects)
+            found = catalogs.load(self._objects if sealed is None else sealed.common)
             self._cataloged = frozenset(found)
             kept = {**found, **kept}
             lacking = [name for name in lacking if name not in found]
@@ -152,12 +153,17 @@ class PackReader:
 
         A store with few packs needs none.
         """
-        if not self.remote or self._sealed:
+        if not self.remote:
             return
         there = [(name, index.data) for name, index in list(self._indexes.items())]
         small = {name: data for name, data in there if len(data) <= catalogs.EACH}
         if len(small) > catalogs.FEW and len(small.keys() - self._cataloged) >= lacking:
-            catalogs.save(self._objects, small)
+            sealed = sealed_of(self._objects)
+            if sealed is None:
+                catalogs.save(self._objects, small)
+            else:
+                resealed = {name: sealed.index(name, data, self._keys[name]) for name, data in small.items()}
+                catalogs.save(sealed.common, {**self._later.small(catalogs.EACH), **resealed})
             self._cataloged = frozenset(small)
 
     def _forget(self, gone: Iterable[str]) -> None:
@@ -336,6 +342,9 @@ class PackReader:
     def place(self, key: bytes) -> Place:
         """Where an object is; `store_corrupt` when the store has no such object."""
         found = self.find(key)
+        if found is None and self._later:
+            self._wake_known()  # which asks the store for nothing
+            found = self.find(key)
         if found is None:
             self.refresh()
             found = self.find(key)

@@ -24,7 +24,7 @@ from ramet.store.keys import KeySource, WrappingKey, open_key
 from ramet.store.logs import Log
 from ramet.store.objects import Growing, Objects
 from ramet.store.sealing import HEADER, OVERHEAD, SECRET, TAG, DataKey, padded_size
-from ramet.store.vault import CommonObjects, Vault
+from ramet.store.vault import CommonObjects, Vault, label_of
 
 SCHEME: Final = "aes-256-gcm-1"
 _OF_WORKSPACES: Final = ("packs/", "revisions/")
@@ -77,6 +77,16 @@ class SealedObjects(CommonObjects):
         skip = len(SEALED_MAGIC) if _is_pack(key) else 0
         found = self.vault.sealer.key_of(self.raw.get_range(self.vault.names.sealed(key), skip, HEADER))
         return self.vault.find(found).id
+
+    @property
+    def common(self) -> CommonObjects:
+        """The same store for what belongs to no workspace."""
+        return CommonObjects(self.raw, self.vault)
+
+    def index(self, pack: str, data: bytes, identity: bytes) -> bytes:
+        """The index of a pack as it might lie in the store, sealed with the key of that pack."""
+        pad = padded_size(len(data)) - len(data)
+        return self.vault.sealer.seal(self.vault.find(identity), label_of(f"packs/{pack}.idx"), data, pad)
 
     def key_for(self, key: str) -> DataKey:
         if self.key is not None:
@@ -401,13 +411,14 @@ def open_sealed(
             objects.create(MARKER, made)  # of two that make one at once, one holds
         elif not used and claim is not None:
             objects.put(MARKER, claim(made))
-    vault = Vault(objects, _root(objects, wrapping), wrapping, lambda current: _root(objects, current), clock)
+    root = _root(objects, wrapping, marker)
+    vault = Vault(objects, root, wrapping, lambda current: _root(objects, current), clock)
     return SealedObjects(objects, vault, plain_cache=plain_cache)
 
 
-def _root(objects: Objects, key: WrappingKey) -> bytes:
-    """The key of the store, as it is now; `wrong_key` when this key does not open it."""
-    marker = _Marker.read(objects)
+def _root(objects: Objects, key: WrappingKey, marker: _Marker | None = None) -> bytes:
+    """The key of the store, as it is now (or as was just read); `wrong_key` when this key does not open it."""
+    marker = marker or _Marker.read(objects)
     if marker is None:
         raise _gone()
     return unwrapped(marker.wraps, key, "the store")
