@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import gt
+from operator import gt, itemgetter
 
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown, value
 from ramet.commands.inputs import PART, read_lines
@@ -269,6 +270,7 @@ class _Rows:
         self.pairs = not o.only
         self.plain = not o.output and not self.empty and left.field == right.field == 0
         """Whether a pair is the left line with what follows the key in the right one."""
+        self._picks: dict[tuple[int, int], Callable[[tuple[bytes, ...]], Sequence[bytes]]] = {}
 
     def auto_counts(self, left: _Side, right: _Side) -> None:
         if self.auto:
@@ -338,23 +340,36 @@ class _Rows:
             self._row(None, side.fields(line))
 
     def _row(self, a: list[bytes] | None, b: list[bytes] | None) -> None:
-        rows = {1: a, 2: b}
-        key_row = a if a is not None else b
-        assert key_row is not None
-        key_field = (self.left if a is not None else self.right).field
-        key = key_row[key_field] if key_field < len(key_row) else b""
-        if self.format is not None:
-            cells = []
-            for number, index in self.format:
-                row = rows[number] if number else None
-                cell = key if number == 0 else (row[index] if row is not None and index < len(row) else b"")
-                cells.append(cell or self.empty)
-        else:
-            cells = [key or self.empty]
-            for side, row in ((self.left, a), (self.right, b)):
-                if row is not None:
-                    cells += [cell or self.empty for i, cell in enumerate(row) if i != side.field]
+        sizes = (-1 if a is None else len(a), -1 if b is None else len(b))
+        pick = self._picks.get(sizes) or self._pick(*sizes)
+        cells = pick((*(a or ()), *(b or ()), b""))
+        if self.empty and b"" in cells:
+            cells = [cell or self.empty for cell in cells]
         self.out.append(self.glue.join(cells) + self.end)
+
+    def _pick(self, ours: int, theirs: int) -> Callable[[tuple[bytes, ...]], Sequence[bytes]]:
+        """What takes the cells of a row out of the fields of both lines, of so many each and -1 where there is none.
+
+        An empty field is behind all of them, for those that are missing.
+        """
+        start = max(ours, 0)
+        missing = start + max(theirs, 0)
+
+        def place(number: int, index: int) -> int:
+            count, before = (ours, 0) if number == 1 else (theirs, start)
+            return before + index if index < count else missing
+
+        key = place(1, self.left.field) if ours >= 0 else place(2, self.right.field)
+        if self.format is not None:
+            places = [key if number == 0 else place(number, index) for number, index in self.format]
+        else:
+            places = [key]
+            for side, count in ((self.left, ours), (self.right, theirs)):
+                places += [place(side.number, index) for index in range(count) if index != side.field]
+        # Of a single place `itemgetter` gives the cell itself.
+        pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
+        self._picks[ours, theirs] = pick
+        return pick
 
 
 # --------------------------------------------------------------------------------------------------------- look
