@@ -151,11 +151,30 @@ FULL_USAGE = frozenset({"sed"})
 """Commands whose originals answer a wrong option with all of their usage."""
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 VERSION_LETTERS = {
-    "V": frozenset({"grep", "egrep", "fgrep", "awk", "gawk", "gzip", "xz", "bzip2", "zstd", "rg", "fd"}),
-    "v": frozenset({"diff", "cmp", "sdiff", "diff3", "patch"}),
+    "V": _names(
+        "grep egrep fgrep awk gawk gzip gunzip zcat xz unxz xzcat lzma unlzma lzcat bzip2 bunzip2 bzcat zstd unzstd "
+        "zstdcat rg fd fdfind column dc ed envsubst flock getopt hd hexdump hostname iconv ionice look less more man "
+        "pgrep pkill rename prename file-rename rev setsid strings tput uptime uuidgen free col colrm namei ul "
+        "mcookie parallel"
+    ),
+    "v": _names("diff cmp sdiff diff3 patch bc file free strings watch"),
 }
 """Where a letter stands for `--version`, unless the command uses it for something else."""
+
+
+HELP_LETTERS = {
+    "h": _names(
+        "bc dc ed envsubst flock getopt hd hexdump hostname ionice look more rename prename file-rename rev setsid "
+        "strings uptime uuidgen watch man col column colrm namei ul mcookie parallel pgrep pkill fd fdfind"
+    ),
+    "H": _names("col"),
+}
+"""Where a letter stands for `--help`, unless the command uses it for something else."""
 
 
 _ASK = {
@@ -341,6 +360,9 @@ class _Parse:
                 return self._digits("-" + letters[at - 1 :], words, i)
             if spec is None and self.command.name in VERSION_LETTERS.get(letter, ()):
                 self.wanted = version_text(self.command)
+                return i
+            if spec is None and self.command.name in HELP_LETTERS.get(letter, ()):
+                self.wanted = help_text(self.command)
                 return i
             if spec is None:
                 raise UsageError(f"invalid option -- '{letter}'")

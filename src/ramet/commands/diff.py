@@ -1,13 +1,12 @@
-"""diff and sdiff: files and directories compared with GNU's options, messages and exit codes."""
+"""diff: files and directories compared with GNU's options, messages and exit codes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ramet.commands import diff_output as output
-from ramet.commands.declare import Command, UsageError, flag, quote, several, shown, value
+from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.diff_files import Comparison, pair
 from ramet.commands.diff_formats import Formats
 from ramet.commands.diff_options import DiffOptions
@@ -33,7 +32,7 @@ def _old_diff(words: list[str]) -> list[str]:
 
 
 async def diff(proc: Proc, o: DiffOptions, operands: list[str]) -> int:
-    job = await _prepare(proc, o)
+    job = await prepare(proc, o)
     if o.from_file is not None or o.to_file is not None:
         pairs = [(o.from_file, w) for w in operands] if o.from_file is not None else [(w, o.to_file) for w in operands]
     else:
@@ -57,7 +56,7 @@ _STYLES = {
 """Options that choose a style of output, and which: only one may be chosen."""
 
 
-async def _prepare(proc: Proc, o: DiffOptions) -> Comparison:
+async def prepare(proc: Proc, o: DiffOptions) -> Comparison:
     words = proc.argv[1:]
     styles = {str(given) if name == "format" else _STYLES[name] for name, given in o.order if name in _STYLES}
     if len(styles) > 1:
@@ -71,6 +70,8 @@ async def _prepare(proc: Proc, o: DiffOptions) -> Comparison:
         raise UsageError(f"invalid context length {quote(lines)}")
     if not o.width.isdigit() or int(o.width) == 0:
         raise UsageError(f"invalid width {quote(o.width)}")
+    if not o.tabsize.isdigit() or int(o.tabsize) == 0:
+        raise UsageError(f"invalid tabsize {quote(o.tabsize)}")
     if o.show_function and format_ == "normal":
         format_ = "context"
     function: Callable[[bytes], bool] | None = None
@@ -83,7 +84,8 @@ async def _prepare(proc: Proc, o: DiffOptions) -> Comparison:
         context=int(lines),
         color=palette is not None,
         palette=palette or output.PALETTE,
-        expand_tabs=int(o.tabsize) if o.expand_tabs else 0,
+        expand_tabs=o.expand_tabs,
+        tabsize=int(o.tabsize),
         initial_tab=o.initial_tab,
         function=function,
         width=int(o.width),
@@ -178,7 +180,7 @@ def _key(o: DiffOptions) -> Callable[[bytes], bytes] | None:
         steps.append(lambda line: re.sub(rb"[ \t\r\v\f]+", b" ", line).rstrip(b" "))
     else:
         if o.tab_expansion:
-            steps.append(lambda line: line.expandtabs(8))
+            steps.append(lambda line: line.expandtabs(int(o.tabsize)))
         if o.trailing:
             steps.append(lambda line: line.rstrip(b" \t\r\v\f"))
     if o.ignore_case:
@@ -212,54 +214,6 @@ def _ignored(o: DiffOptions) -> Callable[[list[bytes]], bool] | None:
     return test
 
 
-# -------------------------------------------------------------------------------------------------------- sdiff
-
-
-@dataclass(frozen=True, slots=True)
-class SdiffOptions:
-    width: str = value("-w", "--width", metavar="NUM", default="130", help="output at most NUM print columns")
-    left_column: bool = flag("-l", "--left-column", help="output only the left column of common lines")
-    suppress: bool = flag("-s", "--suppress-common-lines", help="do not output common lines")
-    ignore_case: bool = flag("-i", "--ignore-case", help="consider upper- and lower-case to be the same")
-    all_space: bool = flag("-W", "--ignore-all-space", help="ignore all white space")
-    space_change: bool = flag("-b", "--ignore-space-change", help="ignore changes in the amount of white space")
-    blank_lines: bool = flag("-B", "--ignore-blank-lines", help="ignore changes whose lines are all blank")
-    text: bool = flag("-a", "--text", help="treat all files as text")
-    minimal: bool = flag("-d", "--minimal", help="try hard to find a smaller set of changes")
-    tab_expansion: bool = flag("-E", "--ignore-tab-expansion", help="ignore changes due to tab expansion")
-    trailing: bool = flag("-Z", "--ignore-trailing-space", help="ignore white space at line end")
-    ignore_re: tuple[str, ...] = several(
-        "-I", "--ignore-matching-lines", metavar="RE", help="ignore changes where all lines match RE"
-    )
-    strip_cr: bool = flag("--strip-trailing-cr", help="strip trailing carriage return on input")
-    expand_tabs: bool = flag("-t", "--expand-tabs", help="expand tabs to spaces in output")
-    tabsize: str = value("--tabsize", metavar="NUM", default="8", help="tab stops at every NUM print columns")
-    large: bool = flag("-H", "--speed-large-files", help="assume large files, many scattered small changes")
-
-
-async def sdiff(proc: Proc, o: SdiffOptions, operands: list[str]) -> int:
-    options = DiffOptions(
-        format="side-by-side",
-        width=o.width,
-        left_column=o.left_column,
-        suppress_common=o.suppress,
-        ignore_case=o.ignore_case,
-        all_space=o.all_space,
-        space_change=o.space_change,
-        blank_lines=o.blank_lines,
-        text=o.text,
-        minimal=o.minimal,
-        tab_expansion=o.tab_expansion,
-        trailing=o.trailing,
-        ignore_re=o.ignore_re,
-        strip_cr=o.strip_cr,
-        expand_tabs=o.expand_tabs,
-        tabsize=o.tabsize,
-        large=o.large,
-    )
-    return await diff(proc, options, operands)
-
-
 COMMANDS = [
     Command(
         "diff",
@@ -273,18 +227,5 @@ COMMANDS = [
             ("diff -u OLD NEW", "unified, as patch reads it"),
             ("diff -rq A B", "which files of two trees differ"),
         ],
-    ),
-    Command(
-        "sdiff",
-        sdiff,
-        SdiffOptions,
-        summary="Side-by-side comparison of differences between files.",
-        usage="[OPTION]... FILE1 FILE2",
-        bad_usage=2,
-        min_operands=2,
-        refused={
-            "-o= --output=": "interactive merging needs a terminal",
-            "--diff-program=": "there is one way to compare",
-        },
     ),
 ]

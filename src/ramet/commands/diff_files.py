@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -36,6 +36,8 @@ class Comparison:
     formats: Formats | None = None
     status: int = 0
     command: str = ""
+    merge: Callable[[output.Side, output.Side, list[Change]], Awaitable[None]] | None = None
+    """What becomes of a comparison instead of its output."""
 
     def trouble(self, message: str) -> None:
         self.proc.complain(message)
@@ -307,6 +309,9 @@ async def _files(job: Comparison, a: str, b: str, left: Stat | None, right: Stat
         job.status = max(job.status, 1)
     if o.brief:
         await proc.emit(encode(f"Files {_shown_name(job, a, 0)} and {_shown_name(job, b, 1)} differ\n"))
+        return
+    if job.merge is not None:
+        await job.merge(first, second, found)
         return
     if header and found and not o.paginate:
         await proc.emit(encode(f"{job.command} {_escaped(a)} {_escaped(b)}\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -34,7 +35,8 @@ class Style:
     context: int = 3
     color: bool = False
     palette: Mapping[str, str] = field(default_factory=lambda: PALETTE)
-    expand_tabs: int = 0
+    expand_tabs: bool = False
+    tabsize: int = 8
     initial_tab: bool = False
     function: Callable[[bytes], bool] | None = None
     width: int = 130
@@ -65,7 +67,7 @@ def _paint(part: str, line: bytes, style: Style) -> bytes:
 def _text(side: Side, i: int, lead: bytes, style: Style) -> bytes:
     line = side.line(i)
     if style.expand_tabs and b"\t" in line:
-        line = line.expandtabs(style.expand_tabs)
+        line = line.expandtabs(style.tabsize)
     if style.initial_tab:
         lead = lead.rstrip(b" ") + b"\t" if lead else b"\t"
     return lead + line
@@ -257,98 +259,139 @@ def side_by_side(a: Side, b: Side, found: list[Change], style: Style) -> Iterato
 
 
 def _side_rows(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[bytes]:
-    tab = 1 if style.expand_tabs else 8
-    half, column2 = _layout(style.width, tab)
+    for group in side_groups(a, b, found, style):
+        yield from group.rows
+
+
+@dataclass(frozen=True)
+class Group:
+    """Lines that both files have, or a change, as rows of two columns."""
+
+    common: bool
+    span: Change
+    rows: Iterator[bytes]
+
+
+def side_groups(a: Side, b: Side, found: list[Change], style: Style) -> Iterator[Group]:
+    """All of both files, by turns what they share and where they differ."""
+    columns = _Columns.of(style)
     at_a = at_b = 0
-
-    def common(upto: int) -> Iterator[bytes]:
-        nonlocal at_a, at_b
-        while at_a < upto:
-            if not style.suppress_common:
-                if style.left_column:
-                    yield _row(a.lines[at_a], b"(", None, half, column2, tab)
-                else:
-                    yield _row(a.lines[at_a], b" ", b.lines[at_b], half, column2, tab)
-            at_a += 1
-            at_b += 1
-
-    for c in found:
-        yield from common(c.a)
-        while at_a < c.b and at_b < c.d:
-            # A missing newline at the end is a difference of its own, shown by the slant of the mark.
-            open_a = not a.ended and at_a == len(a.lines) - 1
-            open_b = not b.ended and at_b == len(b.lines) - 1
-            mark = b"|" if open_a == open_b else b"\\" if open_a else b"/"
-            yield _row(a.lines[at_a], mark, b.lines[at_b], half, column2, tab)
-            at_a += 1
-            at_b += 1
-        while at_a < c.b:
-            yield _row(a.lines[at_a], b"<", None, half, column2, tab)
-            at_a += 1
-        while at_b < c.d:
-            yield _row(None, b">", b.lines[at_b], half, column2, tab)
-            at_b += 1
-    yield from common(len(a.lines))
+    for c in (*found, Change(len(a.lines), len(a.lines), len(b.lines), len(b.lines))):
+        if at_a < c.a:
+            span = Change(at_a, c.a, at_b, c.c)
+            yield Group(True, span, _common_rows(a, b, span, style, columns))
+        at_a, at_b = c.b, c.d
+        if c.a < c.b or c.c < c.d:
+            yield Group(False, c, _changed_rows(a, b, c, columns))
 
 
-def _layout(width: int, tab: int) -> tuple[int, int]:
-    """The width of a column and where the second one begins, aligned to tab stops."""
-    room = tab + 3
-    middle = (width >> 1) + (room >> 1) + (width & room & 1)
-    middle -= middle % tab
-    half = max(0, min(middle - 3, width - middle))
-    return half, middle if half else width
+def _common_rows(a: Side, b: Side, span: Change, style: Style, columns: _Columns) -> Iterator[bytes]:
+    if style.suppress_common:
+        return
+    for left, right in zip(a.lines[span.a : span.b], b.lines[span.c : span.d], strict=False):
+        yield columns.row(left, b"(", None) if style.left_column else columns.row(left, b" ", right)
 
 
-def _row(left: bytes | None, mark: bytes, right: bytes | None, half: int, column2: int, tab: int) -> bytes:
-    out = bytearray()
-    column = 0
-    if left is not None:
-        text, column = _clip(left, half, 0, tab)
-        out += text
-    if mark != b" ":
-        place = (half + column2 - 1) // 2
-        out += _tabs(column, place, tab) + mark
-        column = place + 1
-    if right:
-        out += _tabs(column, column2, tab)
-        out += _clip(right, half, column2, tab)[0]
-    return bytes(out) + b"\n"
+def _changed_rows(a: Side, b: Side, c: Change, columns: _Columns) -> Iterator[bytes]:
+    both = min(c.b - c.a, c.d - c.c)
+    for i in range(both):
+        # A missing newline at the end is a difference of its own, shown by the slant of the mark.
+        open_a = not a.ended and c.a + i == len(a.lines) - 1
+        open_b = not b.ended and c.c + i == len(b.lines) - 1
+        mark = b"|" if open_a == open_b else b"\\" if open_a else b"/"
+        yield columns.row(a.lines[c.a + i], mark, b.lines[c.c + i])
+    for line in a.lines[c.a + both : c.b]:
+        yield columns.row(line, b"<", None)
+    for line in b.lines[c.c + both : c.d]:
+        yield columns.row(None, b">", line)
 
 
-def _tabs(start: int, to: int, tab: int) -> bytes:
-    """Tabs and spaces from one column to another; spaces only when tabs are one wide."""
-    out = b""
-    if tab > 1:
-        while start + tab - start % tab <= to:
-            out += b"\t"
-            start += tab - start % tab
-    return out + b" " * (to - start)
+@dataclass(frozen=True)
+class _Columns:
+    """Two columns: how wide each is, where the second begins, and how wide a tab is in the lines."""
+
+    half: int
+    second: int
+    tabsize: int
+    expand: bool
+
+    @classmethod
+    def of(cls, style: Style) -> _Columns:
+        """The columns of a width, aligned to tab stops."""
+        tab = 1 if style.expand_tabs else style.tabsize
+        room = tab + 3
+        middle = (style.width >> 1) + (room >> 1) + (style.width & room & 1)
+        middle -= middle % tab
+        half = max(0, min(middle - 3, style.width - middle))
+        return cls(half, middle if half else style.width, style.tabsize, style.expand_tabs)
+
+    def row(self, left: bytes | None, mark: bytes, right: bytes | None) -> bytes:
+        out = bytearray()
+        column = 0
+        if left is not None:
+            text, column = self._clip(left, 0)
+            out += text
+        if mark != b" ":
+            place = (self.half + self.second - 1) // 2
+            out += self._tabs(column, place) + mark
+            column = place + 1
+        if right:
+            out += self._tabs(column, self.second)
+            out += self._clip(right, self.second)[0]
+        return bytes(out) + b"\n"
+
+    def _tabs(self, start: int, to: int) -> bytes:
+        """Tabs and spaces from one column to another."""
+        out = b""
+        tab = self.tabsize
+        if not self.expand and tab > 1:
+            while start + tab - start % tab <= to:
+                out += b"\t"
+                start += tab - start % tab
+        return out + b" " * (to - start)
+
+    def _clip(self, line: bytes, indent: int) -> tuple[bytes, int]:
+        """As much of a line as fits into a column that begins at `indent`, and how wide it is."""
+        limit = self.half
+        if line.isascii() and not _MOVES.search(line):
+            text = line[:limit]
+            return text, len(text)
+        out: list[str] = []
+        place = shown = 0  # where the line is, and how far it has been written: tabs beyond the column are not
+        for char in decode(line):
+            if char == "\t":
+                spaces = self.tabsize - place % self.tabsize
+                if place == shown:
+                    stop = shown + spaces
+                    if self.expand:
+                        out.append(" " * (min(limit, stop) - shown))
+                        shown = max(shown, min(limit, stop))
+                    elif stop < limit:
+                        out.append(char)
+                        shown = stop
+                place += spaces
+            elif char == "\r":
+                out.append(char + decode(self._tabs(0, indent)))
+                place = shown = 0
+            elif char == "\b":
+                if place:
+                    place -= 1
+                    if place < limit:
+                        out.append(" " * (place - shown) if shown <= place else char)
+                        shown = place
+            elif char in "\f\v" or "\udc80" <= char <= "\udcff":
+                if place < limit:
+                    out.append(char)
+            else:
+                place += 1 if " " <= char <= "~" else char_width(char)
+                if place <= limit:
+                    shown = place
+                    out.append(char)
+        return encode("".join(out)), shown
 
 
-def _clip(line: bytes, limit: int, base: int, tab: int) -> tuple[bytes, int]:
-    """As much of a line as fits; tabs become spaces where the column asks for it."""
-    if b"\t" not in line[:limit] and line[: limit + 1].isascii():
-        text = line[:limit]
-        return text, base + len(text)
-    out: list[str] = []
-    column = 0
-    for char in decode(line):
-        if char == "\t":
-            stop = column + 8 - column % 8
-            if stop > limit:
-                out.append(" " * (limit - column))
-                column = limit
-                break
-            out.append("\t" if base % 8 == 0 and tab > 1 else " " * (stop - column))
-            column = stop
-            continue
-        width = char_width(char) if ord(char) > 126 else 1
-        if column + width > limit:
-            break
-        out.append(char)
-        column += width
-    return encode("".join(out)), base + column
+_MOVES = re.compile(rb"[\x00-\x1f\x7f]")
+"""Characters that take another width than one column, or none."""
 
 
 FORMATS: dict[str, Callable[[Side, Side, list[Change], Style], Iterator[bytes]]] = {

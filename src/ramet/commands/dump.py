@@ -106,6 +106,7 @@ class OdOptions:
         ),
         default=(),
     )
+    compatible: bool = flag("--traditional", help="accept arguments as in [FILE] [[+]OFFSET[b] [[+]LABEL[b]]]")
     traditional: str | None = choose(_TRADITIONAL, help="a traditional format")
     order: tuple[tuple[str, object], ...] = ordered()
     duplicates: bool = flag("-v", "--output-duplicates", help="do not use * to mark line suppression")
@@ -230,13 +231,37 @@ def _shortest(number: float, digits: int, size: int) -> str:
     return f"{number:.{digits}g}"
 
 
-def _old_od(words: list[str]) -> list[str]:
-    """`od FILE +10`: the historical offset."""
-    if words and re.fullmatch(r"\+\d+[.]?[bB]?", words[-1]):
-        offset = words[-1][1:]
-        number = int(offset.rstrip(".bB"), 10 if "." in offset else 8) * (512 if offset[-1] in "bB" else 1)
-        return ["-j", str(number), *words[:-1]]
-    return words
+_MODERN = frozenset({"radix", "skip", "count", "strings", "types", "duplicates", "width"})
+"""Options that forbid the historical operands."""
+
+
+def _old_offset(word: str) -> int | None:
+    """A historical offset: octal or hexadecimal, in blocks with a `b`; None for any other word."""
+    found = re.fullmatch(r"\+?(?:0[xX]([0-9a-fA-F]+)|([0-7]+))([bB]?)", word)
+    if found is None:
+        return None
+    number = int(found[1], 16) if found[1] else int(found[2], 8)
+    return number * {"": 1, "b": 512, "B": 1024}[found[3]]
+
+
+def _old_operands(o: OdOptions, operands: list[str]) -> tuple[list[str], int | None, int | None]:
+    """`od FILE +10`: the files, the offset and, in the traditional mode, a label that addresses begin with."""
+    old = o.compatible
+    if not old and any(name in _MODERN for name, _ in o.order):
+        return operands, None, None
+    offsets = [_old_offset(word) for word in operands]
+    match offsets:
+        case [int(skip)] if old or operands[0][0] == "+":
+            return [], skip, None
+        case [int(skip), int(label)] if old:
+            return [], skip, label
+        case [_, int(skip)] if old or operands[1][0] in "+0123456789":
+            return operands[:1], skip, None
+        case [_, int(skip), int(label)] if old:
+            return operands[:1], skip, label
+    if old and len(operands) > 1:
+        raise UsageError(f"extra operand {quote(operands[1])}\nod: compatibility mode supports at most one file")
+    return operands, None, None
 
 
 def bytes_number(text: str, what: str) -> int:
@@ -294,10 +319,14 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
         )
     skip = bytes_number(o.skip, "-j")
     count = None if o.count is None else bytes_number(o.count, "-N")
+    operands, offset, label = _old_operands(o, operands)
+    skip = skip if offset is None else offset
     texts: list[str] = [str(v) for name, v in o.order if name in ("types", "traditional")]
     formats = [f for text in texts for f in _od_formats(text, o.endian)] or _od_formats("o2", o.endian)
     inputs = Inputs(proc, operands)
     address = {"o": "{:07o}", "d": "{:07d}", "x": "{:06x}", "n": ""}[o.radix]
+    if o.strings is not None and texts:
+        raise UsageError("no type may be specified when dumping strings", hint=False)
     if o.strings is not None:
         return await _od_strings(proc, o, inputs, skip, count, address)
     unit = 1
@@ -310,12 +339,18 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
     makers = [_od_rows(item, width, widest, o.endian) for item in formats]
     pattern = {"o": "%07o", "d": "%07d", "x": "%06x", "n": ""}[o.radix]
     blank = " " * len(address.format(0))
+    if label is not None and not pattern:
+        pattern, blank = "(%07o)", " " * 7
+
+    def place(at: int) -> str:
+        return pattern % at if label is None or o.radix == "n" else f"{pattern} ({pattern})" % (at, at + label - skip)
+
     at = skip
     squeezed = Squeezed(width, not o.duplicates)
     most = 2048 if any(item.kind == "f" for item in formats) else 8192
     async for chunk in window(proc, inputs, skip, count, width * max(1, most // width)):
         kept, offsets, stars = squeezed.take(chunk)
-        leads = [pattern % (at + offset) for offset in offsets] if pattern else [""] * len(offsets)
+        leads = [place(at + offset) for offset in offsets] if pattern else [""] * len(offsets)
         rows = [list(map(add, leads, makers[0](kept)))]
         rows += [[blank + row for row in make(kept)] for make in makers[1:]]
         lines = ["\n".join(parts) for parts in zip(*rows, strict=True)] if len(rows) > 1 else rows[0]
@@ -324,8 +359,8 @@ async def od(proc: Proc, o: OdOptions, operands: list[str]) -> int:
         at += len(chunk)
         await proc.emit(encode("\n".join(lines) + "\n" if lines else ""))
         await proc.budget.breathe()
-    if o.radix != "n" and not (inputs.status and at == skip):
-        await proc.emit(encode(address.format(at) + "\n"))
+    if pattern and not (inputs.status and at == skip):
+        await proc.emit(encode(place(at) + "\n"))
     return inputs.status
 
 
@@ -493,9 +528,9 @@ async def _od_strings(proc: Proc, o: OdOptions, inputs: Inputs, skip: int, count
     minimum = bytes_number(o.strings or "3", "-S")
     data = b"".join([part async for part in window(proc, inputs, skip, count, 65536)])
     out: list[str] = []
-    for found in re.finditer(rb"[\t-\r -~]{%d,}(?=\0)" % max(1, minimum), data):
+    for found in re.finditer(rb"[ -~]{%d,}(?=\0)" % max(1, minimum), data):
         lead = address.format(skip + found.start()) + " " if o.radix != "n" else ""
-        out.append(lead + found[0].decode("latin-1").translate({k: v for k, v in _ESCAPES.items() if k}) + "\n")
+        out.append(lead + found[0].decode("latin-1") + "\n")
     await proc.emit(encode("".join(out)))
     return inputs.status
 
@@ -507,6 +542,5 @@ COMMANDS = [
         OdOptions,
         summary="Write an unambiguous representation, octal bytes by default, of FILE.",
         usage="[OPTION]... [FILE]...",
-        rewrite=_old_od,
     ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 from collections import deque
 from dataclasses import dataclass
@@ -15,6 +16,21 @@ from ramet.core.proc import Proc
 from ramet.core.streams import BLOCK, FileStream, Reader
 from ramet.patterns.scanning import occurrences
 
+
+def _amount(unit: str, text: str) -> tuple[str, str]:
+    """A count as it was written, looked at at once: a wrong one is told even where a later one counts."""
+    try:
+        parse_size(text[1:] if text[:1] == "-" else text, f"number of {unit}")
+    except UsageError:
+        if text[:1] != "+":
+            raise
+        raise UsageError(f"invalid number of {unit}: {quote(text)}", hint=False) from None
+    return unit, text
+
+
+_lines = functools.partial(_amount, "lines")
+_bytes = functools.partial(_amount, "bytes")
+
 # --------------------------------------------------------------------------------------------------------- head
 
 
@@ -25,14 +41,14 @@ class HeadOptions:
             "-n",
             "--lines",
             metavar="[-]NUM",
-            convert=lambda t: ("lines", t),
+            convert=_lines,
             help="print the first NUM lines; with a leading '-', all but the last NUM",
         ),
         value(
             "-c",
             "--bytes",
             metavar="[-]NUM",
-            convert=lambda t: ("bytes", t),
+            convert=_bytes,
             help="print the first NUM bytes; with a leading '-', all but the last NUM",
         ),
         default=("lines", "10"),
@@ -187,14 +203,14 @@ class TailOptions:
             "-n",
             "--lines",
             metavar="[+]NUM",
-            convert=lambda t: ("lines", t),
+            convert=_lines,
             help="output the last NUM lines; with '+', from line NUM on",
         ),
         value(
             "-c",
             "--bytes",
             metavar="[+]NUM",
-            convert=lambda t: ("bytes", t),
+            convert=_bytes,
             help="output the last NUM bytes; with '+', from byte NUM on",
         ),
         default=("lines", "10"),

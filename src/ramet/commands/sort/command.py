@@ -51,6 +51,8 @@ async def sort(proc: Proc, o: SortOptions, operands: list[str]) -> int:
         if len(raw) > 1:
             raise UsageError(f"multi-character tab {quote(o.separator)}", hint=False)
         separator = raw.decode("latin-1")
+        if any(name == "separator" and given != o.separator for name, given in o.order):
+            raise UsageError("incompatible tabs", hint=False)
     salt = b""
     if o.random or o.word == "random" or any("R" in k for k in o.keys):
         import os
