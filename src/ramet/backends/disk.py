@@ -46,7 +46,7 @@ class DiskResource:
 
     caps = (
         Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.LINKS
-        | Cap.HARDLINKS | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.LOCAL
+        | Cap.HARDLINKS | Cap.MODES | Cap.MTIMES | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.LOCAL
     )  # fmt: skip
 
     def __init__(self, root: str | os.PathLike[str], *, create: bool = True, fsync: Fsync = "never") -> None:
@@ -152,7 +152,7 @@ class DiskResource:
                 os.ftruncate(fd, attrs.size)
             finally:
                 os.close(fd)
-        if attrs.mode is None and attrs.mtime_ns is None:
+        if attrs.mode is None and attrs.mtime_ns is None and attrs.atime_ns is None:
             self.stat_now(path)
             return
         if len(path) == 1:
@@ -437,8 +437,10 @@ def _describe(info: os.stat_result, target: str | None = None) -> Stat:
     mode, size, modified, inode = info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino
     if mode & _FORMAT == modes.S_IFREG:
         version = "%x-%x-%x-%x" % (modified, size, inode, info.st_ctime_ns)  # noqa: UP031 - twice as fast as an f-string
-        return _new(Stat, (_REGULAR, size, modified, version, 0, mode & 0o7777, None, inode, info.st_nlink))
-    return Stat(_KINDS[mode & _FORMAT], size, modified, None, 0, mode & 0o7777, target, inode, info.st_nlink)
+        bits, links, used = mode & 0o7777, info.st_nlink, info.st_atime_ns
+        return _new(Stat, (_REGULAR, size, modified, version, 0, bits, None, inode, links, used))
+    kind = _KINDS[mode & _FORMAT]
+    return Stat(kind, size, modified, None, 0, mode & 0o7777, target, inode, info.st_nlink, info.st_atime_ns)
 
 
 _FILE, _DIR = Stat(Kind.FILE), Stat(Kind.DIR)
@@ -470,7 +472,8 @@ def _kind_only(entry: os.DirEntry[str]) -> Stat:
 
 
 def _set_attrs(parent: int, name: str, attrs: Attrs) -> None:
-    is_link = modes.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    is_link = modes.S_ISLNK(found.st_mode)
     if is_link and attrs.follow:
         return
     if attrs.mode is not None and not is_link:
@@ -480,9 +483,10 @@ def _set_attrs(parent: int, name: str, attrs: Attrs) -> None:
             os.chmod(f"/proc/self/fd/{fd}", attrs.mode & 0o7777)
         finally:
             os.close(fd)
-    if attrs.mtime_ns is not None:
-        now = os.stat(name, dir_fd=parent, follow_symlinks=False).st_atime_ns
-        os.utime(name, ns=(now, attrs.mtime_ns), dir_fd=parent, follow_symlinks=False)
+    if attrs.mtime_ns is not None or attrs.atime_ns is not None:
+        used = found.st_atime_ns if attrs.atime_ns is None else attrs.atime_ns
+        modified = found.st_mtime_ns if attrs.mtime_ns is None else attrs.mtime_ns
+        os.utime(name, ns=(used, modified), dir_fd=parent, follow_symlinks=False)
 
 
 async def _blocks(data: Data) -> AsyncIterator[bytes]:

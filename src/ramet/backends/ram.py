@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from typing import Final
 
 from ramet.backends.blocks import Blocks
-from ramet.backends.ram_nodes import Dir, Fifo, File, Link, Node, Token, digest
+from ramet.backends.ram_nodes import Dir, Fifo, File, Link, Node, Token, UsedDir, UsedFile, digest
 from ramet.core.errors import fail
 from ramet.core.paths import ROOT, Path
 from ramet.core.resource import Cap, Data, How
@@ -25,7 +25,7 @@ from ramet.core.stat import Attrs, Stat
 
 CAPS: Final = (
     Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.COPY | Cap.LINKS | Cap.HARDLINKS
-    | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS | Cap.LOCAL
+    | Cap.MODES | Cap.MTIMES | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS | Cap.VERSIONS | Cap.PRECONDITIONS | Cap.LOCAL
 )  # fmt: skip
 
 LARGE: Final = 4 * 1024 * 1024
@@ -258,8 +258,10 @@ class RAMResource:
     def setattr_now(self, path: Path, attrs: Attrs) -> None:
         node = self._node(path)
         if isinstance(node, Link):
-            if attrs.mtime_ns is not None and not attrs.follow:
-                self._own_dir(path.parent).entries[path.name] = node.copy(attrs.mtime_ns)
+            if not attrs.follow and (attrs.mtime_ns is not None or attrs.atime_ns is not None):
+                modified = node.mtime_ns if attrs.mtime_ns is None else attrs.mtime_ns
+                accessed = node.atime_ns if attrs.atime_ns is None else attrs.atime_ns
+                self._own_dir(path.parent).entries[path.name] = node.copy(modified, accessed)
             return
         if attrs.size is not None:
             if isinstance(node, Dir):
@@ -272,6 +274,9 @@ class RAMResource:
             owned.mode = attrs.mode & 0o7777
         if attrs.mtime_ns is not None:
             owned.mtime_ns = attrs.mtime_ns
+        if attrs.atime_ns is not None:
+            owned = self._own_used(path, owned)
+            owned.atime_ns = attrs.atime_ns
         if isinstance(owned, File):
             owned.stat = owned.memo = owned.sum = None
 
@@ -414,12 +419,33 @@ class RAMResource:
             entry = parent.entries[path.name] = self._copied(entry)
         return entry
 
+    def _own_used(self, path: Path, owned: File | Dir) -> UsedFile | UsedDir:
+        """A node of ours with room for a time of access, in the place of one that has none."""
+        if isinstance(owned, UsedFile | UsedDir):
+            return owned
+        twin = owned.used()
+        if isinstance(twin, UsedFile):
+            self._rehandle(owned, twin)
+        if len(path) == 1:
+            assert isinstance(twin, UsedDir)
+            self._root = twin
+            return twin
+        entries = self._own_dir(path.parent).entries
+        if isinstance(twin, UsedFile) and isinstance(entries[path.name], int):
+            self._own_table()[twin.inode] = twin
+        else:
+            entries[path.name] = twin
+        return twin
+
     def _copied(self, file: File) -> File:
         twin = file.copy(self._token)
-        for handle in self._handles:
-            if handle.node is file:
-                handle.node = twin
+        self._rehandle(file, twin)
         return twin
+
+    def _rehandle(self, old: Node, new: File) -> None:
+        for handle in self._handles:
+            if handle.node is old:
+                handle.node = new
 
     def _own_table(self) -> dict[int, File]:
         if self._shared_token is not self._token:

@@ -1,15 +1,20 @@
-"""The nodes of a tree in memory, and the digest of what is below one. `ram.py` keeps the rules of changing them."""
+"""The nodes of a tree in memory, and the digest of what is below one. `ram.py` keeps the rules of changing them.
+
+A time of access has no room in a plain node, because few are ever set: the `Used` nodes are the ones that have it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
+from typing import Self, TypeVar
 
 from ramet.backends.blocks import Blocks
 from ramet.core.paths import encode
 from ramet.core.stat import Kind, Stat
 
+D = TypeVar("D", bound="Dir")
 _numbers = itertools.count(2)  # inode numbers and versions: unique in the process, so forks never confuse them
 
 
@@ -21,6 +26,7 @@ class Token:
 
 class File:
     __slots__ = ("content", "inode", "memo", "mode", "mtime_ns", "nlink", "stat", "sum", "token", "version")
+    atime_ns: int | None = None
 
     def __init__(self, token: Token, content: Blocks, mode: int, mtime_ns: int) -> None:
         self.token = token
@@ -34,11 +40,17 @@ class File:
         self.memo: object = None
         self.sum: bytes | None = None
 
-    def copy(self, token: Token) -> File:
+    def copy(self, token: Token) -> Self:
         twin = type(self).__new__(type(self))
         twin.token, twin.content, twin.mode, twin.mtime_ns = token, self.content.copy(), self.mode, self.mtime_ns
         twin.inode, twin.version, twin.nlink = self.inode, self.version, self.nlink
         twin.stat = twin.memo = twin.sum = None
+        return twin
+
+    def used(self) -> UsedFile:
+        """The same file with room for a time of access; it takes the place of this one."""
+        twin = UsedFile(self.token, self.content, self.mode, self.mtime_ns)
+        twin.inode, twin.version, twin.nlink = self.inode, self.version, self.nlink
         return twin
 
     def changed(self, mtime_ns: int) -> None:
@@ -51,22 +63,37 @@ class File:
         if found is None:
             version = str(self.version)
             found = self.stat = Stat(
-                Kind.FILE, self.content.size, self.mtime_ns, version, None, self.mode, None, self.inode, self.nlink
-            )
+                Kind.FILE, self.content.size, self.mtime_ns, version, None, self.mode, None, self.inode, self.nlink,
+                self.atime_ns,
+            )  # fmt: skip
         return found
 
 
-class Fifo(File):
+class UsedFile(File):
+    __slots__ = ("atime_ns",)
+
+    def __init__(self, token: Token, content: Blocks, mode: int, mtime_ns: int) -> None:
+        super().__init__(token, content, mode, mtime_ns)
+        self.atime_ns = None
+
+    def copy(self, token: Token) -> Self:
+        twin = super().copy(token)
+        twin.atime_ns = self.atime_ns
+        return twin
+
+
+class Fifo(UsedFile):
     """A named pipe: a file that never has content. What flows through it is the VFS's."""
 
     __slots__ = ()
 
     def describe(self) -> Stat:
-        return Stat(Kind.FIFO, 0, self.mtime_ns, None, None, self.mode, None, self.inode, self.nlink)
+        return Stat(Kind.FIFO, 0, self.mtime_ns, None, None, self.mode, None, self.inode, self.nlink, self.atime_ns)
 
 
 class Link:
     __slots__ = ("inode", "memo", "mode", "mtime_ns", "sum", "target")
+    atime_ns: int | None = None
 
     def __init__(self, target: str, mtime_ns: int) -> None:
         self.target, self.mtime_ns, self.mode = target, mtime_ns, 0o777
@@ -74,19 +101,30 @@ class Link:
         self.memo: object = None
         self.sum: bytes | None = None
 
-    def copy(self, mtime_ns: int) -> Link:
-        """The same link with another time: forks share links, so none is changed in place."""
-        twin = Link(self.target, mtime_ns)
+    def copy(self, mtime_ns: int, atime_ns: int | None) -> Link:
+        """The same link with other times: forks share links, so none is changed in place."""
+        twin = Link(self.target, mtime_ns) if atime_ns is None else UsedLink(self.target, mtime_ns, atime_ns)
         twin.inode = self.inode
         return twin
 
     def describe(self) -> Stat:
         size = len(encode(self.target))
-        return Stat(Kind.LINK, size, self.mtime_ns, str(self.inode), None, 0o777, self.target, self.inode, 1)
+        return Stat(
+            Kind.LINK, size, self.mtime_ns, str(self.inode), None, 0o777, self.target, self.inode, 1, self.atime_ns
+        )
+
+
+class UsedLink(Link):
+    __slots__ = ("atime_ns",)
+
+    def __init__(self, target: str, mtime_ns: int, atime_ns: int) -> None:
+        super().__init__(target, mtime_ns)
+        self.atime_ns = atime_ns
 
 
 class Dir:
     __slots__ = ("entries", "inode", "memo", "mode", "mtime_ns", "subdirs", "sum", "token")
+    atime_ns: int | None = None
 
     def __init__(self, token: Token, mode: int, mtime_ns: int) -> None:
         self.token = token
@@ -99,14 +137,30 @@ class Dir:
         self.sum: bytes | None = None
 
     def copy(self, token: Token) -> Dir:
-        twin = Dir.__new__(Dir)
-        twin.token, twin.entries, twin.mode, twin.mtime_ns = token, self.entries.copy(), self.mode, self.mtime_ns
+        return self._filled(Dir.__new__(Dir), token, self.entries.copy())
+
+    def _filled(self, twin: D, token: Token, entries: dict[str, Entry]) -> D:
+        twin.token, twin.entries, twin.mode, twin.mtime_ns = token, entries, self.mode, self.mtime_ns
         twin.inode, twin.subdirs = self.inode, self.subdirs
         twin.memo = twin.sum = None
         return twin
 
+    def used(self) -> UsedDir:
+        """The same directory with room for a time of access; it takes the place of this one."""
+        return self._filled(UsedDir.__new__(UsedDir), self.token, self.entries)
+
     def describe(self) -> Stat:
-        return Stat(Kind.DIR, 4096, self.mtime_ns, None, None, self.mode, None, self.inode, 2 + self.subdirs)
+        links = 2 + self.subdirs
+        return Stat(Kind.DIR, 4096, self.mtime_ns, None, None, self.mode, None, self.inode, links, self.atime_ns)
+
+
+class UsedDir(Dir):
+    __slots__ = ("atime_ns",)
+
+    def copy(self, token: Token) -> UsedDir:
+        twin = self._filled(UsedDir.__new__(UsedDir), token, self.entries.copy())
+        twin.atime_ns = self.atime_ns
+        return twin
 
 
 Node = File | Link | Dir

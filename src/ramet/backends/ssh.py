@@ -32,6 +32,7 @@ TEMPORARY: Final = ".ramet-"
 PLAIN_SECONDS: Final = 2.0
 """How long a directory that was reached without a link is taken for one."""
 NFILES: Final = 10_000
+NANO: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class SSHResource:
 
     caps = (
         Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.MODES | Cap.MTIMES
-        | Cap.TRUNCATE | Cap.DIRS
+        | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS
     )  # fmt: skip
 
     def __init__(self, config: SSHConfig) -> None:
@@ -196,9 +197,10 @@ class SSHResource:
     def _as_stat(self, attrs: Any, target: str | None) -> Stat:
         mode = attrs.permissions or 0
         kind = _KINDS.get(modes.S_IFMT(mode), Kind.DEVICE)
-        mtime = None if attrs.mtime is None else attrs.mtime * 1_000_000_000 + (attrs.mtime_ns or 0)
+        mtime = None if attrs.mtime is None else attrs.mtime * NANO + (attrs.mtime_ns or 0)
         size = attrs.size if kind is not Kind.LINK or target is None else len(encode(target))
-        return Stat(kind, size, mtime, None, self.config.ttl, modes.S_IMODE(mode), target)
+        atime = None if attrs.atime is None else attrs.atime * NANO + (attrs.atime_ns or 0)
+        return Stat(kind, size, mtime, None, self.config.ttl, modes.S_IMODE(mode), target, atime_ns=atime)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         sftp, name = await self._at(path)
@@ -383,16 +385,17 @@ class SSHResource:
         stat = await self._stat(sftp, name, path)
         if stat.kind is Kind.LINK or attrs == Attrs():
             return
-        if attrs.mtime_ns is not None and attrs.mtime_ns % 1_000_000_000:
-            attrs = attrs._replace(mtime_ns=attrs.mtime_ns // 1_000_000_000 * 1_000_000_000)  # SFTP knows seconds only
         if attrs.size is not None:
             self._need_file(stat, path)
             await self._ask(path, sftp.truncate(name, attrs.size))
         if attrs.mode is not None:
             await self._ask(path, sftp.chmod(name, attrs.mode))
-        if attrs.mtime_ns is not None:
-            seconds = attrs.mtime_ns // 1_000_000_000
-            await self._ask(path, sftp.setstat(name, asyncssh.SFTPAttrs(atime=seconds, mtime=seconds)))
+        if attrs.mtime_ns is not None or attrs.atime_ns is not None:
+            # SFTP sets both times or none, and knows whole seconds only.
+            modified = stat.mtime_ns if attrs.mtime_ns is None else attrs.mtime_ns
+            used = stat.accessed_ns if attrs.atime_ns is None else attrs.atime_ns
+            times = asyncssh.SFTPAttrs(atime=(used or 0) // NANO, mtime=(modified or 0) // NANO)
+            await self._ask(path, sftp.setstat(name, times))
 
     async def close(self) -> None:
         for loop, (connection, sftp, _) in tuple(self._connections.items()):

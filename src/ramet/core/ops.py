@@ -99,19 +99,19 @@ async def copy_file(src_fs: Resource, src: Path, dst_fs: Resource, dst: Path, st
 
 
 async def keep_attrs(fs: Resource, path: Path, stat: Stat) -> None:
-    """Give `path` the mode and time of `stat` as far as the resource can hold them."""
+    """Give `path` the mode and times of `stat` as far as the resource can hold them."""
     if stat.mode is not None or stat.mtime_ns is not None:
         try:
-            await fs.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
+            await fs.setattr(path, Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns, atime_ns=stat.atime_ns))
         except Unsupported:
             return
 
 
-async def keep_link_time(fs: Resource, path: Path, mtime_ns: int | None) -> None:
-    """Give a link itself a time, as far as the resource can hold it."""
+async def keep_link_time(fs: Resource, path: Path, mtime_ns: int | None, atime_ns: int | None = None) -> None:
+    """Give a link itself its times, as far as the resource can hold them."""
     if mtime_ns is not None:
         try:
-            await fs.setattr(path, Attrs(mtime_ns=mtime_ns, follow=False))
+            await fs.setattr(path, Attrs(mtime_ns=mtime_ns, follow=False, atime_ns=atime_ns))
         except Unsupported:
             return
 

@@ -43,6 +43,7 @@ class Cap(enum.Flag):
     HARDLINKS = enum.auto()  # implements HardLinks
     MODES = enum.auto()  # setattr(mode)
     MTIMES = enum.auto()  # setattr(mtime_ns)
+    ATIMES = enum.auto()  # setattr(atime_ns)
     TRUNCATE = enum.auto()  # setattr(size)
     DIRS = enum.auto()  # keeps empty directories
     VERSIONS = enum.auto()  # every Stat of a file has a version

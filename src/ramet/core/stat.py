@@ -33,10 +33,17 @@ class Stat(NamedTuple):
     inode: int | None = None
     """Equal inodes on one resource are one file (hard links)."""
     nlink: int | None = None
+    atime_ns: int | None = None
+    """When it was last used, where somebody has set it or the backend keeps it. Reading does not change it here."""
 
     @property
     def mtime(self) -> float | None:
         return None if self.mtime_ns is None else self.mtime_ns / 1e9
+
+    @property
+    def accessed_ns(self) -> int | None:
+        """The time of access to show: that of the last change where no other is known."""
+        return self.mtime_ns if self.atime_ns is None else self.atime_ns
 
     @property
     def is_dir(self) -> bool:
@@ -59,7 +66,9 @@ class Attrs(NamedTuple):
     size: int | None = None
     """Truncate, or grow with a hole."""
     follow: bool = True
-    """Whether a link stands for what it leads to. The time of a link itself can be set, where there is one."""
+    """Whether a link stands for what it leads to. The times of a link itself can be set, where there is one."""
+    atime_ns: int | None = None
+    """Beside an `mtime_ns`, a resource that keeps no times of access leaves it out; alone, it is refused there."""
 
 
 def default_mode(kind: Kind) -> int:

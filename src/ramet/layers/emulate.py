@@ -143,8 +143,12 @@ class Emulate(Forward):
         if attrs == Attrs():
             await self.inner.stat(path)
             return
-        unable = (attrs.mode is not None and Cap.MODES not in caps) or (
-            attrs.mtime_ns is not None and Cap.MTIMES not in caps
+        if attrs.atime_ns is not None and attrs.mtime_ns is not None and Cap.ATIMES not in caps:
+            attrs = attrs._replace(atime_ns=None)  # the time that matters can still be set
+        unable = (
+            (attrs.mode is not None and Cap.MODES not in caps)
+            or (attrs.mtime_ns is not None and Cap.MTIMES not in caps)
+            or (attrs.atime_ns is not None and Cap.ATIMES not in caps)
         )
         if unable:
             await self.inner.stat(path)

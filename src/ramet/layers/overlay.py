@@ -55,7 +55,7 @@ class Overlay:
 
     caps = (
         Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.MODES | Cap.MTIMES
-        | Cap.TRUNCATE | Cap.DIRS | Cap.LOCAL | Cap.HARDLINKS
+        | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS | Cap.LOCAL | Cap.HARDLINKS
     )  # fmt: skip
 
     def __init__(self, inner: Resource) -> None:

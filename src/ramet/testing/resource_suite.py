@@ -462,6 +462,24 @@ async def times_are_kept(fs: Resource) -> None:
     assert changed is not None and changed > 1_234_567_890_123_456_789
 
 
+@_check(Cap.ATIMES)
+async def times_of_access_are_kept_apart(fs: Resource) -> None:
+    second = 10**9
+    used, changed = 1_000_000_000 * second, 1_200_000_000 * second
+    await fs.write(P("/f"), b"x")
+    await fs.mkdir(P("/d"))
+    for path in (P("/f"), P("/d")):
+        await fs.setattr(path, Attrs(mtime_ns=changed, atime_ns=changed))
+        await fs.setattr(path, Attrs(atime_ns=used))
+        assert (await fs.stat(path)).accessed_ns == used
+        assert (await fs.stat(path)).mtime_ns == changed, "setting one time leaves the other"
+        await fs.setattr(path, Attrs(mtime_ns=changed + second))
+        assert (await fs.stat(path)).accessed_ns == used
+    found = {name: stat async for name, stat in fs.scan(ROOT)}
+    assert found["f"].accessed_ns == found["d"].accessed_ns == used
+    assert await ops.read_bytes(fs, P("/f")) == b"x"
+
+
 @_check(Cap.HARDLINKS)
 async def hard_links_are_one_file(fs: Resource) -> None:
     power = extension(fs, HardLinks)  # type: ignore[type-abstract]

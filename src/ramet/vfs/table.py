@@ -45,7 +45,7 @@ class VFS(MountTable, Whole, Lending):
 
     caps = (
         Cap.WRITE | Cap.RANGES | Cap.CREATE | Cap.APPEND | Cap.PATCH | Cap.RENAME | Cap.LINKS | Cap.HARDLINKS
-        | Cap.MODES | Cap.MTIMES | Cap.TRUNCATE | Cap.DIRS
+        | Cap.MODES | Cap.MTIMES | Cap.ATIMES | Cap.TRUNCATE | Cap.DIRS
     )  # fmt: skip
 
     def __init__(self, mounts: Mapping[Path, Resource], unlisted: Mapping[Path, Resource] | None = None) -> None:

@@ -108,7 +108,7 @@ class _Telling:
                     if entry == older:
                         continue
                     raise _Large
-                if older is not None and (type(older) is Link or type(entry) is Link or _is_dir(older, entry)):
+                if older is not None and (isinstance(older, Link) or isinstance(entry, Link) or _is_dir(older, entry)):
                     self._add(Gone(where))
                     older = None
                 if isinstance(entry, Dir):
