@@ -11,10 +11,12 @@ from typing import Any
 from ramet.commands.awk.builtins import set_number
 from ramet.commands.awk.compile import Compiled, compiled_program
 from ramet.commands.awk.dialect import Dialect
-from ramet.commands.awk.dumping import dump_variables
+from ramet.commands.awk.dumping import dump_variables, print_profile, print_program
 from ramet.commands.awk.inplace import Inplace
 from ramet.commands.awk.lexer import IN_NAMESPACE, KEYWORDS, as_bytes, unescape
 from ramet.commands.awk.names import BUILTINS
+from ramet.commands.awk.parser import parse
+from ramet.commands.awk.printing import messages
 from ramet.commands.awk.runtime import ExitProgram, NextFile, NextRecord, Runtime
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, Value
@@ -51,6 +53,21 @@ class AwkOptions:
         const="awkvars.out",
         help="write the global variables to FILE at the end",
     )
+    pretty: str | None = optional(
+        "-o",
+        "--pretty-print",
+        metavar="FILE",
+        const="awkprof.out",
+        help="write the program, laid out well, to FILE, and do not run it",
+    )
+    profile: str | None = optional(
+        "-p",
+        "--profile",
+        metavar="FILE",
+        const="awkprof.out",
+        help="write the program to FILE at the end, with how often each of its parts ran",
+    )
+    template: bool = flag("-g", "--gen-pot", help="write the texts to be translated as a template, and do not run")
     asked: bool = flag("-h", help="say how the command is used")
     rights: bool = flag("-C", "--copyright", help="say under which terms the command may be used")
     bytes_only: bool = flag("-b", "--characters-as-bytes", help="treat all input as single-byte characters")
@@ -63,6 +80,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
     if o.asked or o.rights:
         await proc.emit(encode(help_text(COMMANDS[0]) if o.asked else version_text(COMMANDS[0])))
         return 0
+    name = o.files[0] if len(o.files) == 1 and not o.sources and not o.includes else None
     try:
         text = await _program_text(proc, o, operands)
         if text is None:
@@ -78,9 +96,19 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             bignum=o.bignum,
             ignores_case=any(word.startswith("IGNORECASE=") for word in (*o.variables, *operands)),
         )
-        compiled = compiled_program(text, dialect)
+        if o.template:
+            program = parse(text, dialect, placed=True)
+            assert program.places is not None
+            for warning in program.places.misuses:
+                proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
+            await proc.emit(encode(messages(program, name or "")))
+            return 0
+        compiled = compiled_program(text, dialect, o.pretty is not None or o.profile is not None)
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
-            proc.complain(warning)
+            proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
+        if o.pretty is not None:
+            await print_program(proc, compiled.program, o.pretty)
+            return 0
         runtime = Runtime(proc, utf8)
         runtime.sandbox = o.sandbox
         if "inplace" in o.includes:
@@ -88,8 +116,8 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         return await _Run(proc, o, compiled, runtime, operands).all()
     except (AwkError, MatchTimeout) as error:
         message = str(error)
-        if len(o.files) == 1 and not o.sources and not o.includes:
-            message = message.replace("cmd. line:", f"{o.files[0]}:")
+        if name is not None:
+            message = message.replace("cmd. line:", f"{name}:")
         proc.complain(message.replace(IN_NAMESPACE, "::"))
         return error.status if isinstance(error, AwkError) else 2
     except RecursionError:
@@ -219,6 +247,8 @@ class _Run:
             await runtime.end_edit()
             if self.o.dump is not None:
                 await dump_variables(runtime, self.o.dump)
+            if self.o.profile is not None:
+                await print_profile(runtime, self.compiled, self.o.profile)
         except AwkError as error:
             runtime.flush()
             self.proc.complain(_located(str(error), runtime).replace(IN_NAMESPACE, "::"))
@@ -344,11 +374,8 @@ COMMANDS = [
         ),
         refused={
             "-l --load=": "extensions are not supported",
-            "-g --gen-pot": "programs are not translated",
             "-I --trace": "programs are not compiled to instructions that could be shown",
-            "-D --debug[=": "there is no debugger",
-            "-o --pretty-print[=": "programs are not printed back",
-            "-p --profile[=": "programs are not profiled",
+            "-D --debug[=": "the debugger needs a terminal",
         },
         operands_first=True,
         rewrite=_after_exec,

@@ -51,12 +51,15 @@ from ramet.commands.awk.tree import (
 from ramet.commands.awk.values import Array, Numbers, compare, num, number_text, to_number, truth
 from ramet.commands.awk.values import Field as FieldValue
 
+Slots = dict[tuple[int, str], int]
+"""Which counter counts what happens to which node."""
+
 
 class Writer:
     """Python statements for awk statements, indented as they nest."""
 
-    def __init__(self, emitter: Emitter, place: str, waiting: bool) -> None:
-        self.e, self.place, self.waiting = emitter, place, waiting
+    def __init__(self, emitter: Emitter, place: str, waiting: bool, slots: Slots | None = None) -> None:
+        self.e, self.place, self.waiting, self.slots = emitter, place, waiting, slots
         self.lines: list[str] = []
         self.depth = 1
         self.loops: list[tuple[str, Any]] = []
@@ -65,9 +68,15 @@ class Writer:
     def put(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
 
-    def body(self, statements: tuple[Stmt, ...] | Stmt) -> None:
+    def note(self, node: object, what: str = "run") -> None:
+        """Where runs are counted: one more."""
+        if self.slots is not None:
+            self.put(f"C[{self.slots.setdefault((id(node), what), len(self.slots))}] += 1")
+
+    def body(self, statements: tuple[Stmt, ...] | Stmt, node: object = None, what: str = "body") -> None:
         self.depth += 1
         before = len(self.lines)
+        self.note(node, what)
         for statement in statements if isinstance(statements, tuple) else (statements,):
             self.statement(statement)
         if len(self.lines) == before:
@@ -75,6 +84,8 @@ class Writer:
         self.depth -= 1
 
     def statement(self, node: Stmt) -> None:
+        if self.slots is not None and not isinstance(node, Block):
+            self.note(node)
         getattr(self, f"_{type(node).__name__.lower()}")(node)
 
     def _block(self, node: Block) -> None:
@@ -195,10 +206,10 @@ class Writer:
 
     def _if(self, node: If) -> None:
         self.put(f"if {self.e.condition(node.test)}:")
-        self.body(node.yes)
+        self.body(node.yes, node, "yes")
         if node.no is not None:
             self.put("else:")
-            self.body(node.no)
+            self.body(node.no, node, "no")
 
     def tick(self) -> None:
         """Once in a while a loop looks at the clock and, where it can, lets others run."""
@@ -209,7 +220,7 @@ class Writer:
     def _while(self, node: While) -> None:
         self.put(f"while {self.e.condition(node.test)}:")
         self.loops.append(("while", None))
-        self.body(node.body)
+        self.body(node.body, node)
         self.depth += 1
         self.tick()
         self.depth -= 1
@@ -218,7 +229,7 @@ class Writer:
     def _dowhile(self, node: DoWhile) -> None:
         self.put("while True:")
         self.loops.append(("do", node.test))
-        self.body(node.body)
+        self.body(node.body, node)
         self.depth += 1
         self.tick()
         self.put(f"if not {self.e.condition(node.test)}: break")
@@ -230,7 +241,7 @@ class Writer:
             self.statement(node.start)
         self.put(f"while {self.e.condition(node.test) if node.test is not None else 'True'}:")
         self.loops.append(("for", node.step))
-        self.body(node.body)
+        self.body(node.body, node)
         self.depth += 1
         if node.step is not None:
             self.statement(node.step)
@@ -245,7 +256,7 @@ class Writer:
         self.put(self.e.store(Var(node.name), key))
         self.depth -= 1
         self.loops.append(("in", None))
-        self.body(node.body)
+        self.body(node.body, node)
         self.loops.pop()
 
     def _switch(self, node: Switch) -> None:
@@ -272,7 +283,7 @@ class Writer:
         self.loops.append(("switch", again))
         for index, (_, body) in enumerate(node.cases):
             self.put(f"if {at} <= {index}:")
-            self.body(body)
+            self.body(body, node, str(index))
         self.loops.pop()
         self.put("break")
         self.depth -= 1
@@ -331,6 +342,8 @@ class Compiled:
     waiting: set[str] = field(default_factory=set)
     """Entry points that must be awaited."""
     fast: dict[tuple[str, bool], CodeType | None] = field(default_factory=dict)
+    slots: Slots | None = None
+    """Where the runs of each part are counted, if they are."""
 
     @functools.cached_property
     def functions(self) -> dict[str, tuple[bool, tuple[bool, ...]]]:
@@ -383,6 +396,8 @@ class Compiled:
             space.update(bignum.NAMES)
         if numerals is not None or not self.dialect.utf8:
             space["sprintf"] = functools.partial(sprintf, number=space["num"], utf8=self.dialect.utf8)
+        if self.slots is not None:
+            space["C"] = [0] * len(self.slots)
         runtime.namespace = space
         runtime.functions = self.functions
         if "FUNCTAB" in self.facts.uses:
@@ -393,7 +408,12 @@ class Compiled:
 
     def fast_rules(self, runtime: Runtime, plain: bool) -> Any:
         """The rules as one loop over many records, for the field separator in force; None when they need more."""
-        if not self.simple or not self.dialect.plain_numbers or not _plain_separators(runtime):
+        if (
+            not self.simple
+            or self.slots is not None
+            or not self.dialect.plain_numbers
+            or not _plain_separators(runtime)
+        ):
             return None
         key = (runtime.fs, plain)
         if key not in self.fast:
@@ -416,8 +436,10 @@ def _changes(node: Assign) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
-    program = parse(text, dialect)
+def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -> Compiled:
+    """A program that is ready to run; `counted` makes it one that knows how often each of its parts ran."""
+    program = parse(text, dialect, placed=counted)
+    slots: Slots | None = {} if counted else None
     facts = analyze.analyze(program)
     facts.uses |= {
         use
@@ -455,7 +477,8 @@ def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
     waiting: set[str] = set()
     for function in program.functions.values():
         emitter = Emitter(program, facts, constants, function.name)
-        writer = Writer(emitter, "function", function.name in facts.waiting)
+        writer = Writer(emitter, "function", function.name in facts.waiting, slots)
+        writer.note(function)
         for statement in function.body:
             writer.statement(statement)
         own = [f"v_{n}" for n in sorted(facts.names) if ("", n) not in facts.arrays]
@@ -477,13 +500,13 @@ def compiled_program(text: str, dialect: Dialect = GNU) -> Compiled:
         can_wait = analyze.can_wait(tuple(bodies), facts.waiting) or has_loop(tuple(bodies))
         if can_wait:
             waiting.add(place)
-        writer = Writer(Emitter(program, facts, constants), place, can_wait)
+        writer = Writer(Emitter(program, facts, constants), place, can_wait, slots)
         _rules(writer, rules)
         lines.append(f"{'async ' if can_wait else ''}def {place}():")
         lines.append(shared)
         lines += _counter(writer) + writer.lines
     code = compile("\n".join(lines) + "\n", "<awk>", "exec")
-    return Compiled(program, facts, code, constants, dialect, waiting)
+    return Compiled(program, facts, code, constants, dialect, waiting, slots=slots)
 
 
 def _counter(writer: Writer) -> list[str]:
@@ -495,6 +518,7 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
     number = 0
     for rule in rules:
         body: tuple[Stmt, ...] = rule.body if rule.body is not None else (Print(()),)
+        writer.note(rule, "test")
         if rule.until is not None:
             flag = f"r_{number}"
             number += 1
@@ -505,10 +529,10 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
             writer.put(f"    {chosen} = {flag} = True")
             writer.put(f"if {chosen}:")
             writer.put(f"    if {e.condition(rule.until)}: {flag} = False")
-            writer.body(body)
+            writer.body(body, rule)
         elif rule.pattern is not None:
             writer.put(f"if {e.condition(rule.pattern)}:")
-            writer.body(body)
+            writer.body(body, rule)
         else:
             for statement in body:
                 writer.statement(statement)

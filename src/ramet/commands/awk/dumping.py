@@ -1,13 +1,17 @@
-"""`awk -d`: the global variables and what they hold, written to a file when the program has ended."""
+"""What awk writes of a program beside running it: its variables (-d), the program itself (-o), and how it ran (-p)."""
 
 from __future__ import annotations
 
+from ramet.commands.awk.compile import Compiled
 from ramet.commands.awk.lexer import IN_NAMESPACE
+from ramet.commands.awk.printing import printed
 from ramet.commands.awk.runtime import Runtime
-from ramet.commands.awk.tree import AwkError
+from ramet.commands.awk.tree import Program
 from ramet.commands.awk.values import Array, Value, number_text
+from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.core.errors import reason
 from ramet.core.paths import encode
+from ramet.core.proc import Proc
 
 _ESCAPED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f"}
 
@@ -17,13 +21,34 @@ async def dump_variables(runtime: Runtime, name: str) -> None:
     for special, value in runtime.special.items():
         held[special] = "" if value is None else value
     lines = [f"{variable.replace(IN_NAMESPACE, '::')}: {_shown(value)}\n" for variable, value in sorted(held.items())]
-    try:
-        out = await runtime.proc.create("/dev/stdout" if name == "-" else name)
-    except OSError as error:
-        raise AwkError(f"warning: could not open `{name}' for writing: {reason(error)}") from None
     runtime.flush()
-    out.write(encode("".join(lines)))
-    await runtime.proc.close(out)
+    await _written(runtime.proc, name, "".join(lines), "variable list")
+
+
+async def print_program(proc: Proc, program: Program, name: str) -> None:
+    await _written(proc, name, printed(program), "profile")
+
+
+async def print_profile(runtime: Runtime, compiled: Compiled, name: str) -> None:
+    """The program with how often its parts ran."""
+    assert compiled.slots is not None
+    runtime.flush()
+    counted = runtime.namespace["C"]
+    counts = {key: counted[slot] for key, slot in compiled.slots.items()}
+    when, _ = at(int(runtime.proc.now() * NANO), zone_of(runtime.proc))
+    head = f"\t# gawk profile, created {strftime('%a %b %e %H:%M:%S %Y', when, 0)}\n\n"
+    await _written(runtime.proc, name, head + printed(compiled.program, counts), "profile")
+
+
+async def _written(proc: Proc, name: str, text: str, what: str) -> None:
+    try:
+        out = await proc.create("/dev/stdout" if name == "-" else name)
+    except OSError as error:
+        proc.complain(f"warning: could not open `{name}' for writing: {reason(error)}")
+        proc.complain(f"warning: sending {what} to standard error")
+        out = await proc.create("/dev/stderr")
+    out.write(encode(text))
+    await proc.close(out)
 
 
 def _shown(value: Value) -> str:

@@ -31,7 +31,9 @@ from ramet.commands.awk.tree import (
 
 _ASSIGN = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "^="))
 _COMPARE = frozenset(("<", "<=", "==", "!=", ">", ">="))
-_STARTS = frozenset(("number", "string", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--", "@"))
+_STARTS = frozenset(
+    ("number", "string", "message", "name", "call", "builtin", "$", "!", "(", "-", "+", "++", "--", "@")
+)
 ARGUMENTS = {
     "length": (0, 1), "substr": (2, 3), "index": (2, 2), "split": (2, 4), "sub": (2, 3), "gsub": (2, 3),
     "gensub": (3, 4), "match": (2, 3), "sin": (1, 1), "cos": (1, 1), "atan2": (2, 2), "exp": (1, 1), "log": (1, 1),
@@ -64,9 +66,14 @@ class Expressions:
         self.tight = False
         """Whether an operand is being read that no assignment can be."""
         self.errors: list[str] = []
+        self.ended = 0
+        """Where the token ends that was taken last."""
+        self.messages: list[tuple[int, str, str]] = []
+        self.misuses: list[str] = []
 
     def advance(self) -> Token:
         token = self.token
+        self.ended = self.lexer.pos
         self.token = self.lexer.next()
         return token
 
@@ -267,10 +274,12 @@ class Expressions:
         if kind == "string":
             self.advance()
             return Str(token.text)
+        if kind == "message":
+            self.advance()
+            self.messages.append((token.line, token.text, ""))
+            return Str(token.text, True)
         if kind in ("/", "/="):
-            source = self.lexer.regex(token.start)
-            self.token = self.lexer.next()
-            return Regex(source)
+            return Regex(self.regex(token.start))
         if kind == "$":
             self.advance()
             if self.at("++", "--"):
@@ -317,12 +326,16 @@ class Expressions:
         if kind == "@":
             self.advance()
             if self.at("/", "/="):
-                source = self.lexer.regex(self.token.start)
-                self.token = self.lexer.next()
-                return Typed(source)
+                return Typed(self.regex(self.token.start))
             name = self.expect("call").text
             return Indirect(name, self.arguments())
         raise self.unexpected()
+
+    def regex(self, start: int) -> str:
+        source = self.lexer.regex(start)
+        self.ended = self.lexer.pos
+        self.token = self.lexer.next()
+        return source
 
     def file_operand(self) -> Expr:
         """What `getline <` reads from: no concatenation, so that `getline < "a" b` is not taken too far."""
@@ -373,7 +386,22 @@ class Expressions:
                 f"cmd. line:{self.token.line}: fatal: index: regexp constant as second argument is not allowed"
             )
         self.check_arrays(name, args)
+        if name in ("dcgettext", "dcngettext") and isinstance(args[0], Str):
+            self.message(name, args)
         return Builtin(name, args)
+
+    def message(self, name: str, args: tuple[Expr, ...]) -> None:
+        """A text that a function translates is one for translators, marked or not."""
+        assert isinstance(args[0], Str)
+        line = self.closing.line
+        if args[0].translated:
+            self.misuses.append(
+                f'cmd. line:{line}: warning: use of {name}(_"...") is incorrect: remove leading underscore'
+            )
+        elif name == "dcgettext":
+            self.messages.append((line, args[0].value, ""))
+        elif isinstance(args[1], Str):
+            self.messages.append((line, args[0].value, args[1].value))
 
     def check_arrays(self, name: str, args: tuple[Expr, ...]) -> None:
         """Whether names stand where a function wants arrays."""

@@ -52,7 +52,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "a": "\a", "b
 
 class Token(NamedTuple):
     kind: str
-    """`number`, `string`, `name`, `call` (a name before a parenthesis), `builtin`, `newline`, `end` or the word."""
+    """`number`, `string`, `message` (a string to be translated), `name`, `call` (a name before a parenthesis),
+    `builtin`, `newline`, `end` or the word."""
     text: str
     start: int
     line: int
@@ -65,6 +66,7 @@ class Lexer:
         """Where names live that do not say it themselves."""
         self.pos = 0
         self.line = 1
+        self.comments: dict[int, str] = {}
         self.warnings: list[str] = []
         self._warned: set[str] = set()
 
@@ -101,6 +103,9 @@ class Lexer:
         if found and (char.isdecimal() or char == "."):
             self.pos = found.end()
             return Token("number", found[0], pos, self.line)
+        if char == "_" and text.startswith('"', pos + 1) and self.dialect.extensions:
+            self.pos += 1
+            return Token("message", self._string(), pos, self.line)
         found = _NAME.match(text, pos)
         if found:
             return self._word(found[0], pos)
@@ -129,7 +134,9 @@ class Lexer:
                 self.line += 1
             elif char == "#":
                 end = text.find("\n", self.pos)
-                self.pos = len(text) if end < 0 else end
+                end = len(text) if end < 0 else end
+                self.comments[self.pos] = text[self.pos : end]
+                self.pos = end
             else:
                 return
 

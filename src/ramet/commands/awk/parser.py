@@ -19,6 +19,8 @@ from ramet.commands.awk.tree import (
     Function,
     Grouping,
     If,
+    Place,
+    Places,
     Print,
     Program,
     Return,
@@ -32,17 +34,24 @@ from ramet.commands.awk.tree import (
 RESERVED = SPECIAL | SPECIAL_ARRAYS
 """Names of variables that awk itself looks at."""
 
+_COMPOUND = frozenset(("{", "if", "while", "do", "for", "switch", ";"))
 _SPECIAL = frozenset(("BEGIN", "END", "BEGINFILE", "ENDFILE"))
 
 
-def parse(text: str, dialect: Dialect = GNU) -> Program:
-    return _Parser(text, dialect).program()
+def parse(text: str, dialect: Dialect = GNU, *, placed: bool = False) -> Program:
+    """The tree of a program; `placed` keeps where everything stands, for those who print it."""
+    return _Parser(text, dialect).program(placed)
 
 
 class _Parser(Expressions):
     # ------------------------------------------------------------------ program
 
-    def program(self) -> Program:
+    def __init__(self, text: str, dialect: Dialect = GNU) -> None:
+        super().__init__(text, dialect)
+        self.of: dict[int, Place] = {}
+        self.libraries: list[str] = []
+
+    def program(self, placed: bool) -> Program:
         rules: list[Rule] = []
         self.newlines()
         while not self.at("end"):
@@ -58,7 +67,13 @@ class _Parser(Expressions):
             self.newlines()
         if self.errors:
             raise AwkError("\nawk: ".join(self.errors), 1)
-        return Program(tuple(rules), self.functions, tuple(self.lexer.warnings))
+        places = None
+        if placed:
+            places = Places(self.lexer.text, self.of, self.lexer.comments, self.messages, self.misuses)
+        return Program(tuple(rules), self.functions, tuple(self.lexer.warnings), tuple(self.libraries), places)
+
+    def placed(self, node: Rule | Function | Stmt, start: int, brace: int = -1) -> None:
+        self.of[id(node)] = Place(start, self.ended, brace, self.lexer.namespace)
 
     def directive(self) -> None:
         """`@namespace "name"`; `@load` names an extension in C, of which there are none."""
@@ -79,6 +94,12 @@ class _Parser(Expressions):
         self.advance()
 
     def rule(self) -> Rule:
+        start = self.token.start
+        made, brace = self.bare_rule()
+        self.placed(made, start, brace)
+        return made
+
+    def bare_rule(self) -> tuple[Rule, int]:
         if self.token.kind in _SPECIAL:
             kind = self.advance().kind
             if not self.at("{", "newline", "end", ";"):
@@ -86,7 +107,8 @@ class _Parser(Expressions):
             if not self.at("{"):
                 raise AwkError(f"cmd. line:{self.token.line}: {kind} blocks must have an action part", 1)
             self.where = kind
-            return Rule(kind, None, None, self.block())
+            brace = self.token.start + 1
+            return Rule(kind, None, None, self.block()), brace
         self.where = ""
         pattern = until = None
         if not self.at("{"):
@@ -94,10 +116,12 @@ class _Parser(Expressions):
             if self.accept(","):
                 self.newlines()
                 until = self.expression()
+        brace = self.token.start + 1 if self.at("{") else -1
         body = self.block() if self.at("{") else None
-        return Rule("", pattern, until, body)
+        return Rule("", pattern, until, body), brace
 
     def function(self) -> None:
+        start = self.token.start
         self.advance()
         if not self.at("name", "call"):
             raise self.unexpected()
@@ -127,7 +151,9 @@ class _Parser(Expressions):
                 self.report(f"function `{name}': parameter #{place + 1}, `{param}', duplicates parameter #{first}")
         self.functions[name] = Function(name, tuple(params), ())
         self.where = "function"
-        self.functions[name] = Function(name, tuple(params), self.block())
+        brace = self.token.start + 1
+        self.functions[name] = made = Function(name, tuple(params), self.block())
+        self.placed(made, start, brace)
 
     # ------------------------------------------------------------------ statements
 
@@ -164,6 +190,18 @@ class _Parser(Expressions):
         return made
 
     def statement(self) -> Stmt:
+        start = self.token.start
+        if self.token.kind in _COMPOUND:
+            made = self.compound()
+            if not isinstance(made, DoWhile):  # which ends before the newline behind it
+                self.placed(made, start)
+            return made
+        made = self.simple()
+        self.placed(made, start)
+        self.end_simple()
+        return made
+
+    def compound(self) -> Stmt:
         kind = self.token.kind
         if kind == "{":
             return Block(self.block())
@@ -181,12 +219,8 @@ class _Parser(Expressions):
             return self.for_statement()
         if kind == "switch":
             return self.switch_statement()
-        if kind == ";":
-            self.advance()
-            return Block(())
-        made = self.simple()
-        self.end_simple()
-        return made
+        self.expect(";")
+        return Block(())
 
     def parenthesized(self) -> Expr:
         self.expect("(")
@@ -209,13 +243,15 @@ class _Parser(Expressions):
         return If(test, yes, None)
 
     def do_statement(self) -> Stmt:
+        start = self.token.start
         self.advance()
         body = self.looped()
         self.separators()
         self.expect("while")
-        test = self.parenthesized()
+        made = DoWhile(body, self.parenthesized())
+        self.placed(made, start)
         self.end_simple()
-        return DoWhile(body, test)
+        return made
 
     def for_statement(self) -> Stmt:
         self.advance()
