@@ -1,7 +1,7 @@
 """The three trees that stores are measured with, and the tools they are measured beside.
 
 The trees are made once per run from a seed and lie in memory (`/dev/shm` where there is one), so that no disk decides.
-`RAMET_BENCH_SCALE` makes them smaller or larger; 1 is the small form (500 MB instead of 2 GB of large files).
+`RAMET_BENCH_SCALE` makes them smaller or larger: with 0.25 the large files are 500 MB instead of 2 GB.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def small_files(root: Path) -> None:
 
 
 def large_files(root: Path) -> None:
-    """Few large files: half of the bytes are duplicates at other offsets, half of the rest compresses."""
+    """Few large files, 2 GB: half of the bytes are duplicates at other offsets, half of the rest compresses."""
     rng = random.Random(2)
     corpus = _corpus()
     base = b"".join(
         rng.randbytes(1 << 19) + corpus[(at := rng.randrange(len(corpus) - (1 << 19))) : at + (1 << 19)]
-        for _ in range(int(125 * SCALE))
+        for _ in range(int(500 * SCALE))
     )
     root.mkdir(exist_ok=True)
     (root / "one.bin").write_bytes(base)
