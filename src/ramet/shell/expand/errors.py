@@ -36,6 +36,10 @@ class Overflow(Slip):
     """Commands nest too deeply: ends everything that nests, also what would go on behind a lesser error."""
 
 
+class TooMany(Slip):
+    """More arguments than a builtin that directs the flow can take: ends the line of the script, also in `eval`."""
+
+
 class TooLong(Slip):
     """An expression that takes too long to be evaluated where nothing may wait."""
 

@@ -260,8 +260,6 @@ def set_item(sh: Session, name: str, subscript: str, value: str, append: bool = 
     if subscript in ("@", "*"):
         raise Discard(f"{name}[{subscript}]: bad array subscript")
     sh.store.set_item(name, sh.evaluate_subscript(to_evaluate(subscript)), value, append)
-    if sh.allexport:
-        sh.store.flag(name, EXPORT)
 
 
 def _for_either(indexed: Assign, literal: ArrayLiteral, keyed: bool) -> Assign:
@@ -351,8 +349,6 @@ def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
             if start:
                 await sh.budget.breathe()
         store.values[name] = array
-        if sh.allexport:
-            store.flag(name, EXPORT)
 
     async def word(sh: Session) -> AssignWord:
         return assign_word(name, None, append, "(...)", Values(await evaluate(sh)))
@@ -495,8 +491,6 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
                 value = store._appended(name, array.get(index) or "", value)
             array.set(index, value if plain else store.transform(name, value))
             index += 1
-    if sh.allexport:
-        store.flag(name, EXPORT)
 
 
 def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], append: bool) -> None:

@@ -141,6 +141,8 @@ async def file_test(sh: Session, op: str, word: str) -> bool:
         if op in ("-r", "-w") and sh.shell.user.uid == 0:
             return True
         return bool(mode & _BITS[op])
+    if op == "-N":
+        return (stat.mtime_ns or 0) > (stat.accessed_ns or 0)
     return True
 
 

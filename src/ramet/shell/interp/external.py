@@ -76,12 +76,14 @@ async def search(sh: Session, name: str) -> str | None:
     if not name:
         return None
     hit = sh.hashed.get(name)
+    if hit is not None and "checkhash" in sh.shopts and not hit[0].startswith("\0"):
+        hit = hit if await sh.shell.exists(paths.parse(hit[0], sh.cwd)) else None
     if hit is not None:
         sh.hashed[name] = (hit[0], hit[1] + 1)
         return hit[0]
     path = sh.store.get("PATH")
     found = await search_path(sh, name, path or "")
-    if found is not None:
+    if found is not None and "hashall" in sh.options:
         sh.hashed[name] = (found, 1)
     return found
 
@@ -130,7 +132,7 @@ async def _script_file(sh: Session, path: Path, shown: str, argv: list[str]) -> 
     try:
         data = b"".join([block async for block in sh.shell.fs.read(path)])
     except OSError as error:
-        return sh.error(f"{shown}: {reason(error)}", 126)
+        return sh.error(f"{shown}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
     if data.startswith(b"#!"):
         first = paths.decode(data[2 : data.find(b"\n") if b"\n" in data else len(data)]).strip()
         program, _, argument = first.partition(" ")

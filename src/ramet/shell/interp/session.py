@@ -341,6 +341,8 @@ class Session:
             setattr(self, name, on)
             if name in ("xtrace", "noexec"):
                 self.rewatch()
+            elif name == "allexport":
+                self.store.exporting = on
             elif name == "posix" and on is not ("POSIXLY_CORRECT" in self.vars):
                 if on:
                     self.vars["POSIXLY_CORRECT"] = "y"

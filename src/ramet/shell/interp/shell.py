@@ -27,7 +27,7 @@ from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
-from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip
+from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip, TooMany
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
@@ -329,7 +329,7 @@ class Shell:
                     result = await result
             except (Discard, ArithFailure) as error:
                 beyond = isinstance(error, BadSubscript) or (isinstance(error, ArithFailure) and error.subscript)
-                if not top and (sh.sub_level or beyond or isinstance(error, Overflow)):
+                if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
                     sh.complain_once(error)
                     raise
                 sh.status = result = subshell.report(sh, error)
@@ -343,6 +343,8 @@ class Shell:
                 sh.line = at
             if result > 255:
                 return int(result)
+            if top and "onecmd" in sh.options and sh.origin != "environment":
+                return self._leave(sh, int(result))
             if source is not None and parser is not None and await source.moved(sh):
                 text, read, options = source.text, 0, sh.syntax_options()
                 aliases = sh.aliases if options.expand_aliases else None

@@ -91,6 +91,7 @@ class Variables:
     __slots__ = (
         "arith",
         "attrs",
+        "exporting",
         "host",
         "key_of",
         "limit",
@@ -113,6 +114,8 @@ class Variables:
         self.places: dict[int, tuple[int, int]] = {}
         """Where `getopts` is, the argument and the place in it, for each OPTIND: by the scope that owns it."""
         self.token: object = object()
+        self.exporting = False
+        """Whether what is set is exported as well (`set -a`)."""
         self.limit, self.longest = DEFAULT_LIMITS.string_bytes, DEFAULT_LIMITS.expression_chars
         """How long a value may be, and an expression that is evaluated while nobody else runs."""
         self.host: object = None
@@ -133,6 +136,7 @@ class Variables:
         twin.shared = self.shared = len(self.scopes)
         twin.places = dict(self.places)
         twin.limit, twin.longest = self.limit, self.longest
+        twin.exporting = self.exporting
         if not borrow:
             hidden = [value for scope in self.scopes for value, _ in scope.values()]
             for value in itertools.chain(self.values.values(), hidden):
@@ -324,6 +328,8 @@ class Variables:
             self.make_assoc(name).set("0", value)
         elif type(old) is Dynamic and old.set is not None:
             old.set(self.host, value)
+        if self.exporting:
+            self.flag(name, EXPORT)
 
     def _appended(self, name: str, old: str, value: str) -> str:
         if self.attrs.get(name, 0) & INTEGER:

@@ -310,7 +310,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         store.values[name] = None
     if request.add & READONLY:
         store.flag(name, READONLY)
-    if sh.allexport and assignment is not None:
+    marked = sh.allexport and (assignment is not None or not store.scopes)
+    if marked and key is None and not isinstance(store.values.get(name), Indexed | Assoc):
         store.flag(name, EXPORT)
     return True
 

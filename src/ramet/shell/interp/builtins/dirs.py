@@ -166,14 +166,14 @@ def _outside(sh: Session, name: str, word: str) -> int:
 
 
 def dirs(sh: Session, argv: list[str]) -> Result:
-    long = lines = verbose = False
+    long = lines = verbose = clear = False
     place: int | None = None
     stack = [sh.pwd, *sh.dirs]
     for word in argv[1:]:
         if word[:1] in ("+", "-") and word[1:].isdigit():
             place = _rotation(sh, word, len(stack))
             if place is None or not 0 <= place < len(stack):
-                return _outside(sh, "dirs", word)
+                return _outside(sh, "dirs", word[1:])
             continue
         if word == "--":
             break
@@ -181,13 +181,16 @@ def dirs(sh: Session, argv: list[str]) -> Result:
             return bad_option(sh, "dirs", word, "invalid number" if word[:1] in ("-", "+") else "invalid option")
         for letter in word[1:]:
             if letter == "c":
-                sh.dirs.clear()
-                return 0
+                clear = True
+                continue
             if letter not in "lpv":
                 return bad_option(sh, "dirs", word, "invalid number")
             long = long or letter == "l"
             lines = lines or letter in "pv"
             verbose = verbose or letter == "v"
+    if clear:
+        sh.dirs.clear()
+        return 0
     shown = stack if long else [_short(sh, path) for path in stack]
     if place is not None:
         return sh.out(encode((f"{place:2d}  " if verbose else "") + shown[place] + "\n"), "dirs")
@@ -230,6 +233,9 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         if place is None or not 0 <= place < len(stack):
             return _outside(sh, "pushd", words[0])
         stack = stack[place:] + stack[:place]
+        if still:
+            sh.dirs = stack[1:]
+            return 0
     elif words[0].startswith(("-", "+")) and words[0] != "-" and not plain:
         sh.complain(f"pushd: {words[0]}: invalid number")
         sh.err("pushd: usage: pushd [-n] [+N | -N | dir]\n")
@@ -247,6 +253,8 @@ async def _pushd(sh: Session, words: list[str]) -> int:
         except OSError as error:
             return sh.error(f"pushd: {target}: {reason(error)}")
         sh.dirs.insert(0, old)
+        if words[0] == "-" and not plain:
+            await _said(sh)
         return await _show(sh)
     return await _enter(sh, stack, "pushd", still)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
-from ramet.shell.expand.errors import Readonly, Slip
+from ramet.shell.expand.errors import Readonly, TooMany
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
@@ -30,9 +30,7 @@ def _loop_exit(sh: Session, argv: list[str], flow: int) -> Result:
             sh.flow_status = 128
             return EXIT
         if len(words) > 1:
-            sh.complain(f"{name}: too many arguments")
-            sh.flow_n, sh.flow_status = sh.loops, 1
-            return BREAK
+            raise TooMany(f"{name}: too many arguments")
         if found <= 0:
             sh.complain(f"{name}: {words[0]}: loop count out of range")
             sh.flow_n, sh.flow_status = sh.loops, 1
@@ -62,7 +60,7 @@ def return_(sh: Session, argv: list[str]) -> Result:
             sh.complain(f"return: {words[0]}: numeric argument required")
             status = 2
         elif len(words) > 1:
-            raise Slip("return: too many arguments")
+            raise TooMany("return: too many arguments")
         else:
             status = found & 255
     if not sh.frames:
@@ -81,7 +79,7 @@ def exit_(sh: Session, argv: list[str]) -> Result:
             sh.complain(f"{argv[0]}: {words[0]}: numeric argument required")
             status = 2
         elif len(words) > 1:
-            raise Slip(f"{argv[0]}: too many arguments")
+            raise TooMany(f"{argv[0]}: too many arguments")
         else:
             status = found & 255
     sh.flow_status = status
@@ -102,7 +100,7 @@ def shift(sh: Session, argv: list[str]) -> Result:
                 return drive(explained(sh, "shift"))
             return sh.error(f"shift: {words[0]}: numeric argument required")
         if len(words) > 1:
-            raise Slip("shift: too many arguments")
+            raise TooMany("shift: too many arguments")
         if found < 0:
             return sh.error(f"shift: {words[0]}: shift count out of range")
         count = found
@@ -138,7 +136,7 @@ def getopts(sh: Session, argv: list[str]) -> Result:
     opterr = sh.store.get("OPTERR") != "0"
     index, place = sh.store.option_place
     wanted = sh.store.get("OPTIND") or "1"
-    if wanted.isdigit() and int(wanted) != index:
+    if wanted.isdigit() and (int(wanted) != index or not index):
         index, place = int(wanted) or 1, 0
 
     def leave(status: int, letter: str) -> Result:

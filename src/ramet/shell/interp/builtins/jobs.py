@@ -298,6 +298,8 @@ def _kill_one(sh: Session, word: str, number: int) -> int:
             return sh.error(f"kill: ({job.pid}) - No such process")
         job.process.signal(number)
         return 0
+    if not word:
+        return sh.error("kill: `': not a pid or valid job spec")
     if not word.lstrip("-").isdigit():
         return sh.error(f"kill: {word}: arguments must be process or job IDs")
     pid = abs(int(word))

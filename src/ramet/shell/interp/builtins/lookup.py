@@ -243,26 +243,33 @@ def builtin(sh: Session, argv: list[str]) -> Result:
 
 
 def hash_(sh: Session, argv: list[str]) -> Result:
+    if "hashall" not in sh.options:
+        return sh.error("hash: hashing disabled")
     options = flags_of(sh, argv, "lrpdt")
     if options is None:
         return 2
     flags, words = options
-    if "r" in flags:
-        sh.hashed.clear()
     if "p" in flags and not words:
         return bad_option(sh, "hash", "-p", "option requires an argument")
-    if "d" in flags:
-        for word in words:
-            if sh.hashed.pop(word, None) is None:
-                return sh.error(f"hash: {word}: not found")
-        return 0
-    if "p" in flags and len(words) > 1 and refused(sh, f"hash: {words[0]}: restricted"):
+    path = words.pop(0) if "p" in flags else ""
+    if path and refused(sh, f"hash: {path}: restricted"):
         return 1
-    if "p" in flags and len(words) > 1:
-        sh.hashed[words[1]] = (words[0], 0)
-        return 0
+    for letter in "td":
+        if letter in flags and not words:
+            return sh.error(f"hash: -{letter}: option requires an argument")
     if "t" in flags:
-        return drive(_hash_shown(sh, words))
+        return drive(_hash_shown(sh, words, "l" in flags))
+    if "r" in flags:
+        sh.hashed.clear()
+    if "d" in flags:
+        missing = [word for word in words if sh.hashed.pop(word, None) is None]
+        for word in missing:
+            sh.complain(f"hash: {word}: not found")
+        return 1 if missing else 0
+    if path:
+        sh.hashed.update(dict.fromkeys(words, (path, 0)))
+        if words:
+            return 0
     if not words:
         if "r" in flags:
             return 0
@@ -279,15 +286,18 @@ def hash_(sh: Session, argv: list[str]) -> Result:
     return drive(_hash(sh, words))
 
 
-async def _hash_shown(sh: Session, words: list[str]) -> int:
+async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
+    status = 0
     for word in words:
         if word not in sh.hashed:
-            return sh.error(f"hash: {word}: not found")
+            status = sh.error(f"hash: {word}: not found")
+            continue
+        path = _shown(sh.hashed[word][0])
         head = f"{word}\t" if len(words) > 1 else ""
-        written = sh.out(encode(f"{head}{_shown(sh.hashed[word][0])}\n"), "hash")
+        written = sh.out(encode(f"builtin hash -p {path} {word}\n" if reusable else f"{head}{path}\n"), "hash")
         if not isinstance(written, int):
             await written
-    return 0
+    return status
 
 
 async def _hash(sh: Session, words: list[str]) -> int:
