@@ -1,6 +1,7 @@
-"""Finding and counting a plain text in a block: by vector instructions where the extra `speed` is installed.
+"""Finding and counting a plain text in a block, by vector instructions.
 
-Without it Python's own methods do the same, so nothing but the time depends on it.
+Where there are none for the processor (stringzilla is not installed then) Python's own methods do the same, so nothing
+but the time depends on it.
 """
 
 from __future__ import annotations

@@ -54,7 +54,6 @@ EXTRAS: Final = {
     "client": Extra(("httpx2",), "no `ramet.connect`, no `--store http://...`"),
     "mcp": Extra(("mcp", "starlette", "uvicorn"), "no `ramet mcp`"),
     "yaml": Extra(("yaml",), "configuration files in JSON and TOML only, no `yq`"),
-    "speed": Extra(("stringzilla",), "`grep` and `wc -l` of plain texts without vector instructions"),
     "watch": Extra(("watchfiles",), "a commit of a mounted directory looks at all of it"),
     "fsspec": Extra(("fsspec",), "no fsspec mounts, no ramet:// for pandas and others"),
     "http": Extra(("httpx2",), "no mounts of web servers"),
@@ -118,6 +117,10 @@ def _parts() -> Iterator[Row]:
     yield Row("python", "ok" if sys.version_info >= (3, 11) else "bad", found)
     for package in PACKAGES:
         yield _tried(package, lambda package=package: importlib.metadata.version(package))  # type: ignore[misc]
+    try:
+        yield Row("stringzilla", "ok", importlib.metadata.version("stringzilla"))
+    except importlib.metadata.PackageNotFoundError:
+        yield Row("stringzilla", "absent", "plain texts are searched without vector instructions")
     yield _tried("shell", _shell_works)
 
 
