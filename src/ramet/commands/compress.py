@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import lzma
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from ramet.commands.compress_filters import chain, checked
 from ramet.commands.compress_options import PackOptions, XzOptions, ZstdOptions, zstd_words
 from ramet.commands.compression import (
     BZIP2,
     CHUNK,
     GZIP,
     LZMA,
+    RAW,
     XZ,
     ZSTD,
     Corrupt,
     Format,
     compressed,
+    compressor,
     decompressed,
     sniff,
 )
@@ -32,9 +37,10 @@ from ramet.commands.declare import (
 )
 from ramet.commands.gzip_list import list_gzip
 from ramet.commands.inputs import slurp
-from ramet.commands.packed_list import list_xz, list_zstd
+from ramet.commands.packed_list import list_xz, list_zstd, summary
+from ramet.commands.zstd_dictionaries import Unusable, dictionary, train
 from ramet.core.errors import reason
-from ramet.core.paths import decode, encode
+from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import Reader
@@ -49,6 +55,8 @@ class _Pack:
     stdout: bool
     suffix: str
     level: int
+    alone: bool = True
+    """Whether there is one file only."""
     status: int = 0
 
     @property
@@ -87,11 +95,17 @@ def _chosen(format_: Format, o: PackOptions | ZstdOptions) -> Format:
     if isinstance(o, ZstdOptions):
         if o.kind != "zstd":
             return {"gzip": GZIP, "xz": XZ, "lzma": LZMA}[o.kind]
-        return format_ if o.check else dataclasses.replace(format_, check=0)
+        return dataclasses.replace(format_, check=int(o.check), numbered=not o.no_number)
     if isinstance(o, XzOptions):
-        if o.kind in ("lzma", "alone"):
-            return LZMA
-        return dataclasses.replace(format_, check=_CHECKS[o.check]) if o.check != "crc64" else format_
+        kind = format_.name if o.kind == "auto" else "lzma" if o.kind == "alone" else o.kind
+        filters = chain(o.order)
+        if filters:
+            checked(filters, kind)
+        elif kind == "raw":
+            preset = (6 if o.level is None else o.level) | (lzma.PRESET_EXTREME if o.extreme else 0)
+            filters = [{"id": lzma.FILTER_LZMA2, "preset": preset}]
+        base = {"xz": XZ, "lzma": LZMA, "raw": RAW}[kind]
+        return dataclasses.replace(base, check=_CHECKS[o.check], filters=filters or None, single=o.single)
     return format_
 
 
@@ -104,6 +118,15 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
         return 0
     operands = [*operands, *await _listed(proc, o)]
     format_ = _chosen(_BY_NAME[name], o)
+    if isinstance(o, ZstdOptions):
+        if o.training is not None:
+            return await train(proc, o, operands)
+        try:
+            if format_.name == "zstd":
+                format_ = dataclasses.replace(format_, dictionary=await dictionary(proc, o))
+        except Unusable as unusable:
+            proc.stderr.write(encode(f"{unusable}\n"))
+            return 31
     mode = o.mode or ("d" if name in _CATS or name in _UNPACKERS else "z")
     level = o.level if o.level is not None else format_.default
     low, high = format_.levels
@@ -114,8 +137,21 @@ async def pack(proc: Proc, o: PackOptions | ZstdOptions, operands: list[str]) ->
         mode,
         o.stdout or name in _CATS,
         o.suffix or format_.suffix,
-        max(low, min(level, high if format_.name != "zstd" else 22)),
+        max(low, min(level, high)) if format_.name != "zstd" else min(level, 22 if getattr(o, "ultra", False) else 19),
     )
+    job.alone = len(operands) < 2 and not o.recursive
+    if getattr(o, "extreme", False) and format_.name in ("xz", "lzma"):
+        job.level |= lzma.PRESET_EXTREME
+    if format_.name == "raw" and isinstance(o, XzOptions) and not chain(o.order) and mode == "z":
+        job.warn("Using a preset in raw mode is discouraged.", 2)
+        job.warn("The exact options of the presets may vary between software versions.", 2)
+        job.status = 0
+    if format_.filters and mode == "z":
+        try:
+            compressor(format_, job.level)
+        except (lzma.LZMAError, ValueError):
+            job.warn("(stdin): Unsupported options" if not operands else f"{shown(operands[0])}: Unsupported options")
+            return 1
     if mode == "l":
         if format_.name == "zstd":
             return await list_zstd(proc, operands)
@@ -181,8 +217,11 @@ def _bad(job: _Pack, shown_name: str, corrupt: Corrupt) -> None:
             if "end" in text
             else "Decoding error (36) : Data corruption detected"
         )
+        if text == "Dictionary mismatch":
+            words = f"Decoding error (36) : {text}"
         stdin_name = "/*stdin*\\" if shown_name == "stdin" else shown_name
-        job.proc.stderr.write(encode(f"zstd: {stdin_name}: {words} \n"))
+        lead = f"{stdin_name} : " if words.startswith("Decoding") else f"zstd: {stdin_name}: "
+        job.proc.stderr.write(encode(f"{lead}{words} \n"))
         job.status = 1
     else:
         words = (
@@ -202,7 +241,8 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
     if job.mode == "z":
         mtime = (stat.mtime_ns or 0) // 10**9 if stat is not None and not job.o.no_name else 0
         saved = b"" if job.o.no_name else encode(name.rpartition("/")[2])
-        async for block in compressed(_blocks(proc, reader), job.format, job.level, saved, mtime):
+        size = stat.size if stat is not None else None
+        async for block in compressed(_blocks(proc, reader), job.format, job.level, saved, mtime, size):
             await proc.emit(block)
         return
     try:
@@ -214,16 +254,22 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
                 return
             if job.format.name != "xz" and shown_name == "stdin":
                 return
+            if job.format.name == "xz":
+                raise Corrupt("not in format")
         actual = _actual(job, first)
         if actual is None and (job.stdout or shown_name == "stdin") and job.o.force:
             await proc.emit(first)
             async for block in _blocks(proc, reader):
                 await proc.emit(block)
             return
+        size = 0
         async for block in decompressed(reader, actual or job.format, first):
+            size += len(block)
             if job.mode != "t":
                 await proc.emit(block)
             await proc.budget.breathe()
+        if job.mode == "t" and isinstance(job.o, ZstdOptions) and not job.o.quiet and job.alone:
+            proc.stderr.write(encode(summary(name or "/*stdin*\\", "", 0, size, job.mode)))
     except Corrupt as corrupt:
         _bad(job, shown_name, corrupt)
 
@@ -231,9 +277,23 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
 def _actual(job: _Pack, head: bytes) -> Format | None:
     """xz reads .lzma too; the others insist on their own format."""
     found = sniff(head)
-    if found is job.format or (job.format in (XZ, LZMA) and found in (XZ, LZMA)):
-        return found
-    return None
+    if job.format.name == "raw":
+        return job.format
+    if found is None and job.format.name in ("xz", "lzma") and _alone(head):
+        found = LZMA
+    if found in (XZ, LZMA) and job.format.name in ("xz", "lzma"):
+        return dataclasses.replace(found, single=job.format.single)
+    if job.format.name == "zstd":
+        return job.format if found is ZSTD else found
+    return found if found is job.format else None
+
+
+def _alone(head: bytes) -> bool:
+    """Whether data begins as an .lzma file does: properties, a size of the dictionary, a size of all."""
+    if len(head) < 13 or head[0] >= 225:
+        return False
+    size = int.from_bytes(head[1:5], "little")
+    return bin(size).count("1") in (1, 2) and (size & (size - 1) == 0 or "11" in bin(size))
 
 
 async def _file(job: _Pack, word: str) -> None:
@@ -264,7 +324,7 @@ async def _file(job: _Pack, word: str) -> None:
     try:
         if job.stdout or job.mode == "t":
             await _stream(job, reader, shown(word), word, stat)
-            if job.mode == "t" and not job.status and job.o.verbose:
+            if job.mode == "t" and not job.status and job.o.verbose and not isinstance(job.o, ZstdOptions):
                 proc.stderr.write(encode(f"{word}:\t OK\n"))
             return
         await _convert(job, word, reader, stat)
@@ -306,6 +366,9 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
             return
         if isinstance(job.o, ZstdOptions) and job.o.into is not None:
             target = f"{job.o.into.rstrip('/')}/{target.rpartition('/')[2]}"
+        if isinstance(job.o, ZstdOptions) and job.o.mirror is not None:
+            target = f"{job.o.mirror.rstrip('/')}/{re.sub(r'^(/|[.]/+)+', '', target)}"
+            await _ancestors(proc, proc.path(target).parent)
     existing = await lookup(proc, proc.path(target))
     if existing is not None and not job.o.force:
         if job.format is GZIP:
@@ -317,6 +380,10 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
                 return
         elif job.format is BZIP2:
             job.warn(f"Output file {target} already exists.")
+            return
+        elif job.format.name == "zstd" and job.o.quiet:
+            proc.stderr.write(encode(f"zstd: {target} already exists; not overwritten  \n"))
+            job.status = 1
             return
         elif job.format.name == "zstd":
             proc.stderr.write(encode(f"zstd: {target} already exists; overwrite (y/n) ? "))
@@ -334,7 +401,7 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
         if job.mode == "z":
             mtime = 0 if job.o.no_name else (stat.mtime_ns or 0) // 10**9
             name = b"" if job.o.no_name else encode(word.rpartition("/")[2])
-            made = compressed(_blocks(proc, reader), job.format, job.level, name, mtime)
+            made = compressed(_blocks(proc, reader), job.format, job.level, name, mtime, stat.size)
         else:
             first = await reader.read(CHUNK)
             made = decompressed(reader, _actual(job, first) or job.format, first)
@@ -357,13 +424,26 @@ async def _convert(job: _Pack, word: str, reader: Reader, stat: Stat) -> None:
     await proc.fs.setattr(proc.path(target), Attrs(mode=stat.mode, mtime_ns=stat.mtime_ns))
     if not job.o.keep:
         await proc.fs.remove(proc.path(word))
-    if job.o.verbose:
+    if isinstance(job.o, ZstdOptions):
+        if not job.o.quiet and job.alone:
+            proc.stderr.write(encode(summary(word, target, size_in, size_out, job.mode)))
+    elif job.o.verbose:
         whole, packed = (size_in, size_out) if job.mode == "z" else (size_out, size_in)
         if job.format == GZIP:
             packed -= _frame(job, target if job.mode == "z" else word)
         ratio = (1 - packed / whole) * 100 if whole else 0.0
         action = "created" if job.o.keep else "replaced with"
         proc.stderr.write(encode(f"{word}:\t{ratio:5.1f}% -- {action} {target}\n"))
+
+
+async def _ancestors(proc: Proc, path: Path) -> None:
+    """The directory, and those it lies in, where they are missing."""
+    missing: list[Path] = []
+    while path.name and await lookup(proc, path, follow=True) is None:
+        missing.append(path)
+        path = path.parent
+    for absent in reversed(missing):
+        await proc.fs.mkdir(absent)
 
 
 def _bare(job: _Pack, word: str) -> str | None:
@@ -373,7 +453,8 @@ def _bare(job: _Pack, word: str) -> str | None:
         "bzip2": {".bz2": "", ".bz": "", ".tbz2": ".tar", ".tbz": ".tar"},
         "xz": {".xz": "", ".txz": ".tar", ".lzma": "", ".tlz": ".tar"},
         "lzma": {".lzma": "", ".tlz": ".tar", ".xz": ""},
-        "zstd": {".zst": "", ".tzst": ".tar"},
+        "zstd": {".zst": "", ".tzst": ".tar", ".gz": "", ".tgz": ".tar", ".lzma": "", ".xz": "", ".txz": ".tar"},
+        "raw": {},
     }
     table = {job.suffix: "", **endings[job.format.name]}
     for ending, replacement in table.items():
@@ -383,6 +464,9 @@ def _bare(job: _Pack, word: str) -> str | None:
 
 
 def _target(job: _Pack, word: str) -> str | None:
+    if job.format.name == "raw" and not job.suffix:
+        job.warn(f"{shown(word)}: With --format=raw, --suffix=.SUF is required unless writing to stdout")
+        return None
     if job.mode == "z":
         if word.endswith(job.suffix) and not job.o.force:
             if job.format is BZIP2:
@@ -403,8 +487,8 @@ def _target(job: _Pack, word: str) -> str | None:
         return word + ".out"
     elif job.format.name == "zstd":
         job.warn(
-            f"{word}: unknown suffix (.zst/.tzst expected). Can't derive the output file name. Specify it with "
-            "-o dstFileName. Ignoring."
+            f"{word}: unknown suffix (.zst/.tzst/.gz/.tgz/.lzma/.xz/.txz/.lz4/.tlz4 expected). Can't derive the output "
+            "file name. Specify it with -o dstFileName. Ignoring."
         )
     else:
         job.warn(f"{shown(word)}: Filename has an unknown suffix, skipping", 2)
@@ -443,11 +527,8 @@ COMMANDS = [
             refused={}
             if _BY_NAME[name] in (GZIP, BZIP2)
             else {
-                "--single-stream": "all streams of a file are read",
                 "--info-memory": "the memory of the machine is not shown",
-                "--lzma1[= --lzma2[= --x86[= --arm[= --arm64[= --armthumb[= --ia64[= --powerpc[= --sparc[= --delta[=": (
-                    "chains of filters are chosen by the level"
-                ),
+                "--arm64[=": "the library has no filter for it",
             },
         )
         for name, summary in {
@@ -475,7 +556,6 @@ COMMANDS = [
             ignored=(
                 "-T= --threads=",
                 "--long[=",
-                "--ultra",
                 "--no-progress",
                 "--progress",
                 "--adapt[=",
@@ -486,8 +566,6 @@ COMMANDS = [
                 "--stream-size=",
                 "--target-compressed-block-size=",
                 "--priority=",
-                "--no-dictID",
-                "-B=",
                 "-M= --memory=",
                 "--sparse",
                 "--no-sparse",
@@ -495,12 +573,6 @@ COMMANDS = [
                 "--exclude-compressed",
             ),
             refused={
-                "--train[= --train-cover[= --train-fastcover[= --train-legacy[=": "dictionaries are not supported",
-                "-D=": "dictionaries are not supported",
-                "--dictID=": "dictionaries are not supported",
-                "--maxdict=": "dictionaries are not supported",
-                "--patch-from=": "dictionaries are not supported",
-                "--output-dir-mirror=": "use --output-dir-flat",
                 "-b[=": "there is no benchmark",
                 "-e[=": "there is no benchmark",
                 "-i[=": "there is no benchmark",

@@ -7,7 +7,7 @@ import bz2
 import lzma
 import struct
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,12 +41,21 @@ class Format:
     levels: tuple[int, int]
     check: int = lzma.CHECK_CRC64
     """Which checksum an xz stream has; whether (not 0) a zstd frame has one."""
+    filters: Sequence[dict[str, Any]] | None = None
+    """The chain of an xz or lzma stream, or of a raw one, where the level does not choose it."""
+    dictionary: Any = None
+    """What a zstd frame refers to."""
+    numbered: bool = True
+    """Whether a zstd frame names its dictionary."""
+    single: bool = False
+    """Whether only the first stream of a file counts."""
 
 
 GZIP = Format("gzip", ".gz", b"\x1f\x8b", 6, (1, 9))
 BZIP2 = Format("bzip2", ".bz2", b"BZh", 9, (1, 9))
 XZ = Format("xz", ".xz", b"\xfd7zXZ\0", 6, (0, 9))
 LZMA = Format("lzma", ".lzma", b"\x5d\0\0", 6, (0, 9))
+RAW = Format("raw", "", b"", 6, (0, 9))
 ZSTD = Format("zstd", ".zst", b"\x28\xb5\x2f\xfd", 3, (1, 19))
 FORMATS = {f.name: f for f in (GZIP, BZIP2, XZ, LZMA, ZSTD)}
 
@@ -100,7 +109,7 @@ class _Zlib:
         return self._inner.decompress(self._inner.unconsumed_tail + data, max(0, max_length))
 
 
-def _zstd() -> Any:
+def zstd_library() -> Any:
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
@@ -108,20 +117,34 @@ def _zstd() -> Any:
     return zstd
 
 
-def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0) -> Compressor:
+_LZMA_FORMATS = {"xz": lzma.FORMAT_XZ, "lzma": lzma.FORMAT_ALONE, "raw": lzma.FORMAT_RAW}
+
+
+def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0, size: int | None = None) -> Compressor:
     if format_ is GZIP:
         return _Gzip(level, name, mtime)
     if format_ is BZIP2:
         return bz2.BZ2Compressor(level)
-    if format_.name == "xz":
-        return lzma.LZMACompressor(lzma.FORMAT_XZ, check=format_.check, preset=level)
-    if format_ is LZMA:
-        return lzma.LZMACompressor(lzma.FORMAT_ALONE, preset=level)
-    library = _zstd()
+    if format_.name in _LZMA_FORMATS:
+        filters = format_.filters
+        preset = level if filters is None else None
+        check = format_.check if format_.name == "xz" else -1
+        return lzma.LZMACompressor(_LZMA_FORMATS[format_.name], check=check, preset=preset, filters=filters)
+    library = zstd_library()
     parameters = library.CompressionParameter
-    options = {parameters.compression_level: level, parameters.checksum_flag: int(format_.check != 0)}
-    made: Compressor = library.ZstdCompressor(options=options)
-    return made
+    options = {
+        parameters.compression_level: level,
+        parameters.checksum_flag: int(format_.check != 0),
+        parameters.dict_id_flag: int(format_.numbered),
+    }
+    if isinstance(format_.dictionary, tuple):  # an older version of the same: the window has to reach all of it
+        options[parameters.enable_long_distance_matching] = 1
+        options[parameters.window_log] = min(27, max(17, (2 * len(format_.dictionary[0])).bit_length()))
+    made = library.ZstdCompressor(options=options, zstd_dict=format_.dictionary)
+    if size is not None:
+        made.set_pledged_input_size(size)
+    packer: Compressor = made
+    return packer
 
 
 def _decompressor(format_: Format) -> Any:
@@ -131,7 +154,9 @@ def _decompressor(format_: Format) -> Any:
         return bz2.BZ2Decompressor()
     if format_.name in ("xz", "lzma"):
         return lzma.LZMADecompressor()
-    return _zstd().ZstdDecompressor()
+    if format_.name == "raw":
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=format_.filters)
+    return zstd_library().ZstdDecompressor(zstd_dict=format_.dictionary)
 
 
 CHUNK = 1 << 18
@@ -142,10 +167,15 @@ STEP = 1 << 20
 
 
 async def compressed(
-    source: AsyncIterator[bytes], format_: Format, level: int, name: bytes = b"", mtime: int = 0
+    source: AsyncIterator[bytes],
+    format_: Format,
+    level: int,
+    name: bytes = b"",
+    mtime: int = 0,
+    size: int | None = None,
 ) -> AsyncIterator[bytes]:
-    """A stream of blocks, packed."""
-    packer = compressor(format_, level, name, mtime)
+    """A stream of blocks, packed; `size` is what they come to, where that is known."""
+    packer = compressor(format_, level, name, mtime, size)
     if format_ is GZIP:
         async for block in source:
             if made := packer.compress(block):
@@ -163,14 +193,14 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
     """Blocks out of a packed stream of one or more members. Corrupt says what is wrong."""
     errors: tuple[type[BaseException], ...] = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
     if format_.name == "zstd":
-        errors = (*errors, _zstd().ZstdError)
+        errors = (*errors, zstd_library().ZstdError)
     unpacker = _decompressor(format_)
     data = first or await reader.read(CHUNK)
     if not data:
         raise Corrupt("unexpected end of file")
     if format_ is GZIP and len(data) < 2:
         raise Corrupt("unexpected end of file")
-    if not data.startswith(format_.magic[: len(data)]) and format_ is not LZMA:
+    if not data.startswith(format_.magic[: len(data)]) and format_.name != "lzma":
         raise Corrupt("not in format")
     fresh = True
     while True:
@@ -184,11 +214,13 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
         if made:
             yield made
         if unpacker.eof:
+            if format_.single:
+                return
             rest = unpacker.unused_data or await reader.read(CHUNK)
-            rest = rest.lstrip(b"\0") if format_ is not ZSTD else rest
+            rest = rest.lstrip(b"\0") if format_.name != "zstd" else rest
             if not rest:
                 return
-            if not rest.startswith(format_.magic[: len(rest)]):
+            if format_.name == "raw" or not rest.startswith(format_.magic[: len(rest)]):
                 raise Corrupt("trailing garbage")
             unpacker, data, fresh = _decompressor(format_), rest, True
             continue
@@ -208,6 +240,8 @@ def _words(format_: Format, error: BaseException) -> str:
         if "incorrect length" in text:
             return "invalid compressed data--length error"
         return "invalid compressed data--format violated"
+    if format_.name == "zstd" and "ictionary" in text:
+        return "Dictionary mismatch"
     return "data integrity error" if format_ is BZIP2 else "Compressed data is corrupt"
 
 

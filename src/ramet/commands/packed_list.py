@@ -179,14 +179,22 @@ def _zstd_row(found: Listed, name: str) -> str:
     return f"{head}  {_human(found.whole, 8)}  {ratio:5.3f}  {check:>5}  {name}\n"
 
 
-def _human(size: int, width: int) -> str:
+def _human(size: int, width: int, unit_width: int = 4) -> str:
     value, unit = float(size), "B"
     for name in ("KiB", "MiB", "GiB", "TiB"):
         if value < 1024:
             break
         value, unit = value / 1024, name
     places = 0 if value >= 100 or value == int(value) == size else 1 if value >= 10 else 2 if value > 1 else 3
-    return f"{value:{width}.{places}f}{unit:>4}"
+    return f"{value:{width}.{places}f}{unit:>{max(unit_width, len(unit) + 1) if unit_width < 4 else unit_width}}"
+
+
+def summary(word: str, target: str, size_in: int, size_out: int, mode: str) -> str:
+    """What zstd tells about a file when it is done."""
+    if mode != "z":
+        return f"{word:<20}: {size_out} bytes \n"
+    share = f"{size_out / size_in * 100:6.2f}%" if size_in else "  0.00%"
+    return f"{word:<20} :{share}   ({_human(size_in, 6, 2)} => {_human(size_out, 6, 2)}, {target}) \n"
 
 
 _SIZES = (0, 2, 4, 8)
