@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ramet.commands.awk.expressions import ARRAY_ARGUMENTS
+from ramet.commands.awk.libraries import functions_of
 from ramet.commands.awk.tree import (
     Assign,
     Builtin,
@@ -86,8 +87,8 @@ class Facts:
     """Global variables (scalars and arrays, without the special ones)."""
     mixed: set[tuple[str, str]] = field(default_factory=set)
     """Parameters that ask what they are: an array in one call and a plain value in another."""
-    scalars: set[str] = field(default_factory=set)
-    """Global variables whose value is looked at or changed somewhere."""
+    traced: set[str] = field(default_factory=set)
+    """Global variables that `typeof` is asked about: whether anything has looked at them yet makes a difference."""
     uses: set[str] = field(default_factory=set)
     """Special variables and features that occur: `NR`, `getline`, `fields-in-functions`, ..."""
     warnings: list[str] = field(default_factory=list)
@@ -110,10 +111,6 @@ def analyze(program: Program) -> Facts:
     for scope, body in scopes:
         for node in walk(body):
             _note(node, scope, program, facts, calls)
-    asked = {id(node.args[0]) for _, body in scopes for node in walk(body) if _asks(node)}
-    facts.scalars = {
-        node.name for _, body in scopes for node in walk(body) if isinstance(node, Var) and id(node) not in asked
-    }
     _spread_arrays(program, facts, calls)
     facts.mixed &= facts.arrays
     _spread_waiting(program, facts)
@@ -159,13 +156,21 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
             asked = node.args[0].name  # type: ignore[union-attr]
             if facts.owner(asked, scope, program):
                 facts.mixed.add((scope, asked))
+            elif node.name == "typeof" and asked not in SPECIAL and asked not in SPECIAL_ARRAYS:
+                facts.traced.add(asked)
         if node.name in ("sub", "gsub") and len(node.args) > 2 and isinstance(node.args[2], Field):
             _note_field(node.args[2], facts)
         if node.name in ("length", "sub", "gsub") and len(node.args) < 3 and scope:
             facts.uses.add("fields-in-functions")
     elif isinstance(node, Call):
         if node.name not in program.functions:
-            return  # fatal only where it is called
+            extension = functions_of(program.libraries).get(node.name)
+            if extension is not None:
+                facts.uses.add("extension")
+                for arg in (node.args[index] for index in extension.arrays if index < len(node.args)):
+                    if isinstance(arg, Var):
+                        array(arg.name)
+            return  # what is unknown is fatal only where it is called
         if len(node.args) > len(program.functions[node.name].params):
             facts.warnings.append(
                 f"cmd. line:1: warning: function `{node.name}' called with more arguments than declared"
@@ -239,6 +244,7 @@ def can_wait(node: Any, waiting: set[str]) -> bool:
 
 
 def _spread_waiting(program: Program, facts: Facts) -> None:
+    facts.waiting |= {name for name, found in functions_of(program.libraries).items() if found.waits}
     changed = True
     while changed:
         changed = False

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ramet.commands.awk import regex
+from ramet.commands.awk import libraries, regex
 from ramet.commands.awk.formats import sprintf
 from ramet.commands.awk.lexer import IN_NAMESPACE
 from ramet.commands.awk.ordering import asort, keys
@@ -85,6 +85,9 @@ async def indirect(runtime: Runtime, name: str, args: tuple[Value, ...]) -> Valu
     known = runtime.functions.get(name)
     if known is None:
         plain = _CALLABLE.get(name)
+        extension = libraries.functions_of(runtime.libraries).get(name)
+        if extension is not None:
+            return await libraries.call(runtime, name, extension, args)
         if plain is None:
             raise AwkError(f"fatal: `{name}' is not a function, so it cannot be called indirectly")
         return plain(runtime, *args)
@@ -419,9 +422,11 @@ def _emit_typeof(e: Emitter, args: Args) -> str:
         if e.is_mixed(arg.name):
             return f"typeof(R, p_{arg.name})"
         if e.is_array(arg):
-            return "'array'"
-        if arg.name not in e.params and arg.name in e.facts.scalars:
-            return f"typeof(R, {e.value(arg)}, 'unassigned')"
+            if not e.is_traced(arg.name):
+                return "'array'"
+            return f"('array' if a_{arg.name} or {arg.name!r} in R.touched else 'untyped')"
+        if e.is_traced(arg.name):
+            return f"typeof(R, v_{arg.name}, 'unassigned' if {arg.name!r} in R.touched else 'untyped')"
     if isinstance(arg, Regex):
         return "'number'"
     return f"typeof(R, {e.value(arg)})"
@@ -489,7 +494,7 @@ EMITTERS: dict[str, Callable[[Emitter, Args], str]] = {
     "dcgettext": lambda e, args: e.text(args[0]),
     "dcngettext": lambda e, args: f"({e.text(args[0])} if {e.number(args[2])} == 1.0 else {e.text(args[1])})",
     "bindtextdomain": lambda e, args: e.text(args[0]),
-    "intdiv": lambda e, args: f"intdiv({e.number(args[0])}, {e.number(args[1])}, {_array_argument(e, args, 2)})",
+    "intdiv": lambda e, args: f"intdiv(R, {e.number(args[0])}, {e.number(args[1])}, {_array_argument(e, args, 2)})",
 }
 
 
@@ -515,11 +520,14 @@ def root(runtime: Runtime, value: float) -> float:
     return math.sqrt(value) if value >= 0 else -math.nan
 
 
-def intdiv(left: float, right: float, array: Array) -> float:
-    if right == 0.0:
-        raise AwkError("fatal: intdiv: division by zero attempted")
-    quotient = math.trunc(left / right)
-    array["quotient"], array["remainder"] = float(quotient), float(int(left) - quotient * int(right))
+def intdiv(runtime: Runtime, left: float, right: float, array: Array) -> float:
+    dividend, divisor = int(left), int(right)
+    if divisor == 0:
+        runtime.warn("intdiv: division by zero attempted")
+        return -1.0
+    quotient = abs(dividend) // abs(divisor)
+    quotient = quotient if (dividend < 0) == (divisor < 0) else -quotient
+    array["quotient"], array["remainder"] = float(quotient), float(dividend - quotient * divisor)
     return 0.0
 
 
@@ -548,6 +556,7 @@ RUNTIME_NAMES = {
     "aggregate": aggregate,
     "scalar": scalar,
     "undefined": undefined,
+    "too_few": libraries.too_few,
     "indirect": indirect,
     "divide": divide,
     "modulo": modulo,

@@ -14,6 +14,7 @@ from ramet.commands.awk.dialect import Dialect
 from ramet.commands.awk.dumping import dump_variables, print_profile, print_program
 from ramet.commands.awk.inplace import Inplace
 from ramet.commands.awk.lexer import IN_NAMESPACE, KEYWORDS, as_bytes, unescape
+from ramet.commands.awk.libraries import WARNINGS, check
 from ramet.commands.awk.names import BUILTINS
 from ramet.commands.awk.parser import parse
 from ramet.commands.awk.printing import messages
@@ -38,6 +39,9 @@ class AwkOptions:
     sources: tuple[str, ...] = several("-e", "--source", metavar="TEXT", help="use TEXT as program source")
     includes: tuple[str, ...] = several(
         "-i", "--include", metavar="FILE", help="read more of the program from FILE; `inplace` edits the files in place"
+    )
+    libraries: tuple[str, ...] = several(
+        "-l", "--load", metavar="LIB", help="load LIB: ordchr, time, readfile, readdir, filefuncs, fnmatch, rwarray ..."
     )
     executed: str | None = value("-E", "--exec", metavar="FILE", help="like -f, and the last option")
     posix: bool = flag("-P", "--posix", help="the language of POSIX only; numbers are read as C reads them")
@@ -106,6 +110,9 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         compiled = compiled_program(text, dialect, o.pretty is not None or o.profile is not None)
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
+        for library in compiled.program.libraries:
+            if library in WARNINGS:
+                proc.complain(WARNINGS[library])
         if o.pretty is not None:
             await print_program(proc, compiled.program, o.pretty)
             return 0
@@ -141,6 +148,9 @@ async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str |
         if not operands:
             return None
         parts.append(operands.pop(0))
+    for library in o.libraries:
+        check(library, "fatal", 2)
+        parts.append(f'@load "{library}"')
     text = "\n".join(parts)
     return await _included(proc, text, set()) if "@include" in text else text
 
@@ -373,7 +383,6 @@ COMMANDS = [
             "-t --lint-old",
         ),
         refused={
-            "-l --load=": "extensions are not supported",
             "-I --trace": "programs are not compiled to instructions that could be shown",
             "-D --debug[=": "the debugger needs a terminal",
         },

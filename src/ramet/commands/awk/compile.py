@@ -15,6 +15,7 @@ from ramet.commands.awk.emit import Emitter
 from ramet.commands.awk.fast import FastEmitter
 from ramet.commands.awk.formats import sprintf
 from ramet.commands.awk.lexer import IN_NAMESPACE
+from ramet.commands.awk.libraries import ARRAYS, CONSTANTS, functions_of
 from ramet.commands.awk.names import BUILTINS
 from ramet.commands.awk.numerals import numerals_of
 from ramet.commands.awk.parser import RESERVED, parse
@@ -100,7 +101,9 @@ class Writer:
             target = expr.target
             if isinstance(target, Var) and not e.is_special(target.name) and not e.is_array(target):
                 name = e.variable(target.name)
-                if expr.op == "=":
+                if e.is_traced(target.name):
+                    self.put(e.value(expr))
+                elif expr.op == "=":
                     self.put(f"{name} = {e.value(expr.value)}")
                 elif self.place == "fast" and expr.op in ("+=", "-="):
                     amount = self.operand(expr.value)
@@ -191,9 +194,19 @@ class Writer:
             data = " + R.ofs + ".join(e.shown(arg) for arg in node.args) + " + R.ors"
         if node.redirect:
             assert node.target is not None
+            if "revoutput" in e.program.libraries:
+                # Where what is written may be turned round, each piece is written alone.
+                sink = f"(await R.sink({node.redirect!r}, {e.text(node.target)}))"
+                pieces = [data] if node.formatted else self.pieces(node)
+                self.put(f"for _piece in ({', '.join(pieces)},): {sink}.write(_piece)")
+                return
             self.put(f"(await R.sink({node.redirect!r}, {e.text(node.target)})).write({data})")
         else:
             self.put(f"O({data})")
+
+    def pieces(self, node: Print) -> list[str]:
+        shown = [self.e.shown(arg) for arg in node.args or (Field(Num(0.0)),)]
+        return [*[piece for one in shown for piece in (one, "R.ofs")][:-1], "R.ors"]
 
     def _delete(self, node: Delete) -> None:
         array = self.e.within(node)
@@ -251,6 +264,8 @@ class Writer:
 
     def _forin(self, node: ForIn) -> None:
         key = self.e.temp()
+        if self.e.is_traced(node.name):
+            self.put(self.e.touched(node.name, "None"))
         self.put(f"for {key} in keys(R, {self.e.nested(self.e.array(node.array), node.outer)}):")
         self.depth += 1
         self.put(self.e.store(Var(node.name), key))
@@ -396,6 +411,10 @@ class Compiled:
             space.update(bignum.NAMES)
         if numerals is not None or not self.dialect.utf8:
             space["sprintf"] = functools.partial(sprintf, number=space["num"], utf8=self.dialect.utf8)
+        libraries = self.program.libraries
+        if libraries:
+            space |= {f"e_{name}": found.body for name, found in functions_of(libraries).items()}
+            runtime.libraries = frozenset(libraries)
         if self.slots is not None:
             space["C"] = [0] * len(self.slots)
         runtime.namespace = space
@@ -404,6 +423,10 @@ class Compiled:
             known = (*(name.replace(IN_NAMESPACE, "::") for name in self.functions), *BUILTINS)
             runtime.functab.update({name: name for name in known})
         exec(self.code, space)
+        for library in libraries:
+            space.update({f"v_{name}": value for name, value in CONSTANTS.get(library, {}).items()})
+            for name, elements in ARRAYS.get(library, {}).items():
+                space.setdefault(f"a_{name}", Array()).update(elements)
         return space
 
     def fast_rules(self, runtime: Runtime, plain: bool) -> Any:
@@ -546,6 +569,7 @@ _MISSES = 200_000
 _NEEDS_MORE = frozenset(
     [
         "indirect",
+        "extension",
         "getline",
         "getline-record",
         "assigns-fields",

@@ -10,6 +10,7 @@ from typing import Any
 
 from ramet.commands.awk import analyze
 from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS, Facts
+from ramet.commands.awk.libraries import functions_of
 from ramet.commands.awk.names import NUMBER_BUILTINS, TEXT_BUILTINS
 from ramet.commands.awk.tree import (
     Assign,
@@ -67,7 +68,14 @@ class Emitter:
             return f"(p_{name} := aggregate(p_{name}, {name!r}))" if self.is_mixed(name) else f"p_{name}"
         if name in SPECIAL_ARRAYS:
             return f"R.{name.lower()}"
-        return f"a_{name}"
+        return self.touched(name, f"a_{name}")
+
+    def is_traced(self, name: str) -> bool:
+        return name in self.facts.traced and name not in self.params
+
+    def touched(self, name: str, code: str) -> str:
+        """Code for a global variable that is looked at or changed, which is remembered where somebody asks."""
+        return f"R.touch({name!r}, {code})" if self.is_traced(name) else code
 
     def is_mixed(self, name: str) -> bool:
         """Whether only a call tells if a parameter is an array."""
@@ -220,7 +228,7 @@ class Emitter:
             return f"R.misused({node.name!r}, {self.array(node.name)})"
         if self.is_special(node.name):
             return self.get_special(node.name)
-        return self.variable(node.name)
+        return self.touched(node.name, self.variable(node.name))
 
     def get_special(self, name: str) -> str:
         if name == "NF":
@@ -381,7 +389,7 @@ class Emitter:
                 return f"R.misused({target.name!r}, {self.array(target.name)})"
             if self.is_special(target.name):
                 return self.set_special(target.name, code)
-            return f"({self.variable(target.name)} := {code})"
+            return self.touched(target.name, f"({self.variable(target.name)} := {code})")
         if isinstance(target, Index):
             return f"put({self.within(target)}, {self.key(target.subscripts)}, {code})"
         assert isinstance(target, Field)
@@ -433,7 +441,7 @@ class Emitter:
 
     def _call(self, node: Call) -> str:
         if node.name not in self.program.functions:
-            return f"undefined({node.name!r})"
+            return self.extension(node)
         function = self.program.functions[node.name]
         args: list[str] = []
         for param, arg in zip(function.params, node.args, strict=False):
@@ -461,6 +469,27 @@ class Emitter:
         extra = [self.value(arg) for arg in node.args[len(function.params) :]]
         # What is too much is worked out nevertheless, and dropped.
         return f"({', '.join(extra)}, {code})[-1]" if extra else code
+
+    def extension(self, node: Call) -> str:
+        """A call of a function that a library has; of one that nobody has, the complaint."""
+        found = functions_of(self.program.libraries).get(node.name)
+        if found is None:
+            return f"undefined({node.name!r})"
+        if len(node.args) < found.least:
+            return f"too_few({node.name!r}, {len(node.args)}, {found.least})"
+        args = ["R"]
+        for place, arg in enumerate(node.args):
+            if place in found.arrays and isinstance(arg, Index):
+                args.append(self.nested(self.array(arg.name), (*arg.outer, arg.subscripts), arg.name))
+            elif place in found.arrays and isinstance(arg, Var):
+                args.append(self.array(arg.name))
+            elif place in found.arrays:
+                raise AwkError(f"cmd. line:1: fatal: {node.name}: argument {place + 1} is not an array")
+            else:
+                args.append(self.value(arg))
+        code = f"e_{node.name}({', '.join(args[: found.most + 1])})"
+        code = f"(await {code})" if found.waits else code
+        return f"({', '.join(args[found.most + 1 :])}, {code})[-1]" if len(args) > found.most + 1 else code
 
     def either(self, arg: Expr) -> str:
         """What is passed to a parameter that takes arrays and plain values alike."""
@@ -491,6 +520,8 @@ class Emitter:
         status = self.temp()
         # Subscripts are worked out whether or not there is anything to store.
         unused = "".join(f"{self.text(one)}, " for one in _working(node.target))
+        if isinstance(node.target, Var) and self.is_traced(node.target.name):
+            unused += self.touched(node.target.name, "None")
         return f"(({status} := {code}), ({self.store(node.target, 'R.got')} if {status} > 0.0 else ({unused})))[0]"
 
     def _builtin(self, node: Builtin) -> str:

@@ -6,6 +6,7 @@ from ramet.commands.awk.analyze import SPECIAL, SPECIAL_ARRAYS
 from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.expressions import Expressions
 from ramet.commands.awk.lexer import IN_NAMESPACE
+from ramet.commands.awk.libraries import check, functions_of
 from ramet.commands.awk.tree import (
     AwkError,
     Block,
@@ -76,15 +77,15 @@ class _Parser(Expressions):
         self.of[id(node)] = Place(start, self.ended, brace, self.lexer.namespace)
 
     def directive(self) -> None:
-        """`@namespace "name"`; `@load` names an extension in C, of which there are none."""
+        """`@namespace "name"` or `@load "library"`."""
         self.advance()
         word = self.advance().text.rpartition(IN_NAMESPACE)[2]
         if not self.at("string"):
             raise self.unexpected()
         if word == "load":
-            raise AwkError(
-                f"cmd. line:{self.token.line}: fatal: cannot load library `{self.token.text}': not supported", 2
-            )
+            check(self.token.text, f"cmd. line:{self.token.line}: error", 1)
+            self.libraries.append(self.advance().text)
+            return
         name = self.token.text
         if not name.replace("_", "a").isalnum() or name[0].isdigit() or not name.isascii():
             raise AwkError(
@@ -139,7 +140,7 @@ class _Parser(Expressions):
                 raise self.unexpected()
         self.expect(")")
         self.newlines()
-        if name in self.functions or name in RESERVED:
+        if name in self.functions or name in RESERVED or name in functions_of(self.libraries):
             self.report(f"function name `{name}' previously defined")
         for place, param in enumerate(params):
             if param == name:

@@ -11,12 +11,13 @@ import re
 from typing import TypeVar
 
 from ramet.commands.awk.lexer import IN_NAMESPACE, unescape
+from ramet.commands.awk.libraries import listing
 from ramet.commands.awk.records import Records
-from ramet.commands.awk.state import Sink, Source, State, Unbuffered
+from ramet.commands.awk.state import Reversed, Sink, Source, State, Unbuffered
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Field, num
 from ramet.core.errors import reason
-from ramet.core.streams import BytesReader, pipe
+from ramet.core.streams import BytesReader, Reader, Writer, pipe
 
 
 class NextRecord(Exception):
@@ -132,6 +133,10 @@ class Runtime(State):
             try:
                 reader = await self.proc.open(word)
             except OSError as error:
+                if error.errno == errno.EISDIR and "readdir" in self.libraries:
+                    if await self._opened(await self._directory(word), word):
+                        return True
+                    continue
                 if await self._skipped(word, error):
                     continue
                 message = f"fatal: cannot open file `{word}' for reading: {reason(error)}"
@@ -157,6 +162,9 @@ class Runtime(State):
             self.complain_input(error)
             return True
         return False
+
+    async def _directory(self, word: str) -> Records:
+        return Records(BytesReader(await listing(self, word)), self.utf8)
 
     async def _opened(self, records: Records, name: str | None) -> bool:
         self.main = records
@@ -216,7 +224,9 @@ class Runtime(State):
 
             async def run() -> int:
                 try:
-                    return await self.proc.run(["sh", "-c", command], stdout=writer, env=self.environment())
+                    return await self.proc.run(
+                        ["sh", "-c", command], stdout=writer, env=self.environment(), cwd=self.moved
+                    )
                 except BrokenPipeError:
                     return 141
                 finally:
@@ -243,8 +253,10 @@ class Runtime(State):
 
         async def run() -> int:
             try:
+                if command == "/magic/mirror" and "revtwoway" in self.libraries:
+                    return await _mirror(read_end, write_end)
                 return await self.proc.run(
-                    ["sh", "-c", command], stdin=read_end, stdout=write_end, env=self.environment()
+                    ["sh", "-c", command], stdin=read_end, stdout=write_end, env=self.environment(), cwd=self.moved
                 )
             except BrokenPipeError:
                 return 141
@@ -333,6 +345,8 @@ class Runtime(State):
         if kind == "|":
             self.flush()
             made = Sink(None, name)
+        elif "revoutput" in self.libraries and num(self.namespace.get("v_REVOUT")) != 0.0:
+            made = Reversed(await self.proc.create(name, append=kind == ">>"))
         elif name in ("/dev/stdout", "/dev/fd/1", "-"):
             made = _Standard(self)
         else:
@@ -373,7 +387,9 @@ class Runtime(State):
     async def _close_sink(self, sink: Sink) -> float:
         if sink.command is not None:
             data = "".join(sink.parts).encode("utf-8", "surrogateescape")
-            status = await self.proc.run(["sh", "-c", sink.command], stdin=BytesReader(data), env=self.environment())
+            status = await self.proc.run(
+                ["sh", "-c", sink.command], stdin=BytesReader(data), env=self.environment(), cwd=self.moved
+            )
             return float(status)
         sink.flush()
         if sink.writer is not None:
@@ -400,7 +416,7 @@ class Runtime(State):
         self.flush()
         for sink in self.sinks.values():
             sink.flush()
-        status = await self.proc.run(["sh", "-c", command], env=self.environment())
+        status = await self.proc.run(["sh", "-c", command], env=self.environment(), cwd=self.moved)
         return float(status)
 
     def fflush(self, name: str = "") -> float:
@@ -411,6 +427,16 @@ class Runtime(State):
         for sink in self.sinks.values():
             sink.flush()
         return 0.0
+
+
+async def _mirror(source: Reader, to: Writer) -> int:
+    """What stands at the other end of `/magic/mirror`: each line comes back turned round."""
+    while line := await source.readline():
+        text = line.decode("utf-8", "surrogateescape")
+        to.write((text.removesuffix("\n")[::-1] + "\n").encode("utf-8", "surrogateescape"))
+        if to.full:
+            await to.drain()
+    return 0
 
 
 class _Standard(Sink):

@@ -18,6 +18,7 @@ from ramet.commands.awk.splitting import by_widths, contents, cut, split_blanks
 from ramet.commands.awk.symbols import Symbols
 from ramet.commands.awk.tree import AwkError
 from ramet.commands.awk.values import Array, Field, Value, compare, looks_numeric, num, number_text
+from ramet.core.paths import Path
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
 
@@ -57,6 +58,15 @@ class Unbuffered(Sink):
         self.flush()
 
 
+class Reversed(Sink):
+    """A file whose writer turns round all that it is given."""
+
+    __slots__ = ()
+
+    def write(self, text: str) -> None:
+        super().write(text[::-1])
+
+
 class Source:
     """An input of the program: a file, or the output of a command that is running."""
 
@@ -82,6 +92,11 @@ class State:
         self.opened = 0
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
+        self.libraries: frozenset[str] = frozenset()
+        self.touched: set[str] = set()
+        """Variables that something has looked at, of those that `typeof` is asked about."""
+        self.moved: Path | None = None
+        """The directory that the program has gone to."""
         self.sandbox = False
         """Whether the program may neither redirect nor run commands."""
         self.watches_files = False
@@ -189,6 +204,10 @@ class State:
         rx = self.rx(pattern)
         return lambda text: [text[start:stop] for start, stop in contents(rx, text)]
 
+    def touch(self, name: str, value: Value) -> Value:
+        self.touched.add(name)
+        return value
+
     # ------------------------------------------------------------------ conversions
 
     def compare(self, left: Value, right: Value) -> int:
@@ -289,6 +308,7 @@ class State:
         fields = self.get_fields()
         while len(fields) < number:
             fields.append("")
+            self.cells[len(fields)] = NO_FIELD
         fields[number - 1] = self.text(value)
         if value.__class__ is Field:
             self.cells.pop(number, None)
