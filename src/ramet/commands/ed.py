@@ -16,7 +16,7 @@ from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
-from ramet.core.streams import BytesReader, Capture
+from ramet.core.streams import BytesReader, Capture, FileStream
 from ramet.patterns import Matcher, MatchTimeout, PatternError
 
 
@@ -30,6 +30,7 @@ class EdOptions:
     extended: bool = flag("-E", "--extended-regexp", help="use extended regular expressions")
     loose: bool = flag("-l", "--loose-exit-status", help="exit with 0 status even if a command fails")
     verbose: bool = flag("-v", "--verbose", help="be verbose; equivalent to the `H' command")
+    old: bool = flag("-G", "--traditional", help="run in compatibility mode")
 
 
 class Trouble(Exception):
@@ -45,6 +46,8 @@ class Editor:
     proc: Proc
     o: EdOptions
     script: list[bytes]
+    from_file: bool = False
+    """Whether the script is a file, of which nothing is done after an error."""
     at: int = 0
     """How many lines of the script were used."""
     lines: list[bytes] = field(default_factory=list)
@@ -65,6 +68,10 @@ class Editor:
     out: list[bytes] = field(default_factory=list)
     inside: bool = False
     """Whether a global command runs."""
+    repeated: str = ""
+    """The commands that `&` stands for when G or V ask."""
+    last_command: str = ""
+    """What `!!` runs again."""
     window: int = 22
     """Lines that `z` shows."""
 
@@ -92,7 +99,10 @@ class Editor:
             except Trouble as error:
                 self.last_error = str(error)
                 self.status = 1
-                self.out.append(b"?\n" + (encode(f"{error}\n") if self.verbose else b""))
+                told = f"script, line {self.at}: {error}" if self.from_file else str(error)
+                self.out.append(b"?\n" + (encode(told + "\n") if self.verbose else b""))
+                if self.from_file:
+                    break
             except _Quit:
                 break
             await self.flush()
@@ -233,8 +243,10 @@ class Editor:
             self.suffix(after)
         elif letter in ("e", "E", "f", "r", "w", "W"):
             await self.files(letter, given, rest)
-        elif letter in ("g", "v"):
-            await self.everywhere(letter == "g", given, rest)
+        elif letter in ("g", "v", "G", "V") and self.inside:
+            raise Trouble("Cannot nest global commands")
+        elif letter in ("g", "v", "G", "V"):
+            await self.everywhere(letter in "gG", given, rest, asking=letter in "GV")
         elif letter == "!" and given:
             raise Trouble("Unexpected address")
         elif letter == "!":
@@ -258,7 +270,7 @@ class Editor:
     def show(self, start: int, stop: int, how: str) -> None:
         for number in range(start, stop + 1):
             line = self.lines[number - 1]
-            shown = visible(line) + b"$" if "l" in how else line
+            shown = visible(line, not self.o.old) if "l" in how else line
             self.out.append((b"%d\t" % number if "n" in how else b"") + shown + b"\n")
         self.dot = stop
 
@@ -337,6 +349,8 @@ class Editor:
 
     def target(self, rest: str) -> tuple[int, str]:
         found, rest = self.addresses(rest)
+        if not found and self.o.old:
+            raise Trouble("Destination expected")
         return self.one(found, self.dot), rest
 
     def do_print(self, how: str) -> Callable[[list[int], str], str | None]:
@@ -437,16 +451,19 @@ class Editor:
 
     # ------------------------------------------------------------------ everywhere
 
-    async def everywhere(self, wanted: bool, given: list[int], rest: str) -> None:
+    async def everywhere(self, wanted: bool, given: list[int], rest: str, *, asking: bool) -> None:
+        """Commands for all lines that match, or do not; `asking` reads those of each when it has been shown."""
         start, stop = self.span(given, 1, len(self.lines))
         if not rest[:1]:
             raise Trouble("Invalid pattern delimiter")
         source, rest, _ = delimited(rest[1:], rest[0])
         matcher = self.compiled(source)
         chosen = [line for line in self.lines[start - 1 : stop] if matcher.test(line) == wanted]
-        commands = rest
-        while commands.endswith("\\") and (more := self.next_line()) is not None:
-            commands = commands[:-1] + "\n" + decode(more)
+        commands = "" if asking else self.continued(rest)
+        if asking and rest.strip("pln \t"):
+            raise Trouble("Invalid command suffix")
+        if not chosen:
+            return
         todo = identified(self.lines, start, stop, chosen)
         self.before = list(self.lines), self.dot
         self.inside = True
@@ -457,6 +474,20 @@ class Editor:
                 if number is None:
                     continue
                 self.dot = number
+                if asking:
+                    self.script, self.at = script, at
+                    self.show(number, number, rest.strip() or "p")
+                    await self.flush()
+                    answer = self.next_line()
+                    if answer is None:
+                        raise Trouble("Unexpected end-of-file")
+                    answered = self.continued(decode(answer))
+                    at = self.at
+                    if answered == "":
+                        continue
+                    if answered == "&" and not self.repeated:
+                        raise Trouble("No previous command")
+                    commands = self.repeated = self.repeated if answered == "&" else answered
                 self.script, self.at = [encode(part) for part in (commands or "p").split("\n")], 0
                 while (part := self.next_line()) is not None:
                     await self.command(decode(part))
@@ -464,6 +495,14 @@ class Editor:
         finally:
             self.script, self.at = script, at
             self.inside = False
+        if asking:
+            self.suffix(rest)
+
+    def continued(self, commands: str) -> str:
+        """Commands with the lines that follow a backslash."""
+        while commands.endswith("\\") and (more := self.next_line()) is not None:
+            commands = commands[:-1] + "\n" + decode(more)
+        return commands
 
     # ------------------------------------------------------------------ files and commands
 
@@ -475,8 +514,10 @@ class Editor:
             raise Trouble("Unexpected command suffix")
         name = rest.strip()
         if letter == "f":
+            if name.startswith("!"):
+                raise Trouble("Invalid redirection")
             self.name = name or self.name
-            if not self.name:
+            if not self.name and not self.o.old:
                 raise Trouble("No current filename")
             self.out.append(encode(self.name + "\n"))
         elif letter in "wW":
@@ -556,11 +597,36 @@ class Editor:
             self.out.append(b"%d\n" % len(data))
 
     async def shell(self, text: str) -> None:
+        """A command in which `%` is the file; `!` at its beginning is the command before."""
         self.permit("!")
+        line, changed = self._filled(text)
+        self.last_command = line
+        if changed:
+            self.out.append(encode(line + "\n"))
         await self.flush()
-        await self.proc.run(["sh", "-c", text.replace("%", self.name)])
+        await self.proc.run(["sh", "-c", line])
         if not self.o.quiet:
             self.out.append(b"!\n")
+
+    def _filled(self, text: str) -> tuple[str, bool]:
+        """A command line with what stands for other text put in; whether any was."""
+        out: list[str] = []
+        changed = False
+        rest = text
+        if text.startswith("!"):
+            if not self.last_command:
+                raise Trouble("No previous command")
+            out.append(self.last_command)
+            rest, changed = text[1:], True
+        for piece in re.findall(r"\\.|[^\\%]+|%|\\", rest, re.DOTALL):
+            if piece == "%":
+                if not self.name:
+                    raise Trouble("No current filename")
+                out.append(self.name)
+                changed = True
+            else:
+                out.append("%" if piece == "\\%" else piece)
+        return "".join(out), changed
 
 
 _Simple = Callable[[Editor, list[int], str], str | None]
@@ -586,14 +652,16 @@ _SIMPLE: dict[str, _Simple] = {
     "H": Editor.do_verbose,
     "P": Editor.do_prompt,
 }
-_CHANGES = frozenset("aicdjmtsxrgv")
+_CHANGES = frozenset("aicdjmtsxrgvGV")
 
 
 async def ed(proc: Proc, o: EdOptions, operands: list[str]) -> int:
     script = (await proc.stdin.read_all()).split(b"\n")
     if not script[-1]:
         script.pop()
-    editor = Editor(proc, o, script, verbose=o.verbose, prompting=o.prompt is not None)
+    editor = Editor(
+        proc, o, script, isinstance(proc.stdin, FileStream), verbose=o.verbose, prompting=o.prompt is not None
+    )
     if operands:
         editor.name = operands[-1]
         try:
@@ -615,7 +683,6 @@ COMMANDS = [
         EdOptions,
         summary="A line-oriented text editor.",
         usage="[OPTION]... [FILE]",
-        refused={"-G --traditional": "only the modern mode exists"},
         examples=[("printf '2d\\nw\\nq\\n' | ed -s file", "delete the second line")],
     ),
 ]

@@ -80,6 +80,18 @@ def _filled(template: bytes, line: bytes, spans: list[tuple[int, int]]) -> bytes
 _ESCAPES = {7: b"\\a", 8: b"\\b", 9: b"\\t", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\", 36: b"\\$"}
 
 
-def visible(line: bytes) -> bytes:
-    text = b"".join(_ESCAPES.get(byte) or (b"%c" % byte if 32 <= byte < 127 else b"\\%03o" % byte) for byte in line)
-    return b"\\\n".join(text[at : at + 71] for at in range(0, max(len(text), 1), 71))
+_COLUMNS = 72
+
+
+def visible(line: bytes, marked: bool = True) -> bytes:
+    """A line as `l` shows it, broken where it would be wider than a terminal; `marked` at its end."""
+    out: list[bytes] = []
+    column = 0
+    for byte in line:
+        piece = _ESCAPES.get(byte) or (b"%c" % byte if 32 <= byte < 127 else b"\\%03o" % byte)
+        if column + len(piece) > _COLUMNS:
+            out.append(b"\\\n")
+            column = 0
+        out.append(piece)
+        column += len(piece)
+    return b"".join(out) + (b"$" if marked else b"")
