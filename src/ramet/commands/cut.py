@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from operator import add, gt
 
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, ordered, quote, shown, value
-from ramet.commands.inputs import Inputs, filter_lines
+from ramet.commands.inputs import PART, Inputs, filter_lines
 from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -123,7 +124,7 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
         glue = delimiter if o.output is None else encode(o.output) or b"\0"
         if delimiter == (b"\0" if o.zero else b"\n"):
             return await _cut_lines(proc, operands, ranges, delimiter, glue)
-        change = _cut_fields(ranges, delimiter, glue, o.only)
+        change = _cut_fields(ranges, delimiter, glue, o.only, b"\0" if o.zero else b"\n")
     return await filter_lines(proc, operands, change, b"\0" if o.zero else b"\n")
 
 
@@ -156,7 +157,7 @@ def _cut_bytes(ranges: list[tuple[int, int]], output: bytes | None) -> Change:
     return lambda lines: [glue.join([part for s in slices if (part := line[s])]) for line in lines]
 
 
-def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: bool) -> Change:
+def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: bool, end: bytes) -> Change:
     highest = ranges[-1][1] if ranges else 0
     limit = highest if highest < END else -1
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1] and not only:
@@ -183,6 +184,8 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
     spans = [(low - 1, high) for low, high in ranges]
 
     def many(lines: list[bytes]) -> list[bytes]:
+        if len(spans) > 1 and (rows := table(lines)) is not None:
+            return rows
         out: list[bytes] = []
         for line in lines:
             parts = line.split(delim, limit)
@@ -198,6 +201,25 @@ def _cut_fields(ranges: list[tuple[int, int]], delim: bytes, glue: bytes, only: 
                 picked += parts[low:high]
             out.append(glue.join(picked))
         return out
+
+    def table(lines: list[bytes]) -> list[bytes] | None:
+        """Lines that all have as many fields, cut as columns; None when they do not, or have far more than it takes."""
+        width = lines[0].count(delim) + 1
+        if width == 1 or 0 <= 2 * limit < width:
+            return None
+        # Between the fields of two lines stands one that no line can have.
+        cells = (delim + end + delim).join(lines).split(delim)
+        if len(cells) != len(lines) * (width + 1) - 1 or cells[width :: width + 1].count(end) != len(lines) - 1:
+            return None
+        chosen = [index for low, high in spans for index in range(low, min(high, width))]
+        if not chosen:
+            return [b""] * len(lines)
+        out = [*([b"", glue] * len(chosen))[:-1], end]
+        out *= len(lines)
+        for place, index in enumerate(chosen):
+            out[2 * place :: 2 * len(chosen)] = cells[index :: width + 1]
+        out.pop()
+        return [b"".join(out)]
 
     return many
 
@@ -237,48 +259,68 @@ async def paste(proc: Proc, o: PasteOptions, operands: list[str]) -> int:
     end = b"\0" if o.zero else b"\n"
     if o.serial:
         return await _paste_serial(proc, operands, delims, end)
-    readers: list[Reader | None] = []
+    readers: list[Reader] = []
     for word in operands or ["-"]:
         try:
             readers.append(await proc.open(word))
         except OSError as error:
             proc.complain(f"{shown(word)}: {reason(error)}")
             return 1
-    if len(readers) == 1 and readers[0] is not None:
+    if len(readers) == 1:
         async for block in line_blocks(readers[0], end):
             await proc.emit(block if block.endswith(end) else block + end)
         return 0
-    out: list[bytes] = []
-    live = len(readers)
-    size = 0
-    while live:
-        parts: list[bytes] = []
-        seen = False
-        for i, reader in enumerate(readers):
-            line = b"" if reader is None else (reader.readline_now(end) or await reader.readline(end))
-            if reader is not None and not line:
-                await proc.close(reader)
-                readers[i] = None
-                live -= 1
-                if not live and not seen:
-                    break
-            elif line:
-                seen = True
-            if i:
-                parts.append(delims[(i - 1) % len(delims)])
-            parts.append(line[:-1] if line.endswith(end) else line)
-        if not seen:
-            break
-        row = b"".join(parts) + end
-        out.append(row)
-        size += len(row)
-        if size > 65536:
-            await proc.emit(b"".join(out))
-            out.clear()
-            size = 0
-            await proc.budget.breathe()
-    await proc.emit(b"".join(out))
+    await _paste_parallel(proc, readers, delims, end)
+    for reader in readers:
+        await proc.close(reader)
     return 0
+
+
+class _Column:
+    """The lines of a reader that are still to be pasted; several columns may take turns at one reader."""
+
+    def __init__(self, reader: Reader, end: bytes) -> None:
+        self._blocks = line_blocks(reader, end, PART)
+        self._end = end
+        self.lines: list[bytes] = []
+        self.turns = 0
+        self.ended = False
+
+    async def fill(self) -> None:
+        """At least one line for each turn, while there are any; the last row is filled up."""
+        while len(self.lines) < self.turns and not self.ended:
+            block = await anext(self._blocks, b"")
+            self.ended = not block
+            self.lines += block.removesuffix(self._end).split(self._end) if block else ()
+        if self.ended and (missing := -len(self.lines) % self.turns):
+            self.lines += [b""] * missing
+
+
+async def _paste_parallel(proc: Proc, readers: list[Reader], delims: list[bytes], end: bytes) -> None:
+    sources = {reader: _Column(reader, end) for reader in readers}
+    places: list[tuple[_Column, int]] = []
+    for reader in readers:
+        places.append((sources[reader], sources[reader].turns))
+        sources[reader].turns += 1
+    row: list[bytes] = []
+    for index in range(len(places)):
+        row += (b"", delims[index % len(delims)])
+    row[-1] = end
+    while True:
+        for source in sources.values():
+            await source.fill()
+        live = [source for source in sources.values() if source.lines]
+        if not live:
+            return
+        count = min(len(source.lines) // source.turns for source in live)
+        out = row * count
+        for index, (source, turn) in enumerate(places):
+            if source.lines:
+                out[2 * index :: len(row)] = source.lines[turn : count * source.turns : source.turns]
+        for source in live:
+            del source.lines[: count * source.turns]
+        await proc.emit(b"".join(out))
+        await proc.budget.breathe()
 
 
 async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], end: bytes) -> int:
@@ -326,34 +368,67 @@ class CommOptions:
 
 
 class Sorted:
-    """A sorted file being merged: the current line, and whether it was in order."""
+    """A sorted file being merged: the current line, a block of lines, and whether these are in order."""
 
     def __init__(self, reader: Reader, delim: bytes) -> None:
         self._source = _pieces(reader, delim)
-        self._batch: list[bytes] = []
-        self._at = 0
+        self.batch: list[bytes] = []
+        self.at = -1
         self.line: bytes | None = b""
-        self.number = 0
+        self.in_order = True
 
     async def advance(self) -> bytes | None:
-        if self._at >= len(self._batch):
-            self._batch = await anext(self._source, [])
-            self._at = 0
-            if not self._batch:
+        self.at += 1
+        if self.at >= len(self.batch):
+            self.batch = await anext(self._source, [])
+            self.at = 0
+            self.in_order = not any(map(gt, self.batch, self.batch[1:]))
+            if not self.batch:
                 self.line = None
                 return None
-        self.line = self._batch[self._at]
-        self._at += 1
-        self.number += 1
+        self.line = self.batch[self.at]
         return self.line
 
 
 async def _pieces(reader: Reader, delim: bytes) -> AsyncIterator[list[bytes]]:
-    async for block in line_blocks(reader, delim):
+    async for block in line_blocks(reader, delim, PART):
         pieces = block.split(delim)
         if not pieces[-1]:
             pieces.pop()
         yield pieces
+
+
+def _merge(left: Sorted, right: Sorted, leads: tuple[bytes | None, ...], out: list[bytes]) -> tuple[int, int, int]:
+    """Go on to the last line of one of the blocks at hand; how many lines of each of the three kinds there were.
+
+    `leads` stand before the lines of each kind; those without one are not shown.
+    """
+    ours, theirs, i, j, both = left.batch, right.batch, left.at, right.at, 0
+    lead1, lead2, lead3 = leads
+    most, mosts, show = len(ours) - 1, len(theirs) - 1, out.append
+    while i < most and j < mosts:
+        a, b = ours[i], theirs[j]
+        if a == b:
+            both += 1
+            if lead3 is not None:
+                show(lead3 + a)
+            i += 1
+            j += 1
+        elif a < b:
+            if lead1 is not None:
+                show(a)
+            i += 1
+        else:
+            if lead2 is not None:
+                show(lead2 + b)
+            j += 1
+    counts = i - left.at - both, j - right.at - both, both
+    left.at, right.at, left.line, right.line = i, j, ours[i], theirs[j]
+    return counts
+
+
+def _ended(rows: list[bytes], end: bytes) -> bytes:
+    return end.join(rows) + end if rows else b""
 
 
 async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
@@ -372,11 +447,11 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
     counts = [0, 0, 0]
     lead2 = b"" if o.hide1 else sep
     lead3 = (b"" if o.hide1 else sep) + (b"" if o.hide2 else sep)
-    warned, suspect = [False, False], [False, False]
+    leads = (None if o.hide1 else b"", None if o.hide2 else lead2, None if o.hide3 else lead3)
+    warned, suspect, told = [False, False], [False, False], [False, False]
     unpaired = False
     a, b = await left.advance(), await right.advance()
     out: list[bytes] = []
-    size = 0
 
     async def step(side: Sorted, index: int) -> bytes | None:
         before = side.line
@@ -391,42 +466,48 @@ async def comm(proc: Proc, o: CommOptions, operands: list[str]) -> int:
         return after
 
     while a is not None or b is not None:
+        if b is not None and a is not None and (o.check == "no" or (left.in_order and right.in_order)):
+            found = _merge(left, right, leads, out)
+            counts = list(map(add, counts, found))
+            unpaired = unpaired or found[0] + found[1] > 0
+            # A line in order takes away the doubt that the one before it left.
+            suspect[0] = suspect[0] and not found[0] + found[2]
+            suspect[1] = suspect[1] and not found[1] + found[2]
+            a, b = left.batch[left.at], right.batch[right.at]
         if b is None or (a is not None and a < b):
             assert a is not None
             counts[0] += 1
             unpaired = True
             if not o.hide1:
-                out += (a, end)
+                out.append(a)
             a = await step(left, 0)
         elif a is None or b < a:
             counts[1] += 1
             unpaired = True
             if not o.hide2:
-                out += (lead2, b, end)
+                out.append(lead2 + b)
             b = await step(right, 1)
         else:
             counts[2] += 1
             if not o.hide3:
-                out += (lead3, a, end)
+                out.append(lead3 + a)
             a, b = await step(left, 0), await step(right, 1)
-        if any(warned):
-            index = warned.index(True)
-            if o.check == "yes":
-                await proc.emit(b"".join(out))
+        for index, bad in enumerate(warned):
+            if bad and not told[index]:
+                told[index] = True
+                await proc.emit(_ended(out, end))
+                out.clear()
                 proc.complain(f"file {index + 1} is not in sorted order")
-                return 1
-        size += 1
-        if size & 4095 == 0:
-            await proc.emit(b"".join(out))
+                if o.check == "yes":
+                    return 1
+        if len(out) > 1000:
+            await proc.emit(_ended(out, end))
             out.clear()
-            await proc.budget.breathe()
-    await proc.emit(b"".join(out))
+        await proc.budget.breathe()
+    await proc.emit(_ended(out, end))
     if o.total:
         between = b"" if o.output == "" else sep
         await proc.emit(between.join([b"%d" % n for n in counts] + [b"total"]) + end)
-    for index, bad in enumerate(warned):
-        if bad:
-            proc.complain(f"file {index + 1} is not in sorted order")
     for reader in readers:
         await proc.close(reader)
     if any(warned):

@@ -56,6 +56,8 @@ class _Side:
         self.strict = False
         """Whether it matters that one does."""
         self.disorder: bytes | None = None
+        self.told = False
+        """Whether it was said that there is such a line."""
         self.at_line = 0
         self._before = 0
         self._raw: list[bytes] = []
@@ -199,14 +201,17 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             if writer.show1:
                 writer.single(left, left.lines[left.at])
             await left.advance()
+            await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(right.lines)
         elif not left.lines or right.key < left.key:
             if writer.show2:
                 writer.single(right, right.lines[right.at])
             await right.advance()
+            await _tell(proc, o, sides, operands, writer)
             unpairable = unpairable or bool(left.lines)
         else:
             first, second = await left.group(proc.budget), await right.group(proc.budget)
+            await _tell(proc, o, sides, operands, writer)
             in_order = left.disorder is None and right.disorder is None
             if writer.pairs and (in_order or o.check != "yes"):
                 for a in first:
@@ -223,22 +228,23 @@ async def join(proc: Proc, o: JoinOptions, operands: list[str]) -> int:
             await proc.emit(writer.take())
         await proc.budget.breathe()
     await proc.emit(writer.take())
-    return _order_status(proc, o, sides, operands, unpairable)
-
-
-def _order_status(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[str], unpairable: bool) -> int:
-    if o.check == "no" or (o.check == "auto" and not unpairable):
+    if not any(side.told for side in sides):
         return 0
-    status = 0
-    for side, word in zip(sides, operands, strict=True):
-        if side.disorder is not None:
-            proc.complain(f"{shown(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
-            status = 1
-            if o.check == "yes":
-                return 1
-    if status and o.check == "auto":
+    if o.check == "auto":
         proc.complain("input is not in sorted order")
-    return status
+    return 1
+
+
+async def _tell(proc: Proc, o: JoinOptions, sides: list[_Side], operands: list[str], writer: _Rows) -> None:
+    """Say of each file once that it is not in order, behind the rows that came before."""
+    for side, word in zip(sides, operands, strict=True):
+        if side.disorder is None or side.told or o.check == "no":
+            continue
+        side.told = True
+        await proc.emit(writer.take())
+        proc.complain(f"{shown(word)}:{side.at_line}: is not sorted: {decode(side.disorder)}")
+        if o.check == "yes":
+            return
 
 
 class _Rows:
@@ -276,7 +282,7 @@ class _Rows:
         if self.auto:
             self.format = [(0, 0)]
             for side in (left, right):
-                count = len(side.fields(side.line)) if side.line is not None else 1
+                count = len(side.fields(side.line)) if side.line is not None else 0
                 self.format += [(side.number, i) for i in range(count) if i != side.field]
 
     def merge(self) -> bool:
