@@ -147,3 +147,41 @@ def test_reading_goes_on_with_the_content_it_began_with() -> None:
         assert await ops.read_bytes(tree, parse("/f")) == b"b"
 
     asyncio.run(act())
+
+
+def test_times_of_access_have_room_only_where_they_were_set() -> None:
+    async def act() -> None:
+        tree = RAMResource()
+        await tree.mkdir(parse("/d"))
+        for name in ("/a", "/d/f", "/plain"):
+            await tree.write(parse(name), b"1")
+        await tree.link(parse("/a"), parse("/b"))
+        await tree.write(parse("/l"), b"a", How.LINK)
+        handle = tree.open(parse("/d/f"), write=True)
+        kept = tree.fork()
+        for name in ("/b", "/d", "/d/f", "/l", "/"):
+            await tree.setattr(parse(name), Attrs(atime_ns=5, follow=False))
+        handle.pwrite(0, b"2")
+        later = tree.fork()
+        await later.write(parse("/d/f"), b"3")
+        await later.write(parse("/a"), b"3")
+        await later.setattr(parse("/l"), Attrs(mtime_ns=7, follow=False))
+        for one in (tree, later):
+            assert [one.stat_now(parse(name)).atime_ns for name in ("/a", "/b", "/d", "/d/f", "/l", "/")] == [5] * 6
+            assert one.stat_now(parse("/plain")).atime_ns is None
+        assert tree.read_now(parse("/d/f")) == b"2" and later.stat_now(parse("/l")).mtime_ns == 7
+        assert {stat.atime_ns for _, stat in kept.scan_now(ROOT)} == {None}
+        assert tree.digest(parse("/a")) == kept.digest(parse("/a")), "a time is not content"
+
+    asyncio.run(act())
+
+
+def test_a_named_pipe_keeps_its_time_of_access() -> None:
+    async def act() -> None:
+        tree = RAMResource()
+        await tree.mkfifo(parse("/p"))
+        assert tree.stat_now(parse("/p")).atime_ns is None
+        await tree.setattr(parse("/p"), Attrs(atime_ns=5))
+        assert tree.fork().stat_now(parse("/p")).atime_ns == 5
+
+    asyncio.run(act())

@@ -351,3 +351,40 @@ def test_the_stack_of_a_remote_mount_has_everything() -> None:
         layer = layer.inner
     assert kinds == ["ReadOnly", "Trace", "Cache", "Emulate", "Limit", "Retry", "Remote"]
     assert isinstance(stack, ReadOnly) and isinstance(stack.inner.inner, Cache)  # type: ignore[attr-defined]
+
+
+def test_times_of_access_rise_with_their_file_and_go_below_with_it(tmp_path: object) -> None:
+    async def act() -> None:
+        disk = DiskResource(str(tmp_path))
+        await disk.write(P("/f"), b"x")
+        await disk.setattr(P("/f"), Attrs(mtime_ns=10**18, atime_ns=2 * 10**18))
+        overlay = Overlay(disk)
+        await overlay.setattr(P("/f"), Attrs(mode=0o600))
+        assert (await overlay.stat(P("/f"))).atime_ns == 2 * 10**18
+        await overlay.setattr(P("/f"), Attrs(atime_ns=3 * 10**18))
+        assert (await overlay.fork().stat(P("/f"))).atime_ns == 3 * 10**18
+        assert (await disk.stat(P("/f"))).atime_ns == 2 * 10**18
+        assert (await overlay.commit()).ok
+        found = await disk.stat(P("/f"))
+        assert (found.atime_ns, found.mtime_ns, found.mode) == (3 * 10**18, 10**18, 0o600)
+
+    asyncio.run(act())
+
+
+def test_a_time_of_access_is_left_out_beside_another_and_refused_alone() -> None:
+    class Forgetful(Forward):
+        @property
+        def caps(self) -> Cap:
+            return self.inner.caps & ~Cap.ATIMES
+
+    async def act() -> None:
+        ram = RAMResource()
+        await ram.write(P("/f"), b"x")
+        layer = Emulate(Forgetful(ram))
+        await layer.setattr(P("/f"), Attrs(mtime_ns=5, atime_ns=6))
+        assert (await ram.stat(P("/f"))).mtime_ns == 5 and (await ram.stat(P("/f"))).atime_ns is None
+        with pytest.raises(OSError) as caught:
+            await layer.setattr(P("/f"), Attrs(atime_ns=6))
+        assert caught.value.errno == errno.ENOTSUP
+
+    asyncio.run(act())

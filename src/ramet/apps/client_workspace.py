@@ -380,7 +380,7 @@ class RemoteWorkspace:
         await self._ask("POST", "link", {"path": path, "target": target, "session": session_id})
 
     async def setattr(self, path: str, attrs: Attrs, *, session_id: str = DEFAULT_SESSION_ID) -> None:
-        body = given({"mode": attrs.mode, "mtime_ns": attrs.mtime_ns, "size": attrs.size})
+        body = given({"mode": attrs.mode, "mtime_ns": attrs.mtime_ns, "size": attrs.size, "atime_ns": attrs.atime_ns})
         await self._ask("PATCH", f"file?{self._at(path, session_id)}", body)
 
     async def chmod(self, path: str, mode: int, *, session_id: str = DEFAULT_SESSION_ID) -> None:
@@ -444,7 +444,7 @@ def piece_of(row: Mapping[str, Any]) -> bytes:
 def _stat(plain: Mapping[str, Any]) -> Stat:
     return Stat(
         Kind(plain["kind"]), plain["size"], plain["mtime_ns"], plain["etag"], mode=plain["mode"],
-        target=plain["target"], nlink=plain["nlink"],
+        target=plain["target"], nlink=plain["nlink"], atime_ns=plain.get("atime_ns"),
     )  # fmt: skip
 
 

@@ -242,7 +242,7 @@ class Copier:
         if stat.kind is Kind.LINK:
             await proc.fs.write(dst, encode(stat.target or ""), How.LINK)
             if self.keep_time:
-                await ops.keep_link_time(proc.fs, dst, stat.mtime_ns)
+                await ops.keep_link_time(proc.fs, dst, stat.mtime_ns, stat.atime_ns)
             return
         if stat.kind is Kind.FIFO and self.recursive and not o.contents:
             await proc.fs.mkfifo(dst)
@@ -281,7 +281,10 @@ class Copier:
             wanted = (0o666 if self.drop_mode else mode & 0o777) & ~self.proc.umask
         elif there.mode is not None and there.kind is Kind.FILE:
             wanted = there.mode
-        await set_attrs(self.proc, dst, Attrs(mode=wanted, mtime_ns=stat.mtime_ns if self.keep_time else None))
+        await set_attrs(self.proc, dst, self._kept(wanted, stat))
+
+    def _kept(self, mode: int | None, stat: Stat) -> Attrs:
+        return Attrs(mode, stat.mtime_ns, atime_ns=stat.atime_ns) if self.keep_time else Attrs(mode)
 
     async def _directory(
         self, source: str, target: str, src: Path, dst: Path, stat: Stat, there: Stat | None, top: bool
@@ -333,7 +336,7 @@ class Copier:
             mode = 0o777 if self.drop_mode else mode_of(stat)
             if not self.keep_mode:
                 mode &= ~proc.umask & 0o777
-            await set_attrs(proc, dst, Attrs(mode=mode, mtime_ns=stat.mtime_ns if self.keep_time else None))
+            await set_attrs(proc, dst, self._kept(mode, stat))
         return good
 
     @property

@@ -209,7 +209,8 @@ async def _measure(state: _Du, word: str, path: Path, stat: Stat, depth: int) ->
 
 async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tuple[int, int]:
     o, fs = state.o, state.proc.fs
-    own, newest = state.cost(stat), stat.mtime_ns or 0
+    accessed = o.time in ("atime", "access", "use")
+    own, newest = state.cost(stat), (stat.accessed_ns if accessed else stat.mtime_ns) or 0
     if stat.kind is not Kind.DIR:
         if depth == 0 or (o.all and depth <= state.depth):
             state.line(own, word, newest)
@@ -234,7 +235,7 @@ async def _sum(state: _Du, word: str, path: Path, stat: Stat, depth: int) -> tup
                 pass
         if below.kind is Kind.FILE and not o.all and below.nlink in (None, 1):
             size = -(-(below.size or 0) // modes.BLOCK) * modes.BLOCK if blocks else state.cost(below)
-            latest = below.mtime_ns or 0
+            latest = (below.accessed_ns if accessed else below.mtime_ns) or 0
         else:
             if o.one_system and below.kind is Kind.DIR and fs.mount_of(path / name) != here:
                 continue
@@ -466,7 +467,7 @@ _ESCAPES = {
 
 def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes: bool) -> str:
     tz = zone_of(proc)
-    moment = info.mtime_ns or 0
+    moments = {"X": info.accessed_ns or 0, "Y": info.mtime_ns or 0, "Z": info.mtime_ns or 0}
     human = "%Y-%m-%d %H:%M:%S.%N %z"
     user = proc.user
     mode = modes.mode_of(info)
@@ -474,8 +475,8 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
 
     major, minor = _DEVICES.get(path.name, (0, 0)) if info.kind is Kind.DEVICE else (0, 0)
 
-    def seconds(precision: str | None) -> str:
-        whole, nanos = divmod(moment, NANO)
+    def seconds(letter: str, precision: str | None) -> str:
+        whole, nanos = divmod(moments[letter], NANO)
         return (
             str(whole)
             if precision is None
@@ -513,9 +514,9 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         "U": lambda: user.name,
         "w": lambda: "-",
         "W": lambda: "0",
-        "x": lambda: shown_at(human, moment, tz),
-        "y": lambda: shown_at(human, moment, tz),
-        "z": lambda: shown_at(human, moment, tz),
+        "x": lambda: shown_at(human, moments["X"], tz),
+        "y": lambda: shown_at(human, moments["Y"], tz),
+        "z": lambda: shown_at(human, moments["Z"], tz),
     }
 
     def expand(found: re.Match[str]) -> str:
@@ -538,7 +539,7 @@ def _render(proc: Proc, pattern: str, word: str, path: Path, info: Stat, escapes
         if letter in ("%", ""):
             return "%"
         if letter in "XYZ":
-            text = seconds(precision)
+            text = seconds(letter, precision)
         elif letter in table:
             text = table[letter]()
             if precision is not None:

@@ -331,6 +331,8 @@ class _Test:
             return bool(mode & {"r": 0o444, "w": 0o222, "x": 0o111}[letter])
         if letter in "ugk":
             return bool(mode & {"u": 0o4000, "g": 0o2000, "k": 0o1000}[letter])
+        if letter == "N":
+            return (stat.mtime_ns or 0) > (stat.accessed_ns or 0)
         return letter in "eOG"
 
     async def binary(self, left: str, op: str, right: str) -> bool:

@@ -313,7 +313,8 @@ def _sort_entries(listing: _Listing, entries: list[Entry]) -> None:
     by_name: Callable[[Entry], object] = lambda e: e.name if e.name.isascii() else encode(e.name).decode("latin-1")  # noqa: E731
     entries.sort(key=by_name)  # type: ignore[arg-type]
     if kind == "time":
-        entries.sort(key=lambda e: -(e.stat.mtime_ns or 0))
+        moment = _moment(o)
+        entries.sort(key=lambda e: -moment(e.stat))
     elif kind == "size":
         entries.sort(key=lambda e: -modes.size_of(e.stat))
     elif kind == "version":
@@ -624,11 +625,12 @@ def _long_rows(listing: _Listing, entries: list[Entry]) -> list[str]:
 def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
     tz = zone_of(listing.proc)
     style = listing.style
+    moment = _moment(listing.o)
     now = listing.proc.now()
     # Half of a Gregorian year, as GNU counts it.
     recent = (now - 31556952 / 2, now)
     if style == "full-iso":
-        return [shown_at("%Y-%m-%d %H:%M:%S.%N %z", e.stat.mtime_ns or 0, tz) for e in entries]
+        return [shown_at("%Y-%m-%d %H:%M:%S.%N %z", moment(e.stat), tz) for e in entries]
     if style.startswith("+"):
         old, _, new = style[1:].partition("\n")
         formats = (old, new if "\n" in style else old)
@@ -645,8 +647,15 @@ def _times(listing: _Listing, entries: list[Entry]) -> list[str]:
         return shown_at(formats[1] if is_recent else formats[0], minute + nanos, tz)
 
     if style.startswith("+"):
-        return [shown_time(e.stat.mtime_ns or 0, 0) for e in entries]
-    return [shown_time((e.stat.mtime_ns or 0) // NANO * NANO, 0) for e in entries]
+        return [shown_time(moment(e.stat), 0) for e in entries]
+    return [shown_time(moment(e.stat) // NANO * NANO, 0) for e in entries]
+
+
+def _moment(o: LsOptions) -> Callable[[Stat], int]:
+    """Which time to show and to sort by; that of the last change stands for those that are not kept."""
+    if o.time_kind in ("atime", "access", "use"):
+        return lambda stat: stat.accessed_ns or 0
+    return lambda stat: stat.mtime_ns or 0
 
 
 _SUMMARY = "List information about the FILEs (the current directory by default)."

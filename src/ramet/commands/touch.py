@@ -15,12 +15,12 @@ from ramet.core.errors import Unsupported, reason
 from ramet.core.fs import Open
 from ramet.core.paths import Path
 from ramet.core.proc import Proc
-from ramet.core.stat import Attrs
+from ramet.core.stat import Attrs, Stat
 
 
 @dataclass(frozen=True, slots=True)
 class TouchOptions:
-    access: bool = flag("-a", help="change only the access time (accepted; access times are not kept here)")
+    access: bool = flag("-a", help="change only the access time")
     no_create: bool = flag("-c", "--no-create", help="do not create any files")
     date: str | None = value("-d", "--date", metavar="STRING", help="parse STRING and use it instead of current time")
     no_deref: bool = flag("-h", "--no-dereference", help="affect each symbolic link instead of any referenced file")
@@ -40,8 +40,10 @@ class TouchOptions:
 async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
     if not operands:
         raise UsageError("missing file operand")
-    when = await _touch_time(proc, o)
-    only_access = (o.access or o.which in ("access", "atime", "use")) and not o.modification
+    access, modification = await _touch_times(proc, o)
+    asked = {"a"} if o.access or o.which in ("access", "atime", "use") else set()
+    asked |= {"m"} if o.modification or o.which in ("mtime", "modify") else set()
+    dated = bool(o.date or o.reference or o.stamp)
     status = 0
     for word in operands:
         if word == "-":
@@ -61,17 +63,23 @@ async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
                 await stream.close()
                 if proc.umask & 0o666 != 0o022:
                     await quiet_setattr(proc, path, Attrs(mode=0o666 & ~proc.umask))
-                if not (o.date or o.reference or o.stamp):
+                if not dated:
                     continue
             elif word.endswith("/") and not there.is_dir:
                 proc.complain(f"setting times of {quote(word)}: Not a directory")
                 status = 1
                 continue
-            if only_access:
-                continue  # times of access are not kept, as on a disk mounted with noatime
             target = path if o.no_deref else await proc.fs.resolve(path)
-            attrs = Attrs(mtime_ns=when, follow=not o.no_deref)
-            if o.date or o.reference or o.stamp:
+            if asked == {"a"}:
+                attrs = Attrs(atime_ns=access, follow=not o.no_deref)
+            elif asked == {"m"}:
+                # Where no time of access is known, that of the last change is shown: it must not move along.
+                shown = (int(proc.now() * NANO) if there is None else there.mtime_ns) if _unknown(there) else None
+                attrs = Attrs(mtime_ns=modification, follow=not o.no_deref, atime_ns=shown)
+            else:
+                both = dated or not _unknown(there)
+                attrs = Attrs(mtime_ns=modification, follow=not o.no_deref, atime_ns=access if both else None)
+            if dated or attrs.mtime_ns is None:
                 await proc.fs.setattr(target, attrs)
             else:  # a mount that keeps no times is asked for nothing that it could tell apart later
                 await quiet_setattr(proc, target, attrs)
@@ -89,15 +97,25 @@ async def quiet_setattr(proc: Proc, path: Path, attrs: Attrs) -> None:
         return
 
 
-async def _touch_time(proc: Proc, o: TouchOptions) -> int:
-    tz = zone_of(proc)
+def _unknown(there: Stat | None) -> bool:
+    return there is None or there.atime_ns is None
+
+
+async def _touch_times(proc: Proc, o: TouchOptions) -> tuple[int, int]:
+    """The times of access and of modification to set."""
     now = int(proc.now() * NANO)
-    if o.reference is not None:
-        try:
-            stat = await proc.fs.stat(proc.path(o.reference), follow=not o.no_deref)
-        except OSError as error:
-            raise UsageError(f"failed to get attributes of {quote(o.reference)}: {reason(error)}", hint=False) from None
-        now = stat.mtime_ns or 0
+    if o.reference is None:
+        when = _touch_time(proc, o, now)
+        return when, when
+    try:
+        stat = await proc.fs.stat(proc.path(o.reference), follow=not o.no_deref)
+    except OSError as error:
+        raise UsageError(f"failed to get attributes of {quote(o.reference)}: {reason(error)}", hint=False) from None
+    return _touch_time(proc, o, stat.accessed_ns or 0), _touch_time(proc, o, stat.mtime_ns or 0)
+
+
+def _touch_time(proc: Proc, o: TouchOptions, now: int) -> int:
+    tz = zone_of(proc)
     if o.date is not None:
         try:
             return parse_date(o.date, now, tz)
@@ -205,7 +223,7 @@ COMMANDS = [
         "touch",
         touch,
         TouchOptions,
-        summary="Update the modification times of each FILE to the current time.",
+        summary="Update the access and modification times of each FILE to the current time.",
         ignored=("-f",),
     ),
     Command(

@@ -96,8 +96,9 @@ def _safe(version: str) -> str:
 
 def file_stat(path: str, stat: Stat, nonce: str) -> models.FileStat:
     return models.FileStat(
-        path, stat.kind.value, stat.size, stat.mtime_ns, stat.mode, etag_of(stat, nonce), stat.target, stat.nlink
-    )
+        path, stat.kind.value, stat.size, stat.mtime_ns, stat.mode, etag_of(stat, nonce), stat.target, stat.nlink,
+        stat.atime_ns,
+    )  # fmt: skip
 
 
 def change(difference: Difference) -> models.Change:

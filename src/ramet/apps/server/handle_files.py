@@ -247,7 +247,7 @@ async def set_attributes(api: Api, call: Call) -> Reply:
     given = decoded(await call.body(api.settings.bounds.json_bytes), models.SetAttributes)
     async with api.using(call) as hosted:
         fs, path = _view(hosted, asked.session), _path(hosted, asked.path, asked.session)
-        await fs.setattr(path, Attrs(given.mode, given.mtime_ns, given.size))
+        await fs.setattr(path, Attrs(given.mode, given.mtime_ns, given.size, atime_ns=given.atime_ns))
         await api.changed(hosted, f"set attributes of {path}")
         return answer(file_stat(str(path), await fs.stat(path), hosted.nonce))
 

@@ -348,6 +348,7 @@ class StatQuery(Body):
 class SetAttributes(Body):
     mode: Annotated[int, Meta(ge=0, le=0o7777)] | None = None
     mtime_ns: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None
+    atime_ns: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None = None
     size: Annotated[int, Meta(ge=0, le=1 << 40)] | None = None
 
 
@@ -374,6 +375,7 @@ class FileStat(Answer):
     etag: str | None = None
     target: str | None = None
     nlink: int | None = None
+    atime_ns: int | None = None
 
 
 class Listing(Answer):

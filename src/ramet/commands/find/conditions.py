@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable
 from datetime import datetime, timedelta
+from math import inf
 
 from ramet.commands.clock import EPOCH, NANO, at, zone_of
 from ramet.commands.dates import BadDate, parse_date
@@ -293,7 +294,7 @@ class Conditions(Words):
     # ----------------------------------------------------------------------------------------------------- times
 
     def age(self, name: str, text: str) -> Node:
-        """`-mtime N`: whole days ago; only modification times are kept here, so all three kinds mean them."""
+        """`-mtime N`: whole days ago. Times of changed attributes are not kept, so -ctime means content."""
         option = f"-{name}"
         sign, wanted = self.number(option, text)
         unit = TIMES[name] * NANO
@@ -303,8 +304,10 @@ class Conditions(Words):
             midnight = datetime(when.year, when.month, when.day, tzinfo=when.tzinfo) + timedelta(days=1)
             base = int((midnight - EPOCH).total_seconds()) * NANO
 
+        accessed = name[0] == "a"
+
         def old(f: Found) -> float:
-            return (base - (f.stat.mtime_ns or 0)) / unit
+            return (base - ((f.stat.accessed_ns if accessed else f.stat.mtime_ns) or 0)) / unit
 
         if sign == "+":
             return Node(lambda f: old(f) >= wanted + 1) if unit == 86400 * NANO else Node(lambda f: old(f) > wanted)
@@ -315,29 +318,33 @@ class Conditions(Words):
         return Node(lambda f: wanted - 1 < old(f) <= wanted)
 
     def p_used(self) -> Node:
-        self.number("-used", self.argument("-used"))
-        return Node(lambda f: False)
+        sign, wanted = self.number("-used", self.argument("-used"))
+        least, most = (wanted + 1, inf) if sign == "+" else (0, wanted - 1) if sign == "-" else (wanted, wanted)
+        return Node(lambda f: least <= ((f.stat.accessed_ns or 0) - (f.stat.mtime_ns or 0)) // (86400 * NANO) <= most)
 
     def p_newer(self) -> Awaitable[Node]:
-        return self.newer("m", self.argument("-newer"))
+        return self.newer("m", "m", self.argument("-newer"))
 
     def p_anewer(self) -> Awaitable[Node]:
-        return self.newer("m", self.argument("-anewer"))
+        return self.newer("a", "m", self.argument("-anewer"))
 
     def p_cnewer(self) -> Awaitable[Node]:
-        return self.newer("m", self.argument("-cnewer"))
+        return self.newer("c", "m", self.argument("-cnewer"))
 
-    async def newer(self, how: str, word: str) -> Node:
-        if how == "t":
+    async def newer(self, which: str, than: str, word: str) -> Node:
+        if than == "t":
             try:
                 limit = parse_date(word, self.now, zone_of(self.proc))
             except BadDate:
                 raise UsageError(f"I cannot figure out how to interpret {quote(word)} as a date or time") from None
         else:
             try:
-                limit = (await self.proc.fs.stat(self.proc.path(word), follow=True)).mtime_ns or 0
+                stat = await self.proc.fs.stat(self.proc.path(word), follow=True)
+                limit = (stat.accessed_ns if than == "a" else stat.mtime_ns) or 0
             except OSError as error:
                 raise UsageError(f"{quote(word)}: {reason(error)}") from None
+        if which == "a":
+            return Node(lambda f: (f.stat.accessed_ns or 0) > limit)
         return Node(lambda f: (f.stat.mtime_ns or 0) > limit)
 
 

@@ -147,6 +147,6 @@ class Parser(Conditions, Options, Actions):
             return self.age(name, self.argument(word))
         found = re.fullmatch(r"newer([aBcm])([aBcmt])", name)
         if found is not None:
-            return await self.newer(found[2], self.argument(word))
+            return await self.newer(found[1], found[2], self.argument(word))
         unknown = "invalid" if re.fullmatch(r"newer..", name) else "unknown"
         raise UsageError(f"{unknown} predicate `{word}'")

@@ -135,20 +135,25 @@ def _directive(proc: Proc, letter: str, settings: Settings, original: str) -> Ca
     if letter in simple:
         return simple[letter]
     if letter in ("a", "c", "t"):
-        return lambda f: _ctime(f, tz)
+        return lambda f: _ctime(_moment(f, letter), tz)
     if letter[0] in "ABCT" and len(letter) == 2:
-        return lambda f: _time(f, letter[1], tz)
+        return lambda f: _time(_moment(f, letter[0]), letter[1], tz)
     proc.complain(f"warning: unrecognized format directive `%{letter}'")
     return lambda f: original
 
 
-def _ctime(file: Found, tz: object) -> str:
-    when, nanos = at(file.stat.mtime_ns or 0, tz)  # type: ignore[arg-type]
+def _moment(file: Found, which: str) -> int:
+    """The time of access or of the last change, which stands for all others."""
+    stat = file.stat
+    return (stat.accessed_ns if which in "aA" else stat.mtime_ns) or 0
+
+
+def _ctime(moment: int, tz: object) -> str:
+    when, nanos = at(moment, tz)  # type: ignore[arg-type]
     return strftime(f"%a %b %e %H:%M:%S.{nanos:09d}0 %Y", when)
 
 
-def _time(file: Found, letter: str, tz: object) -> str:
-    moment = file.stat.mtime_ns or 0
+def _time(moment: int, letter: str, tz: object) -> str:
     when, nanos = at(moment, tz)  # type: ignore[arg-type]
     fraction = f"{nanos:09d}0"
     if letter == "@":
