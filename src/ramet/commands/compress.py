@@ -15,6 +15,7 @@ from ramet.commands.compress_options import PackOptions, XzOptions, ZstdOptions,
 from ramet.commands.compression import (
     BZIP2,
     CHUNK,
+    COMPRESS,
     GZIP,
     LZMA,
     RAW,
@@ -71,13 +72,13 @@ class _Pack:
 
 
 _CATS = {"zcat", "bzcat", "xzcat", "lzcat", "zstdcat"}
-_UNPACKERS = {"gunzip", "bunzip2", "unxz", "unlzma", "unzstd"}
+_UNPACKERS = {"gunzip", "uncompress", "bunzip2", "unxz", "unlzma", "unzstd"}
 
 
 _BY_NAME = {
     name: format_
     for format_, names in (
-        (GZIP, "gzip gunzip zcat"),
+        (GZIP, "gzip gunzip zcat uncompress"),
         (BZIP2, "bzip2 bunzip2 bzcat"),
         (XZ, "xz unxz xzcat"),
         (LZMA, "lzma unlzma lzcat"),
@@ -275,7 +276,7 @@ async def _stream(job: _Pack, reader: Reader, shown_name: str, name: str = "", s
 
 
 def _actual(job: _Pack, head: bytes) -> Format | None:
-    """xz reads .lzma too; the others insist on their own format."""
+    """xz reads .lzma too, and gzip .Z; the others insist on their own format."""
     found = sniff(head)
     if job.format.name == "raw":
         return job.format
@@ -285,6 +286,8 @@ def _actual(job: _Pack, head: bytes) -> Format | None:
         return dataclasses.replace(found, single=job.format.single)
     if job.format.name == "zstd":
         return job.format if found is ZSTD else found
+    if job.format is GZIP and found is COMPRESS:
+        return found
     return found if found is job.format else None
 
 
@@ -535,6 +538,7 @@ COMMANDS = [
             "gzip": "Compress FILEs (by default, in place).",
             "gunzip": "Uncompress FILEs (by default, in-place).",
             "zcat": "Uncompress FILEs to standard output.",
+            "uncompress": "Uncompress .Z and .gz FILEs (by default, in-place).",
             "bzip2": "Compress FILEs with the Burrows-Wheeler algorithm.",
             "bunzip2": "Uncompress .bz2 FILEs.",
             "bzcat": "Uncompress .bz2 FILEs to standard output.",

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ramet.commands import lzip, lzw
 from ramet.core.streams import Reader
 
 
@@ -57,7 +58,9 @@ XZ = Format("xz", ".xz", b"\xfd7zXZ\0", 6, (0, 9))
 LZMA = Format("lzma", ".lzma", b"\x5d\0\0", 6, (0, 9))
 RAW = Format("raw", "", b"", 6, (0, 9))
 ZSTD = Format("zstd", ".zst", b"\x28\xb5\x2f\xfd", 3, (1, 19))
-FORMATS = {f.name: f for f in (GZIP, BZIP2, XZ, LZMA, ZSTD)}
+COMPRESS = Format("compress", ".Z", lzw.MAGIC, 16, (9, 16))
+LZIP = Format("lzip", ".lz", lzip.MAGIC, 6, (0, 9))
+FORMATS = {f.name: f for f in (GZIP, BZIP2, XZ, LZMA, ZSTD, COMPRESS, LZIP)}
 
 
 class _Gzip:
@@ -130,6 +133,10 @@ def compressor(format_: Format, level: int, name: bytes = b"", mtime: int = 0, s
         preset = level if filters is None else None
         check = format_.check if format_.name == "xz" else -1
         return lzma.LZMACompressor(_LZMA_FORMATS[format_.name], check=check, preset=preset, filters=filters)
+    if format_ is COMPRESS:
+        return lzw.Packer(level)
+    if format_ is LZIP:
+        return lzip.Packer(level)
     library = zstd_library()
     parameters = library.CompressionParameter
     options = {
@@ -156,12 +163,16 @@ def _decompressor(format_: Format) -> Any:
         return lzma.LZMADecompressor()
     if format_.name == "raw":
         return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=format_.filters)
+    if format_ is LZIP:
+        return lzip.Unpacker()
     return zstd_library().ZstdDecompressor(zstd_dict=format_.dictionary)
 
 
 CHUNK = 1 << 18
 _LONG = 1 << 14
 """Bytes from which on packing hard takes longer than a thread."""
+_CODES = 1 << 15
+"""So little is unpacked at a time where it is done code by code, for others to run in between."""
 STEP = 1 << 20
 """At most this much comes out of one step, however well the input was packed."""
 
@@ -194,10 +205,14 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
     errors: tuple[type[BaseException], ...] = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
     if format_.name == "zstd":
         errors = (*errors, zstd_library().ZstdError)
-    unpacker = _decompressor(format_)
     data = first or await reader.read(CHUNK)
     if not data:
         raise Corrupt("unexpected end of file")
+    if format_ is COMPRESS:
+        async for block in _looked_up(reader, data):
+            yield block
+        return
+    unpacker = _decompressor(format_)
     if format_ is GZIP and len(data) < 2:
         raise Corrupt("unexpected end of file")
     if not data.startswith(format_.magic[: len(data)]) and format_.name != "lzma":
@@ -230,6 +245,22 @@ async def decompressed(reader: Reader, format_: Format, first: bytes = b"") -> A
                 raise Corrupt("unexpected end of file")
         else:
             data = b""
+
+
+async def _looked_up(reader: Reader, data: bytes) -> AsyncIterator[bytes]:
+    """Blocks out of what `compress` packed, which nothing but the end of the data ends."""
+    if not data.startswith(lzw.MAGIC[: len(data)]):
+        raise Corrupt("not in format")
+    unpacker = lzw.Unpacker()
+    ended = False
+    try:
+        while not ended:
+            for block in unpacker.feed(data, end=not data):
+                yield block
+            ended = not data
+            data = await reader.read(_CODES)
+    except lzw.BadCode:
+        raise Corrupt("corrupt input.") from None
 
 
 def _words(format_: Format, error: BaseException) -> str:

@@ -149,7 +149,8 @@ def _packing(program: str) -> str:
     name = program.split()[0].rpartition("/")[2] if program.split() else ""
     name = _PROGRAMS.get(name, name)
     if name not in FORMATS:
-        raise UsageError(f"only gzip, bzip2, xz, lzma and zstd are understood: {quote(program)}", 2, hint=False)
+        known = "gzip, bzip2, xz, lzma, zstd, compress and lzip"
+        raise UsageError(f"only {known} are understood: {quote(program)}", 2, hint=False)
     return name
 
 
@@ -193,9 +194,7 @@ COMMANDS = [
             "-M --multi-volume": "there are no tapes to change",
             "-g= --listed-incremental=": "incremental dumps are not supported",
             "-G --incremental": "incremental dumps are not supported",
-            "-Z --compress --uncompress": "the compress format is obsolete",
-            "--lzip": "the lzip format is not supported",
-            "--lzop": "the lzop format is not supported",
+            "--lzop": "there is nothing here that knows the LZO algorithm",
             "-L= --tape-length=": "there are no tapes",
             "-F= --info-script= --new-volume-script=": "there are no tapes",
             "--volno-file=": "there are no volumes to count",

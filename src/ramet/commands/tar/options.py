@@ -44,6 +44,8 @@ class TarOptions:
             "-j --bzip2": "bzip2",
             "-J --xz": "xz",
             "--lzma": "lzma",
+            "--lzip": "lzip",
+            "-Z --compress --uncompress": "compress",
             "--zstd": "zstd",
             "-a --auto-compress": "auto",
             "--no-auto-compress": "",

@@ -50,6 +50,8 @@ def packing_of(job: Job) -> compression.Format | None:
             (".bz2", ".tbz", ".tbz2", ".tz2"): "bzip2",
             (".xz", ".txz"): "xz",
             (".lzma", ".tlz"): "lzma",
+            (".lz",): "lzip",
+            (".Z", ".taZ"): "compress",
             (".zst", ".tzst"): "zstd",
         }
         kind = next((k for ends, k in table.items() if name.endswith(ends)), "")
