@@ -6,6 +6,7 @@ callers; what `put` or `create` returned from survives a crash of this process.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import time
@@ -84,13 +85,17 @@ class MemoryObjects:
 
 
 class DirectoryObjects:
-    """A directory of files. Writes go to a temporary name, are synced, and get their real name by rename or link."""
+    """A directory of files. Writes go to a temporary name, are synced, and get their real name by rename or link.
+
+    The directory is made by the first write: looking for a store leaves nothing behind.
+    """
 
     def __init__(self, root: str, *, sync: bool = True) -> None:
         self.root = os.path.abspath(os.path.expanduser(root))
         self._sync = sync
         self._made: set[str] = set()
-        os.makedirs(self.root, exist_ok=True)
+        if not os.path.isdir(self.root) and os.path.lexists(self.root):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
         self.local: str | None = f"{self.root}/local"
         """Where what can be made again at any time is kept: no object, and of no use to another machine."""
         self.remote = False
@@ -149,7 +154,7 @@ class DirectoryObjects:
     def _begun(self, folder: str) -> tuple[str, int]:
         """A file without a name of its own in a folder, open for writing."""
         if folder not in self._made:
-            os.makedirs(folder, exist_ok=True)
+            self._make(folder)
             self._made.add(folder)
         temporary = f"{folder}/{TEMPORARY}{os.urandom(8).hex()}"
         return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -167,10 +172,23 @@ class DirectoryObjects:
             os.close(fd)
         return temporary
 
+    def _make(self, folder: str) -> None:
+        """Make a folder; it lasts as long as what is written into it."""
+        if os.path.isdir(folder):
+            return
+        above = os.path.dirname(folder)
+        self._make(above)
+        with suppress(FileExistsError):  # another writer was quicker, and may not have settled it yet
+            os.mkdir(folder)
+        self._settled(above)
+
     def _settle(self, key: str) -> None:
+        self._settled(os.path.dirname(self._path(key)))
+
+    def _settled(self, folder: str) -> None:
         if not self._sync:
             return
-        fd = os.open(os.path.dirname(self._path(key)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
         finally:
