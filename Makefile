@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONFORMANCE ?= ../shared/conformance/run.py
+# Many tests start `ramet` as a program: without bytecode that is kept, each start compiles everything anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test test-fast test-typescript test-emulators test-agents check format bench docs site spec-record spec-confirm conformance clean
 

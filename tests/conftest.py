@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+
 from hypothesis import HealthCheck, settings
 
 # Shared machines are slow at times: how long an example takes says nothing about what it shows.
 settings.register_profile("ramet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ramet")
+
+# Collecting tests makes a million objects that all stay: nobody looks for garbage among them, then or later.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.collect()
+    gc.freeze()

@@ -121,7 +121,7 @@ def postgres() -> Iterator[str]:
 
 def _answers(request: str | urllib.request.Request) -> bool:
     try:
-        with urllib.request.urlopen(request, timeout=2):
+        with urllib.request.urlopen(request, timeout=20):
             return True
     except urllib.error.HTTPError as error:
         return error.code < 500
@@ -129,7 +129,7 @@ def _answers(request: str | urllib.request.Request) -> bool:
         return False
 
 
-def _until(ready: object, process: subprocess.Popen[bytes], seconds: float = 40) -> None:
+def _until(ready: object, process: subprocess.Popen[bytes], seconds: float = 200) -> None:
     """Poll until the server answers; a server that died or never answers is an error."""
     deadline = time.monotonic() + seconds
     while not ready():  # type: ignore[operator]

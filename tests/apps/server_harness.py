@@ -34,7 +34,7 @@ async def serving(store: Store | None, **settings: Any) -> AsyncIterator[tuple[h
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 50))
+    asyncio.run(asyncio.wait_for(test(), 250))
 
 
 class Process:
@@ -50,7 +50,7 @@ class Process:
 
     def start(self) -> None:
         self.process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
-        for _ in range(400):
+        for _ in range(2400):
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
                 if probe.connect_ex(self.socket) == 0:
                     return
@@ -58,12 +58,12 @@ class Process:
         raise AssertionError("the server did not start")
 
     def client(self) -> httpx2.Client:
-        return httpx2.Client(transport=httpx2.HTTPTransport(uds=self.socket), base_url="http://localhost", timeout=50)
+        return httpx2.Client(transport=httpx2.HTTPTransport(uds=self.socket), base_url="http://localhost", timeout=250)
 
     def async_client(self) -> httpx2.AsyncClient:
         limits = httpx2.Limits(max_connections=None)
         transport = httpx2.AsyncHTTPTransport(uds=self.socket, limits=limits)
-        return httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=50)
+        return httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=250)
 
     def kill(self) -> None:
         os.kill(self.process.pid, signal.SIGKILL)
@@ -71,7 +71,7 @@ class Process:
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def memory(self) -> int:
         """Resident bytes at their highest."""

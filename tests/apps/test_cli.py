@@ -188,7 +188,7 @@ def test_a_port_that_cannot_be_had_is_told_before_anything_is_served(verb: str, 
         ):
             done = subprocess.run(
                 [sys.executable, "-m", "ramet.apps.cli", *verb.split(), option, str(port)], cwd=tmp_path,
-                capture_output=True, text=True, env={**os.environ, "RAMET_HOME": str(tmp_path / "home")}, timeout=60,
+                capture_output=True, text=True, env={**os.environ, "RAMET_HOME": str(tmp_path / "home")}, timeout=280,
                 check=False,
             )  # fmt: skip
             assert done.returncode == status and done.stderr.startswith(f"ramet: {cause}") and not done.stdout
@@ -552,7 +552,7 @@ for extra, use in (("client", lambda: connect("http://x")), ("fsspec", lambda: _
 def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
     env = {**os.environ, "RAMET_HOME": str(tmp_path)}
     line = [sys.executable, "-c", WITHOUT]
-    done = subprocess.run(line, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=280, check=False)
     assert done.stdout.splitlines() == [
         "ui 1", "serve 1", "rendezvous 1", "mcp 1", "ls 1",
         "client pip install 'ramet[client]'", "fsspec pip install 'ramet[fsspec]'",

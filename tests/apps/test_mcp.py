@@ -68,7 +68,7 @@ def test_tools_in_process(tmp_path: Path) -> None:
             async with Client(mcp_server(ws, ["bash"])) as client:
                 assert [tool.name for tool in (await client.list_tools()).tools] == ["bash"]
 
-    asyncio.run(asyncio.wait_for(test(), 50))
+    asyncio.run(asyncio.wait_for(test(), 250))
 
 
 def test_stdio(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_stdio(tmp_path: Path) -> None:
         async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
             await _exercise(client)
 
-    asyncio.run(asyncio.wait_for(test(), 50))
+    asyncio.run(asyncio.wait_for(test(), 250))
 
 
 def test_streamable_http(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_streamable_http(tmp_path: Path) -> None:
             stop.set()
             await serving
 
-    asyncio.run(asyncio.wait_for(test(), 50))
+    asyncio.run(asyncio.wait_for(test(), 250))
 
 
 def test_a_long_command_tells_that_it_runs(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_long_command_tells_that_it_runs(tmp_path: Path) -> None:
             assert done.structured_content["stdout"]["text"] == "done\n"
         assert told == [(1.0, "running for 1 s"), (2.0, "running for 2 s")]
 
-    asyncio.run(asyncio.wait_for(test(), 50))
+    asyncio.run(asyncio.wait_for(test(), 250))
 
 
 def test_tools_on_a_workspace_of_a_server(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_tools_on_a_workspace_of_a_server(tmp_path: Path) -> None:
                 assert found.contents[0].text == "one\ntwo\n"
 
     try:
-        asyncio.run(asyncio.wait_for(test(), 50))
+        asyncio.run(asyncio.wait_for(test(), 250))
         served.stop()
     finally:
         served.process.kill()

@@ -332,7 +332,7 @@ def test_the_feed_is_followed_until_the_server_ends(tmp_path: Path) -> None:
             assert rows(await http.get("/v1/feed", params={"since": whole[-1]["cursor"]})) == []
             assert (await http.get("/v1/feed?since=nonsense")).status_code == 400
             app.stop()
-            came = rows(await asyncio.wait_for(following, 20))
+            came = rows(await asyncio.wait_for(following, 120))
             assert came == whole[: len(came)]
 
     run(test)

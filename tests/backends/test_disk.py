@@ -97,7 +97,7 @@ def test_special_files_are_described_and_never_opened(tmp_path: HostPath) -> Non
                     await fs.write(ROOT / name, b"x")
             return {name: stat.kind async for name, stat in fs.scan(ROOT)}
 
-        assert asyncio.run(asyncio.wait_for(look(), 5)) == {"fifo": Kind.FIFO, "sock": Kind.SOCKET}
+        assert asyncio.run(asyncio.wait_for(look(), 60)) == {"fifo": Kind.FIFO, "sock": Kind.SOCKET}
 
 
 def test_a_listing_is_never_stale_and_hides_temporaries(tmp_path: HostPath) -> None:

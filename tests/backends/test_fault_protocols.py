@@ -269,7 +269,7 @@ async def settled(proxy: Faults) -> int:
     return proxy.connections()
 
 
-@pytest.mark.timeout(60 + ROUNDS)
+@pytest.mark.timeout(300 + ROUNDS)
 def test_rounds_with_every_kind_of_trouble(service: Service) -> None:
     async def act() -> tuple[dict[str, int], int, int]:
         chance, model, name = random.Random(7), Model(), uuid.uuid4().hex

@@ -40,7 +40,7 @@ def mounted(server: S3Server, port: int, prefix: str) -> Resource:
     return build(S3Resource(config), Policy(patience=HASTY))
 
 
-@pytest.mark.timeout(60 + ROUNDS)
+@pytest.mark.timeout(300 + ROUNDS)
 def test_nothing_is_torn_lost_or_listed_wrongly(server: S3Server) -> None:
     async def act() -> dict[str, int]:
         chance, model, prefix = random.Random(7), Model(), uuid.uuid4().hex

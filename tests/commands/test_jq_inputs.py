@@ -106,4 +106,4 @@ _ROWS = [
 
 @pytest.mark.parametrize(("script", "out", "err", "status"), [row[1:] for row in _ROWS], ids=[row[0] for row in _ROWS])
 def test_inputs(script: str, out: bytes, err: bytes, status: int) -> None:
-    assert asyncio.run(asyncio.wait_for(run_script(script), 20)) == (out, err, status)
+    assert asyncio.run(asyncio.wait_for(run_script(script), 120)) == (out, err, status)

@@ -43,5 +43,5 @@ _ROWS = [
 
 @pytest.mark.parametrize(("words", "out", "status"), _ROWS)
 def test_modules(words: str, out: bytes, status: int) -> None:
-    got, _, ended = asyncio.run(asyncio.wait_for(run_script(f"jq -nc {words}", _FILES), 20))
+    got, _, ended = asyncio.run(asyncio.wait_for(run_script(f"jq -nc {words}", _FILES), 120))
     assert (got, ended) == (out, status)

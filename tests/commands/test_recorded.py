@@ -26,7 +26,7 @@ def messages(raw: bytes) -> str:
 @pytest.mark.parametrize("row", ROWS)
 def test_row(row: Row) -> None:
     assert row.status is not None, "not recorded yet"
-    out, err, status = asyncio.run(asyncio.wait_for(run_script(row.script), 20))
+    out, err, status = asyncio.run(asyncio.wait_for(run_script(row.script), 120))
     if row.reason:
         assert (status, out, messages(err)) != (row.status, row.stdout, messages(row.stderr)), "no longer differs"
         return

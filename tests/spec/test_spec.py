@@ -20,7 +20,7 @@ _TIMES = re.compile(rb"\d+m\d+\.\d+s|(?<=(?:real|user) )\d+\.\d+|(?<=sys )\d+\.\
 
 
 def run(script: str) -> tuple[bytes, bytes, int]:
-    return asyncio.run(asyncio.wait_for(run_script(script), 20))
+    return asyncio.run(asyncio.wait_for(run_script(script), 120))
 
 
 def same_errors(ours: bytes, theirs: bytes) -> bool:

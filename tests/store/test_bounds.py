@@ -71,7 +71,7 @@ with open("/proc/self/status") as file:
 def peak(script: str, base: Path, count: int) -> int:
     """Kilobytes that a process of its own had at most."""
     command = [sys.executable, "-c", script, str(base), str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 

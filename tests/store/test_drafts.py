@@ -112,7 +112,7 @@ def check(place: dict[str, Any]) -> Store:
     return store
 
 
-@pytest.mark.timeout(KILLS * 5 or 120)
+@pytest.mark.timeout(KILLS * 5 or 300)
 @pytest.mark.parametrize("kind", ["directory", "encrypted", "s3"])
 def test_no_kill_loses_what_was_acknowledged(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     rng = random.Random(f"{kind}-{SEED}")

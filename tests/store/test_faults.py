@@ -131,7 +131,7 @@ def kills(scene: Scene, nursery: Nursery, number: int, rng: random.Random, every
     return counted
 
 
-@pytest.mark.timeout(KILLS * 10 or 120)
+@pytest.mark.timeout(KILLS * 10 or 300)
 @pytest.mark.parametrize("kind", ["directory", "encrypted", "s3"])
 def test_no_kill_loses_anything(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     rng = random.Random(f"{kind}-{SEED}")

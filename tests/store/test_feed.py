@@ -140,7 +140,7 @@ def test_following_sees_what_happens_later(store: Store) -> None:
         task = asyncio.ensure_future(anext(feed))
         async with store.open("a") as ws:
             await ws.execute("echo x > /new")
-        event = await asyncio.wait_for(task, 20)
+        event = await asyncio.wait_for(task, 120)
         assert event.data["workspace"] == "a"
         await feed.aclose()  # type: ignore[attr-defined]
 

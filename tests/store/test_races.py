@@ -21,7 +21,7 @@ ROUNDS = int(os.environ.get("RAMET_RACES", "0"))
 """How often each process writes; without it twice, and on a disk only."""
 
 
-@pytest.mark.timeout(ROUNDS * 60 or 120)
+@pytest.mark.timeout(ROUNDS * 60 or 300)
 @pytest.mark.parametrize("kind", ["directory", "s3"])
 def test_sixteen_processes_with_leases_that_end_too_early(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -59,7 +59,7 @@ def test_sixteen_processes_with_leases_that_end_too_early(
     assert fresh.verify().ok
 
 
-@pytest.mark.timeout(ROUNDS * 60 or 120)
+@pytest.mark.timeout(ROUNDS * 60 or 300)
 def test_drafts_of_processes_whose_leases_end_too_early(tmp_path: Path) -> None:
     """They are taken over while they live, and never end in order: what was acknowledged is there, once."""
     place: dict[str, Any] = {"root": str(tmp_path / "store"), "folder": str(tmp_path), "rounds": ROUNDS or 3}
@@ -134,7 +134,7 @@ def test_a_writer_that_slept_through_a_collection_and_lost_its_lease_changes_not
     assert Store(place).verify().ok and b"".join(late["w"].show("/x")) == b"other\n"
 
 
-@pytest.mark.timeout(ROUNDS * 60 or 120)
+@pytest.mark.timeout(ROUNDS * 60 or 300)
 def test_writers_and_readers_do_not_notice_who_collects_without_grace(tmp_path: Path) -> None:
     rounds = ROUNDS * 10 or 8
     place: dict[str, Any] = {"root": str(tmp_path / "store"), "folder": str(tmp_path), "rounds": rounds}

@@ -27,7 +27,7 @@ BOTH = Open.READ | Open.WRITE
 
 
 def run(act: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(act, 10))
+    asyncio.run(asyncio.wait_for(act, 120))
 
 
 async def made() -> VFS:

@@ -197,12 +197,12 @@ HARD = ["*a*a*a*a*a*b", "+(a|aa)b", "*(a*)b", "!(*(a|aa)b)c", "@(a|aa)@(a|aa)*(a
 def test_no_pattern_blows_up(pattern: str) -> None:
     found = compile_pattern(pattern, extglob=True)
     text = "a" * 3000
-    begin = time.perf_counter()
+    begin = time.thread_time()
     found.matches(text)
     found.without_prefix(text, True)
     found.without_suffix(text, True)
     found.replace(text, "/", "_")
-    assert time.perf_counter() - begin < 5
+    assert time.thread_time() - begin < 20  # seconds for thousands of steps; what blows up takes years
 
 
 def test_a_text_may_be_too_long_for_groups(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,5 +18,5 @@ from tests.shell_runner import run_script
     ],
 )
 def test_jobs_are_seen(script: str, expected: bytes) -> None:
-    out, err, status = asyncio.run(asyncio.wait_for(run_script(script), 5))
+    out, err, status = asyncio.run(asyncio.wait_for(run_script(script), 120))
     assert (out, status) == (expected, 0), err
