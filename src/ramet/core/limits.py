@@ -93,6 +93,12 @@ class Budget:
             await asyncio.sleep(0)
             self.slice_end = self._clock() + self.SLICE
 
+    async def rest(self) -> None:
+        """The same for what is to be finished in any case: late or cancelled, it goes on."""
+        if self._clock() >= self.slice_end:
+            await asyncio.sleep(0)
+            self.slice_end = self._clock() + self.SLICE
+
     def left(self) -> float | None:
         """Seconds until the deadline; None when there is none."""
         return None if self.deadline == float("inf") else max(0.0, self.deadline - self._clock())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from ramet.core.paths import encode
 from ramet.shell.expand.aside import WINDOW, windows
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 
@@ -29,7 +30,18 @@ _NAMED: Final = {
 def unprintable(text: str) -> bool:
     if len(text) <= WINDOW:
         return _CONTROL(text) is not None
+    if text.isascii():
+        return any(_has_any(part, _CONTROL_BYTES) for part in windows(text))
     return any(_CONTROL(part) is not None for part in windows(text))
+
+
+def _has_any(text: str, some: bytes) -> bool:
+    """Whether any of some characters of ASCII is in a text: of a long one a pattern finds it ten times as slowly."""
+    data = encode(text)
+    return len(data.translate(None, some)) != len(data)
+
+
+_CONTROL_BYTES: Final = bytes(range(0x20)) + b"\x7f"
 
 
 def _backslashes(where: re.Pattern[str], text: str) -> str:
@@ -46,25 +58,24 @@ def as_locale(host: Any, text: str) -> str:
 
 def ansi(text: str) -> str:
     """`$'...'`."""
-    out: list[str] = []
-    for char in text:
-        named = _NAMED.get(char)
-        if named is not None:
-            out.append(named)
-        elif char < " " or char == "\x7f":
-            out.append(f"\\{ord(char):03o}")
-        elif "\udc80" <= char <= "\udcff":
-            out.append(f"\\{ord(char) - 0xDC00:03o}")
-        elif "\x80" <= char <= "\x9f":
-            out.extend(f"\\{byte:03o}" for byte in char.encode())
-        else:
-            out.append(char)
-    return "$'" + "".join(out) + "'"
+    if len(text) <= WINDOW:
+        return f"$'{text.translate(_ANSI)}'"
+    return "".join(["$'", *[part.translate(_ANSI) for part in windows(text)], "'"])
+
+
+_ANSI: Final = (
+    {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)}
+    | {code: "".join([f"\\{byte:03o}" for byte in chr(code).encode()]) for code in range(0x80, 0xA0)}
+    | {0xDC00 + byte: f"\\{byte:03o}" for byte in range(0x80, 0x100)}
+    | {ord(char): named for char, named in _NAMED.items()}
+)
 
 
 def single(text: str) -> str:
     """`'...'`, with `'\\''` for quotes inside."""
-    return "\\'" if text == "'" else "'" + text.replace("'", "'\\''") + "'"
+    if len(text) <= WINDOW:
+        return "\\'" if text == "'" else "'" + text.replace("'", "'\\''") + "'"
+    return "".join(["'", *[part.replace("'", "'\\''") for part in windows(text)], "'"])
 
 
 def at_q(text: str) -> str:
@@ -93,18 +104,24 @@ def setting(text: str) -> str:
     """A value as `set` and `trap`-like listings write it: quoted only where needed."""
     if unprintable(text):
         return ansi(text)
-    if len(text) <= WINDOW:
-        return single(text) if _METAS(text) else text
-    return single(text) if any(_METAS(part) for part in windows(text)) else text
+    return single(text) if _is_special(text) else text
 
 
 _METAS: Final = re.compile(r"[ \t\n'\"\\|&;()<>!{}*\[\]?^$`]|^[~#]|[=:]~").search
+_META_BYTES: Final = b" \t\n'\"\\|&;()<>!{}*[]?^$`"
+
+
+def _is_special(text: str) -> bool:
+    """Whether anything in a text means something to the shell."""
+    if len(text) <= WINDOW:
+        return _METAS(text) is not None
+    return text[0] in "~#" or "=~" in text or ":~" in text or any(_has_any(part, _META_BYTES) for part in windows(text))
 
 
 def word(text: str) -> str:
     """A word of a trace line (`set -x`)."""
     if not text:
         return "''"
-    if _METAS(text):
+    if _is_special(text):
         return single(text)
     return ansi(text) if unprintable(text) else text

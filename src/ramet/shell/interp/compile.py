@@ -28,8 +28,9 @@ from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_sel
 from ramet.shell.interp.pipeline import compile_pipeline
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.session import FunctionDef, Session
-from ramet.shell.interp.simple import compile_simple, trace
+from ramet.shell.interp.simple import compile_simple
 from ramet.shell.interp.subshell import run_shell
+from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import before_command, child_died, failed
 from ramet.shell.syntax import nodes
 from ramet.shell.syntax.printer import command_text, word_text
@@ -516,7 +517,7 @@ def _arithmetic(node: nodes.ArithCommand) -> Run:
     async def general(sh: Session) -> int:
         sh.line, sh.ran = line, node
         if sh.xtrace:
-            trace(sh, [f"(( {word_text(node.body) if shown.wait else shown.run(sh)} ))"], raw=True)
+            await trace_patiently(sh, [f"(( {word_text(node.body) if shown.wait else shown.run(sh)} ))"], raw=True)
         if sh.watch and (ends := await before_command(sh, node)) is not None:
             return ends
         try:

@@ -299,7 +299,7 @@ _ROW: Final = 64
 
 
 def _trace(sh: Session, *words: str) -> None:
-    from ramet.shell.interp.simple import trace
+    from ramet.shell.interp.tracing import trace
 
     trace(sh, ["[[", *words, "]]"], raw=True)
 

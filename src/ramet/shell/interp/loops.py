@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from ramet.core import paths
 from ramet.shell.expand import texts, words
 from ramet.shell.expand.arith_parse import ArithFailure
+from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import Readonly, ShellError
 from ramet.shell.interp.drive import BREAK, CONTINUE, Run, drive
 from ramet.shell.interp.session import Session
@@ -157,7 +159,7 @@ _ONE: Final = Word((Literal("1"),))
 
 async def _before(sh: Session, expression: ArithCommand) -> int | None:
     """Traces and traps see each expression of `for ((...))` as a command of its own."""
-    from ramet.shell.interp.simple import trace
+    from ramet.shell.interp.tracing import trace
     from ramet.shell.interp.traps import before_command
 
     sh.line, sh.ran = expression.line, expression
@@ -271,7 +273,8 @@ def compile_select(node: Select, body: Run) -> Run:
         try:
             while True:
                 if show:
-                    sh.err(menu(sh, items))
+                    shown = menu(sh, items) if len(items) < _LONG_MENU else await aside(sh, partial(menu, sh, items))
+                    await sh.say(shown)
                 prompt = sh.store.get("PS3")
                 sh.err("#? " if prompt is None else prompt)
                 data = await sh.reader(0).readline()
@@ -307,6 +310,10 @@ def compile_select(node: Select, body: Run) -> Run:
         return status
 
     return lambda sh: drive(loop(sh))
+
+
+_LONG_MENU: Final = 1000
+"""Words of a menu that is put together aside."""
 
 
 def menu(sh: Session, items: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, Final
 
 from ramet.core.streams import pipe
 from ramet.shell.interp import signals
@@ -156,6 +156,8 @@ async def _stages(
     try:
         for number, stage in enumerate(stages):
             ending = number == count - 1
+            if number and not number % _ROW:
+                await sh.budget.breathe()
             if ending and lastpipe:
                 kept_stdin = sh.fds.get(0)
                 assert source is not None
@@ -217,6 +219,10 @@ async def _stages(
     if status > 128 and (children[-1].killed or (sh.pipefail and any(child.killed for child in children))):
         _tell(sh, node, children, statuses)
     return status
+
+
+_ROW: Final = 32
+"""Stages that are started before others may want to run."""
 
 
 def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[int]) -> None:

@@ -289,6 +289,8 @@ async def restore(sh: Session, undo: Undo) -> bool:
     """Undo redirections; False when closing something failed (after a complaint)."""
     good = True
     while undo:
+        if not len(undo) % _ROW:
+            await sh.budget.rest()
         fd, old = undo.pop()
         current = sh.fds.get(fd)
         if old is None:

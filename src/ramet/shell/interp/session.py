@@ -16,7 +16,7 @@ from ramet.core.paths import ROOT, Path, encode
 from ramet.core.streams import Null, Reader, Writer
 from ramet.shell.expand import arith, texts
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import apart
+from ramet.shell.expand.aside import LARGE, apart
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
@@ -543,6 +543,12 @@ class Session:
             except OSError:
                 # There is nowhere left to say it.
                 return
+
+    async def say(self, text: str) -> None:
+        """The same for a text of any length, in blocks between which others run."""
+        for start in range(0, len(text), LARGE):
+            self.err(text[start : start + LARGE])
+            await self.budget.breathe()
 
     def out(self, data: bytes, who: str = "") -> Result:
         """Write to stdout: 0, an awaitable when it is full, 1 after a complaint when that failed."""

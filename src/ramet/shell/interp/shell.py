@@ -38,8 +38,9 @@ from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.processes import ProcessTable
 from ramet.shell.interp.script_input import ScriptInput
 from ramet.shell.interp.session import Killed, Session
-from ramet.shell.interp.simple import invoke, trace
+from ramet.shell.interp.simple import invoke
 from ramet.shell.interp.specials import adopt_environment
+from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
 from ramet.shell.syntax import cache
 from ramet.shell.syntax.errors import SyntaxFailure, Unready
@@ -439,7 +440,7 @@ class Shell:
             else:
                 head = command_text(node).split("\n")[0]
             if head:
-                trace(sh, [_trace_head(head)], raw=True)
+                await trace_patiently(sh, [_trace_head(head)], raw=True)
         return await before_command(sh, node)
 
     def command_shown(self, sh: Session) -> str:

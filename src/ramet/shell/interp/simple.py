@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
-from ramet.shell.expand import quote, words
+from ramet.shell.expand import words
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.braces import TooManyWords, expand_braces, has_braces
 from ramet.shell.expand.errors import Discard, Readonly, ShellError
@@ -25,6 +25,7 @@ from ramet.shell.interp.local import compile_local
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, in_process, keep, restore
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.subshell import run_shell
+from ramet.shell.interp.tracing import trace_patiently, trace_value
 from ramet.shell.interp.traps import announce, before_command, child_died
 from ramet.shell.interp.variables import TRANSFORM
 from ramet.shell.syntax.nodes import Assignment, Literal, Simple, Word
@@ -236,7 +237,7 @@ async def _watched_assignments(sh: Session, node: Simple, assigns: list[Assign])
 async def traced_assignment(sh: Session, assign: Assign) -> None:
     """Shows an assignment with its value expanded, then makes it."""
     if assign.literal is not None:
-        trace(sh, [assign.shown + assign.literal], raw=True)
+        await trace_patiently(sh, [assign.shown + assign.literal], raw=True)
         pending = assign.run(sh)
         if pending is not None:
             await pending
@@ -245,7 +246,7 @@ async def traced_assignment(sh: Session, assign: Assign) -> None:
     if assign.wait:
         word = await word
     head = str(word)[: len(word) - len(word.value)] if word.key is None else assign.shown
-    trace(sh, [head + (quote.word(word.value) if word.value else "")], raw=True)
+    await trace_value(sh, head, word.value)
     if word.key is None:
         put(sh, word.name, word.value, word.append)
     else:
@@ -490,7 +491,7 @@ async def _as_text(sh: Session, assign: Assign, target: str) -> None:
     if assign.wait:
         word = await word
     if sh.xtrace:
-        trace(sh, [assign.shown + (quote.word(word.value) if word.value else "")], raw=True)
+        await trace_value(sh, assign.shown, word.value)
     sh.store.values[target] = (sh.store.get(target) or "") + word.value if word.append else word.value
 
 
@@ -597,27 +598,4 @@ async def run_builtin(sh: Session, builtin: Builtin, argv: list[str]) -> int:
     return int(result)
 
 
-def trace(sh: Session, fields: list[str], raw: bool = False) -> None:
-    """A line of `set -x`."""
-    prefix = sh.store.get("PS4")
-    if prefix is None:
-        prefix = ""
-    if "$" in prefix or "`" in prefix or "\\" in prefix:
-        status, sh.xtrace = sh.status, False
-        try:
-            prefix = sh.prompt(prefix)
-        finally:
-            sh.status, sh.xtrace = status, True
-    if prefix:
-        prefix = prefix[0] * sh.trace_level + prefix
-    shown = fields if raw else [quote.word(str(field)) for field in fields]
-    target = sh.store.get("BASH_XTRACEFD") or ""
-    text = f"{prefix}{' '.join(shown)}\n"
-    description = sh.fds.get(int(target)) if target.isdigit() else None
-    if description is not None and description.writer is not None:
-        description.writer.write(text.encode("utf-8", "surrogateescape"))
-    else:
-        sh.err(text)
-
-
-__all__ = ["compile_simple", "invoke", "run_builtin", "trace"]
+__all__ = ["compile_simple", "invoke", "run_builtin"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ramet.shell.expand import quote
 from ramet.shell.interp import signals
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Killed, Session
@@ -75,7 +74,9 @@ async def before_command(sh: Session, node: Any) -> int | None:
 async def announce(sh: Session, argv: list[str]) -> bool:
     """What looks at the words of a command before it runs: traces and the hook; False when it must not run."""
     if sh.xtrace:
-        _trace_command(sh, argv)
+        from ramet.shell.interp.tracing import trace_command
+
+        await trace_command(sh, argv)
     if sh.shell.hook is None:
         return True
     from ramet.shell.interp.builtins import BUILTINS
@@ -106,31 +107,6 @@ async def permitted(sh: Session, argv: list[str]) -> bool:
     sh.complain(f"{argv[0]}: Permission denied{': ' + refusal if refusal else ''}")
     sh.status = 126
     return False
-
-
-def _trace_command(sh: Session, argv: list[str]) -> None:
-    """The trace of a command; a declaration shows its arrays as assignments of their own."""
-    from ramet.shell.interp.assign import AssignWord
-    from ramet.shell.interp.simple import trace
-
-    shown: list[str] = []
-    scalars: list[str] = []
-    for word in argv:
-        if isinstance(word, AssignWord) and word.items is not None:
-            inner = " ".join(
-                (f"[{quote.single(item.key)}]=" if item.key is not None else "") + quote.single(item.value)
-                for item in word.items
-            )
-            trace(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
-            shown.append(word.name)
-            continue
-        if isinstance(word, AssignWord):
-            scalars.append(f"{word.name}{'+' if word.append else ''}={quote.word(word.value) if word.value else ''}")
-        shown.append(str(word))
-    trace(sh, shown)
-    if argv[0] in ("export", "readonly"):
-        for text in scalars:
-            trace(sh, [text], raw=True)
 
 
 class Leave(Exception):

@@ -1,0 +1,104 @@
+"""`set -x`: the lines that show what runs. What is long becomes text aside, and is written in blocks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from ramet.core.paths import encode
+from ramet.shell.expand import quote
+from ramet.shell.expand.aside import LARGE, aside
+from ramet.shell.interp.assign import AssignWord
+from ramet.shell.interp.session import Session
+
+
+def trace(sh: Session, fields: list[str], raw: bool = False) -> None:
+    """A line of `set -x`."""
+    prefix = _prefix(sh)
+    _write(sh, f"{prefix}{' '.join(fields if raw else _quoted(fields))}\n")
+
+
+async def trace_patiently(sh: Session, fields: list[str], raw: bool = False) -> None:
+    """The same where others may run meanwhile."""
+    if _is_short(fields):
+        trace(sh, fields, raw)
+        return
+    prefix = _prefix(sh)
+    shown = await aside(sh, lambda: " ".join(fields if raw else _quoted(fields)))
+    _write(sh, prefix)
+    for start in range(0, len(shown), LARGE):
+        _write(sh, shown[start : start + LARGE])
+        await sh.budget.breathe()
+    _write(sh, "\n")
+
+
+async def trace_value(sh: Session, head: str, value: str) -> None:
+    """A line that shows an assignment."""
+    if len(value) < LARGE:
+        trace(sh, [head + (quote.word(value) if value else "")], raw=True)
+    else:
+        await trace_patiently(sh, [head + await aside(sh, lambda: quote.word(value))], raw=True)
+
+
+async def trace_command(sh: Session, argv: list[str]) -> None:
+    """The trace of a command; a declaration shows its arrays as assignments of their own."""
+    shown: list[str] = []
+    scalars: list[AssignWord] = []
+    for place, word in enumerate(argv, 1):
+        if not place % _ROW:
+            await sh.budget.breathe()
+        if isinstance(word, AssignWord):
+            if word.items is not None:
+                inner = _items(word) if len(word.items) < _ROW else await aside(sh, partial(_items, word))
+                await trace_patiently(sh, [f"{word.name}{'+' if word.append else ''}=({inner})"], raw=True)
+                shown.append(word.name)
+                continue
+            scalars.append(word)
+        shown.append(word)
+    await trace_patiently(sh, shown)
+    if argv[0] in ("export", "readonly"):
+        for place, scalar in enumerate(scalars, 1):
+            if not place % _ROW:
+                await sh.budget.breathe()
+            await trace_value(sh, f"{scalar.name}{'+' if scalar.append else ''}=", scalar.value)
+
+
+_ROW: Final = 256
+"""Words that are looked at before others may want to run."""
+
+
+def _items(word: AssignWord) -> str:
+    return " ".join(
+        (f"[{quote.single(item.key)}]=" if item.key is not None else "") + quote.single(item.value)
+        for item in word.items or ()
+    )
+
+
+def _quoted(fields: list[str]) -> list[str]:
+    return [quote.word(str(field)) for field in fields]
+
+
+def _is_short(fields: list[str]) -> bool:
+    return len(fields) < _ROW and sum(map(len, fields)) < LARGE
+
+
+def _prefix(sh: Session) -> str:
+    prefix = sh.store.get("PS4")
+    if prefix is None:
+        return ""
+    if "$" in prefix or "`" in prefix or "\\" in prefix:
+        status, sh.xtrace = sh.status, False
+        try:
+            prefix = sh.prompt(prefix)
+        finally:
+            sh.status, sh.xtrace = status, True
+    return prefix[0] * sh.trace_level + prefix if prefix else ""
+
+
+def _write(sh: Session, text: str) -> None:
+    target = sh.store.get("BASH_XTRACEFD") or ""
+    description = sh.fds.get(int(target)) if target.isdigit() else None
+    if description is not None and description.writer is not None:
+        description.writer.write(encode(text))
+    else:
+        sh.err(text)
