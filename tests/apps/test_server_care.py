@@ -234,7 +234,7 @@ def test_pushes_go_where_the_server_may(tmp_path: Path) -> None:
             missing = f"file://{tmp_path}/git/later.git"
             failed = await http.post(f"{W}/p/push", json={"remote": missing})
             assert (
-                failed.status_code == 400 and (await http.get(f"{W}/p/pushes")).json()["pushes"][0]["remote"] == missing
+                failed.status_code == 503 and (await http.get(f"{W}/p/pushes")).json()["pushes"][0]["remote"] == missing
             )
             assert (await http.post(f"{W}/p/pushes", json={})).json()["failed"]
             await asyncio.to_thread(
@@ -254,7 +254,7 @@ def test_the_end_of_a_sandbox_pushes_where_the_server_may(tmp_path: Path) -> Non
     async def test() -> None:
         async with serving(Store(str(tmp_path / "store")), push_to=(f"file://{tmp_path}/git",)) as (http, _):
             await http.post(W, json={"name": "p"})
-            for name, place, status in (("one", "here", 200), ("two", "later", 400)):
+            for name, place, status in (("one", "here", 200), ("two", "later", 503)):
                 await http.post("/v1/sandboxes", json={"workspace": "p", "name": name, "git": git})
                 await http.post(f"{W}/{name}/exec", json={"command": f"echo {name} > f"})
                 url = f"/v1/sandboxes/{name}/terminate"

@@ -223,7 +223,7 @@ def _run(env: dict[str, str], token: str | None, *words: str) -> str:
             remedy = "name a secret that opens it; the push is kept and can be tried again"
             raise RametError("invalid_git_credentials", asked, remedy, {"git": said})
         raise RametError(
-            "unsupported", f"git {words[3] if words[1] == '-C' else words[1]} failed: {said}",
+            "unavailable", f"git {words[3] if words[1] == '-C' else words[1]} failed: {said}",
             "see whether the remote can be reached; the push is kept and can be tried again",
         )  # fmt: skip
     return done.stdout.decode().strip()
