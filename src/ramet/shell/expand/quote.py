@@ -13,6 +13,10 @@ from ramet.shell.expand.bytewise import as_bytes, bytewise
 _BACKSLASH: Final = re.compile(r"[\x00-\x22$&-*,;<>?\[-^`{-}\x7f]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\x80-\x9f]").search
 _DOUBLE: Final = re.compile(r'[\\"$`]')
+_TABLES: Final = {
+    where: {code: f"\\{chr(code)}" for code in range(0x80) if where.match(chr(code))} for where in (_BACKSLASH, _DOUBLE)
+}
+"""The same for long texts, in which a pattern that finds much takes its time."""
 _NAMED: Final = {
     "\a": "\\a",
     "\b": "\\b",
@@ -48,7 +52,8 @@ def _backslashes(where: re.Pattern[str], text: str) -> str:
     """A backslash before every character that the pattern finds."""
     if len(text) <= WINDOW:
         return where.sub(r"\\\g<0>", text)
-    return "".join([where.sub(r"\\\g<0>", part) for part in windows(text)])
+    table = _TABLES[where]
+    return "".join([part.translate(table) for part in windows(text)])
 
 
 def as_locale(host: Any, text: str) -> str:
