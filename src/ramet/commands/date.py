@@ -1,13 +1,12 @@
-"""date and cal."""
+"""date: the time in any form, and dates as people write them."""
 
 from __future__ import annotations
 
-import calendar
 import re
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from ramet.commands.clock import DAYS, MONTHS, NANO, at, strftime, zone, zone_of
+from ramet.commands.clock import NANO, at, strftime, zone, zone_of
 from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, typographic, value
 from ramet.commands.inputs import slurp
@@ -151,71 +150,6 @@ async def _show(proc: Proc, text: str, now: int, tz: tzinfo, pattern: str) -> in
     return 0
 
 
-# ---------------------------------------------------------------------------------------------------------- cal
-
-
-@dataclass(frozen=True, slots=True)
-class CalOptions:
-    one: bool = flag("-1", "--one", help="show only a single month (default)")
-    three: bool = flag("-3", "--three", help="show three months spanning the date")
-    months: str | None = value("-n", "--months", metavar="NUM", help="show NUM months starting with date's month")
-    monday: bool = flag("-m", "--monday", help="Monday as first day of week")
-    sunday: bool = flag("-s", "--sunday", help="Sunday as first day of week")
-    year: bool = flag("-y", "--year", help="show the whole year")
-
-
-async def cal(proc: Proc, o: CalOptions, operands: list[str]) -> int:
-    today = at(int(proc.now() * NANO), zone_of(proc))[0]
-    year, month = today.year, today.month
-    whole = o.year
-    if len(operands) == 1:
-        year, whole = _number(operands[0], "year", 9999), True
-    elif len(operands) == 2:
-        month, year = _month(operands[0]), _number(operands[1], "year", 9999)
-    elif len(operands) > 2:
-        raise UsageError("bad usage")
-    first = 0 if o.monday else 6
-    if whole:
-        await proc.emit(f"{str(year).center(64).rstrip()}\n\n".encode())
-        start, count = (year, 1), 12
-    elif o.three:
-        start, count = _shift(year, month, -1), 3
-    else:
-        start, count = (year, month), int(o.months) if o.months and o.months.isdigit() else 1
-    for at_ in range(0, count, 3):
-        blocks = [_month_lines(*_shift(*start, at_ + i), first, not whole) for i in range(min(3, count - at_))]
-        rows = ["  ".join(parts) for parts in zip(*blocks, strict=True)]
-        await proc.emit(encode("".join(row.rstrip() + "\n" if i == 0 else row + "\n" for i, row in enumerate(rows))))
-    return 0
-
-
-def _number(text: str, what: str, high: int) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= high:
-        raise UsageError(f"illegal {what} value: use 1-{high}", hint=False)
-    return int(text)
-
-
-def _month(text: str) -> int:
-    for i, name in enumerate(MONTHS, 1):
-        if len(text) >= 3 and name.lower().startswith(text.lower()):
-            return i
-    return _number(text, "month", 12)
-
-
-def _shift(year: int, month: int, by: int) -> tuple[int, int]:
-    total = year * 12 + month - 1 + by
-    return total // 12, total % 12 + 1
-
-
-def _month_lines(year: int, month: int, first: int, with_year: bool) -> list[str]:
-    names = [DAYS[(first + i) % 7][:2] for i in range(7)]
-    title = f"{MONTHS[month - 1]} {year}" if with_year else MONTHS[month - 1]
-    lines = [title.center(20), " ".join(names)]
-    weeks = calendar.Calendar(first).monthdayscalendar(year, month)
-    lines += [" ".join(f"{day:2d}" if day else "  " for day in week) for week in weeks]
-    return lines + [" " * 20] * (8 - len(lines))
-
-
 COMMANDS = [
     Command(
         "date",
@@ -225,5 +159,4 @@ COMMANDS = [
         usage="[OPTION]... [+FORMAT]",
         examples=[("date -d '2 days ago' +%F", "a relative date"), ("date -u -Iseconds", "now, in ISO 8601")],
     ),
-    Command("cal", cal, CalOptions, summary="Display a calendar.", usage="[OPTION]... [[MONTH] YEAR]"),
 ]
