@@ -11,6 +11,7 @@ from ramet.commands.copy_options import CONTROL
 from ramet.commands.declare import Command, UsageError, help_text, parse, quote
 from ramet.commands.tar.changing import append_archives, append_members, delete_members
 from ramet.commands.tar.format import BLOCK, RECORD
+from ramet.commands.tar.incremental import RANGES
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import STYLES
 from ramet.commands.tar.options import TarOptions, old_tar
@@ -38,6 +39,9 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
         o, _ = parse(COMMANDS[0], [*shlex.split(proc.env["TAR_OPTIONS"]), *old_tar(proc.argv[1:])])
     if o.show_defaults or o.usage:
         await proc.emit(encode(_DEFAULTS if o.show_defaults else help_text(COMMANDS[0])))
+        return 0
+    if o.field_ranges:
+        await proc.emit(encode(RANGES))
         return 0
     if not o.mode:
         proc.complain("You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
@@ -181,7 +185,6 @@ COMMANDS = [
             "--sparse-version=",
             "--xattrs-include=",
             "--xattrs-exclude=",
-            "--level=",
             "--restrict",
             "--seek -n",
             "--no-seek",
@@ -192,13 +195,10 @@ COMMANDS = [
         ),
         refused={
             "-M --multi-volume": "there are no tapes to change",
-            "-g= --listed-incremental=": "incremental dumps are not supported",
-            "-G --incremental": "incremental dumps are not supported",
             "--lzop": "there is nothing here that knows the LZO algorithm",
             "-L= --tape-length=": "there are no tapes",
             "-F= --info-script= --new-volume-script=": "there are no tapes",
             "--volno-file=": "there are no volumes to count",
-            "--show-snapshot-field-ranges": "incremental dumps are not supported",
             "--rmt-command=": "there are no remote tapes",
             "--rsh-command=": "there are no remote tapes",
         },

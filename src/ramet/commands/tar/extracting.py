@@ -6,7 +6,8 @@ import errno
 
 from ramet.commands.clock import NANO
 from ramet.commands.copy import back_up, backups, lookup, sibling
-from ramet.commands.tar.format import BLOCK, FIFO, HARDLINK, SYMLINK, Member, Members
+from ramet.commands.tar.format import BLOCK, DUMPDIR, FIFO, HARDLINK, SYMLINK, Member, Members
+from ramet.commands.tar.incremental import purge
 from ramet.commands.tar.job import Job, environment
 from ramet.commands.tar.names import listed_name, member_line, quoted, safe_name, shown_name
 from ramet.core import ops
@@ -59,11 +60,16 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
                 job.complain(f"{shown_name(job, name)}: Child returned status {status}")
         return
     path = job.path(name)
+    dump = b""
+    if member.kind == DUMPDIR and (o.incremental or o.snapshot is not None):
+        dump = b"".join([block async for block in members.content()])
     if not await _within(job, path):
         job.complain(f"{shown_name(job, name)}: Cannot open: a link in the path leads out of the directory")
         return
     try:
         await _place(job, member, members, name, path, later)
+        if dump:
+            await purge(job, name, path, dump)
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise

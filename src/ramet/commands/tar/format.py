@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from ramet.commands.tar import sparse
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
 
@@ -14,6 +15,13 @@ BLOCK = 512
 RECORD = 10240
 REGULAR = (b"0", b"\0", b"7")
 DIRECTORY, SYMLINK, HARDLINK, FIFO, LABEL = b"5", b"2", b"1", b"6", b"V"
+DUMPDIR, CONTINUED, SPARSE = b"D", b"M", b"S"
+_WITHOUT_DATA = frozenset((HARDLINK, SYMLINK, b"3", b"4", DIRECTORY, FIFO, LABEL))
+
+
+_KNOWN = frozenset((*REGULAR, *_WITHOUT_DATA, DUMPDIR, CONTINUED, SPARSE))
+_LONGEST_MAP = 64 << 20
+_GNU_MAGIC = b"ustar  \0"
 
 
 class BadArchive(Exception):
@@ -35,14 +43,24 @@ class Member:
     owner: str = ""
     group: str = ""
     offset: int = 0
+    skipped: int = 0
+    """Of what continues a member of another volume: how much came before."""
+    dump: bytes | None = None
+    """Of a directory in an incremental dump: the names in it."""
+    map: sparse.Map | None = None
+    """Of a file with holes: where its data lies."""
 
     @property
     def is_dir(self) -> bool:
-        return self.kind == DIRECTORY
+        return self.kind in (DIRECTORY, DUMPDIR)
 
     @property
     def is_file(self) -> bool:
-        return self.kind in REGULAR
+        return self.kind in REGULAR or self.kind == SPARSE
+
+    @property
+    def has_data(self) -> bool:
+        return self.kind not in _WITHOUT_DATA
 
 
 class TooLong(Exception):
@@ -53,9 +71,9 @@ def header(member: Member, form: str = "gnu", extra: Mapping[str, str] | None = 
     """The blocks that announce a member."""
     pax = form in ("pax", "posix")
     info = tarfile.TarInfo(member.name)
-    info.type = member.kind
+    info.type = b"0" if member.map is not None else member.kind
     info.mode = member.mode
-    info.size = member.size if member.is_file else 0
+    info.size = member.size if member.has_data else 0
     info.mtime = member.mtime if pax else int(member.mtime)
     info.linkname = member.link
     info.uid, info.gid, info.uname, info.gname = member.uid, member.gid, member.owner, member.group
@@ -103,6 +121,9 @@ class Members:
         self.pad = 0
         self.at = 0
         self.first = True
+        self.member: Member | None = None
+        self.unknown = ""
+        """A kind of member that was taken for a plain file."""
         self.ended: int | None = None
         """Where the zeros begin that end the archive."""
 
@@ -117,7 +138,7 @@ class Members:
         """The next member; None at the end."""
         await self.skip()
         long_name = long_link = None
-        pax: dict[str, str] = {}
+        pairs: list[tuple[str, str]] = []
         while True:
             start = self.at
             block = await self.reader.read_exactly(BLOCK)
@@ -150,21 +171,28 @@ class Members:
                 continue
             if info.type in (b"x", b"X"):
                 data = await self._exactly(info.size + (-info.size % BLOCK))
-                pax.update(_pax(data[: info.size]))
+                pairs += _pax(data[: info.size])
                 continue
             if info.type == b"g":
                 await self._exactly(info.size + (-info.size % BLOCK))
                 continue
             break
-        name = long_name or pax.get("path") or info.name
+        pax = dict(pairs)
+        if block[257:265] == _GNU_MAGIC:
+            # Where others have the beginning of a name, these may have times.
+            info.name = decode(block[:100].partition(b"\0")[0])
+        name = long_name or pax.get("GNU.sparse.name") or pax.get("path") or info.name
         if block[156:157] == b"5" or (info.type in REGULAR and name.endswith("/")):
             info.type = DIRECTORY
         size = int(pax.get("size", info.size))
+        if info.type not in _KNOWN:
+            self.unknown = decode(info.type)
+            info.type = b"0"
         member = Member(
             name,
             info.type,
             info.mode & 0o7777,
-            size if info.type in REGULAR else 0,
+            0,
             float(pax.get("mtime", info.mtime)),
             long_link or pax.get("linkpath") or info.linkname,
             int(pax.get("uid", info.uid)),
@@ -175,12 +203,61 @@ class Members:
         )
         if member.is_dir and not member.name.endswith("/"):
             member.name += "/"
-        self.left = member.size
-        self.pad = -member.size % BLOCK
+        member.size = self.left = size if member.has_data else 0
+        self.pad = -self.left % BLOCK
+        self.member = member
+        try:
+            await self._find_holes(member, block, pairs)
+        except (sparse.BadMap, ValueError):
+            raise BadArchive(f"{member.name}: invalid sparse archive member") from None
+        if member.kind == CONTINUED:
+            member.skipped = sparse.number(block[369:381])
         return member
+
+    async def _find_holes(self, member: Member, block: bytes, pairs: list[tuple[str, str]]) -> None:
+        """Where the data of a file lies, if it has holes; its size is what it is with them."""
+        found: list[tuple[int, int]] | None = None
+        pax = dict(pairs)
+        if member.kind == SPARSE:
+            found = sparse.entries(block[386:], sparse.IN_HEADER)
+            member.size = sparse.number(block[483:495])
+            more = block[482:483]
+            while more not in (b"", b"\0"):
+                block = await self._exactly(BLOCK)
+                found += sparse.entries(block, sparse.IN_EXTENSION)
+                more = block[504:505]
+        elif pax.get("GNU.sparse.major") == "1":
+            member.size = int(pax["GNU.sparse.realsize"])
+            count, *numbers = [int(text) for text in await self._lines()]
+            found = list(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True))
+        elif (found := sparse.from_pax(pairs)) is not None:
+            member.size = int(pax["GNU.sparse.size"])
+        if found is not None:
+            member.map = sparse.checked(found, member.size, self.left)
+
+    async def _lines(self) -> list[bytes]:
+        """The numbers before the data: how many pieces there are, and two for each, filled up to whole blocks."""
+        data = b""
+        while True:
+            data += await self._exactly(BLOCK)
+            self.left -= BLOCK
+            lines = data.split(b"\n")
+            if len(lines) > 1 and len(lines) > 2 * int(lines[0]) + 1:
+                return lines[: 2 * int(lines[0]) + 1]
+            if len(data) > _LONGEST_MAP:
+                raise sparse.BadMap
 
     async def content(self) -> AsyncIterator[bytes]:
         """The content of the member that was returned last."""
+        if self.member is None or self.member.map is None:
+            async for block in self.stored():
+                yield block
+            return
+        async for block in sparse.filled(self.member.map, self.member.size, self.stored()):
+            yield block
+
+    async def stored(self) -> AsyncIterator[bytes]:
+        """The same without what holes stand for."""
         while self.left > 0:
             block = await self.reader.read(min(self.left, 1 << 18))
             if not block:
@@ -191,15 +268,15 @@ class Members:
 
     async def skip(self) -> None:
         """Go past what is left of the current member."""
-        async for _ in self.content():
+        async for _ in self.stored():
             pass
         if self.pad:
             await self._exactly(self.pad)
             self.pad = 0
 
 
-def _pax(data: bytes) -> dict[str, str]:
-    out: dict[str, str] = {}
+def _pax(data: bytes) -> list[tuple[str, str]]:
+    out: list[tuple[str, str]] = []
     at = 0
     while at < len(data):
         space = data.find(b" ", at)
@@ -209,7 +286,7 @@ def _pax(data: bytes) -> dict[str, str]:
         if size <= 0:
             break
         key, _, text = data[space + 1 : at + size - 1].partition(b"=")
-        out[decode(key)] = decode(text)
+        out.append((decode(key), decode(text)))
         at += size
     return out
 
@@ -261,7 +338,7 @@ class Output:
 
     async def member(self, member: Member, content: AsyncIterator[bytes] | None = None) -> None:
         await self.put(self._layout.header(member))
-        if content is None or not member.is_file:
+        if content is None or not member.has_data:
             return
         written = 0
         async for block in content:

@@ -8,7 +8,7 @@ from datetime import UTC
 from ramet.commands.clock import NANO, at, strftime, zone_of
 from ramet.commands.modes import mode_string
 from ramet.commands.quoting import c_escaped, quote, shown, typographic
-from ramet.commands.tar.format import DIRECTORY, FIFO, HARDLINK, LABEL, SYMLINK, Member
+from ramet.commands.tar.format import CONTINUED, DIRECTORY, DUMPDIR, FIFO, HARDLINK, LABEL, SYMLINK, Member
 from ramet.commands.tar.job import Job
 from ramet.core.paths import encode
 from ramet.core.stat import Kind
@@ -89,10 +89,12 @@ def member_line(job: Job, member: Member) -> str:
         when, _ = at(int(member.mtime * NANO), UTC if job.o.utc else zone_of(job.proc))
         stamp = strftime("%Y-%m-%d %H:%M", when, 0)
         return f"{mode} 0/0 {'0'.rjust(15)} {stamp} {shown_name(job, member.name)}--Volume Header--"
-    kinds = {DIRECTORY: Kind.DIR, SYMLINK: Kind.LINK, FIFO: Kind.FIFO}
+    kinds = {DIRECTORY: Kind.DIR, DUMPDIR: Kind.DIR, SYMLINK: Kind.LINK, FIFO: Kind.FIFO}
     mode = mode_string(kinds.get(member.kind, Kind.FILE), member.mode)
     if member.kind == HARDLINK:
         mode = "h" + mode[1:]
+    elif member.kind == CONTINUED:
+        mode = "M---------"
     owner = str(member.uid) if job.o.numeric else member.owner or str(member.uid)
     group = str(member.gid) if job.o.numeric else member.group or str(member.gid)
     when, nanos = at(int(member.mtime * NANO), UTC if job.o.utc else zone_of(job.proc))
@@ -103,6 +105,8 @@ def member_line(job: Job, member: Member) -> str:
     name = shown_name(job, listed_name(job, member))
     link = shown_name(job, member.link)
     tail = f" -> {link}" if member.kind == SYMLINK else f" link to {link}" if member.kind == HARDLINK else ""
+    if member.kind == CONTINUED:
+        tail = f"--Continued at byte {member.skipped}--"
     who = f"{owner}/{group}"
     return f"{mode} {who} {str(member.size).rjust(max(0, 18 - len(who)))} {stamp} {name}{tail}"
 

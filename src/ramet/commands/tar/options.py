@@ -93,6 +93,15 @@ class TarOptions:
     )
     vcs_ignores: bool = flag("--exclude-vcs-ignores", help="read patterns from the ignore files of version control")
     add_file: tuple[str, ...] = several("--add-file", metavar="FILE", help="add FILE, whatever its name begins with")
+    snapshot: str | None = value(
+        "-g",
+        "--listed-incremental",
+        metavar="FILE",
+        help="dump what has changed since FILE was written; when extracting, delete what had gone",
+    )
+    incremental: bool = flag("-G", "--incremental", help="the same without a file that remembers")
+    level: str | None = value("--level", metavar="NUMBER", help="with 0, dump everything whatever -g remembers")
+    field_ranges: bool = flag("--show-snapshot-field-ranges", help="show which values the file of -g may hold")
     label: str | None = value("-V", "--label", metavar="TEXT", help="create an archive with the label TEXT")
     past_zeros: bool = flag("-i", "--ignore-zeros", help="ignore zeroed blocks in the archive")
     clamp: bool = flag("--clamp-mtime", help="with --mtime, change only the times of newer files")

@@ -9,7 +9,8 @@ from ramet.commands.globs import fnmatch
 from ramet.commands.modes import mode_of
 from ramet.commands.tar.checkpoints import Checkpoints
 from ramet.commands.tar.extracting import extract_member, restore_attributes
-from ramet.commands.tar.format import BLOCK, LABEL, SYMLINK, BadArchive, Member, Members
+from ramet.commands.tar.format import BLOCK, DUMPDIR, LABEL, SYMLINK, BadArchive, Member, Members
+from ramet.commands.tar.incremental import letters
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import (
     confirmed,
@@ -103,8 +104,12 @@ async def read_archive(job: Job) -> None:
                 first = False
             if not choice.takes(member):
                 continue
+            if members.unknown:
+                where = shown_name(job, member.name)
+                proc.complain(f"{where}: Unknown file type '{members.unknown}', extracted as normal file")
+                members.unknown = ""
             if o.mode == "t":
-                await _list(job, member)
+                await _list(job, member, members)
             elif member.kind == LABEL:
                 continue
             elif o.mode == "d":
@@ -167,11 +172,16 @@ class _Choice:
         return True
 
 
-async def _list(job: Job, member: Member) -> None:
+async def _list(job: Job, member: Member, members: Members) -> None:
     if not job.o.absolute:
         warn_of_lead(job, member.name)
     name = listed_name(job, member)
     job.say(member_line(job, member) if job.verbose else shown_name(job, name), member.offset // BLOCK)
+    if member.kind == DUMPDIR and job.verbose > 1 and (job.o.incremental or job.o.snapshot is not None):
+        dump = b"".join([block async for block in members.content()])
+        for letter, held in letters(dump):
+            job.say(f"{letter} {shown_name(job, held)}")
+        job.say("")
     if job.proc.stdout.full:
         await job.proc.stdout.drain()
 

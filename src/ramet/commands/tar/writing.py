@@ -16,10 +16,12 @@ from ramet.commands.dates import BadDate, parse_date
 from ramet.commands.declare import quote
 from ramet.commands.globs import fnmatch
 from ramet.commands.modes import BadMode, change_mode, mode_of
+from ramet.commands.tar import incremental
 from ramet.commands.tar.checkpoints import Checkpoints
 from ramet.commands.tar.format import (
     BLOCK,
     DIRECTORY,
+    DUMPDIR,
     FIFO,
     HARDLINK,
     LABEL,
@@ -192,6 +194,8 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
     await out.start()
     if job.o.label is not None and not out.size:
         await out.member(Member(job.o.label, LABEL, 0, 0, job.proc.now(), "", 0, 0, "", ""))
+    dumping = await incremental.opened(job, filling.limit) if job.o.snapshot or job.o.incremental else None
+    trees: list[incremental.Folder] = []
     for named in names:
         path = paths.parse(named.name, named.cwd)
         try:
@@ -200,14 +204,37 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
             warning = "Warning: " if job.o.ignore_failed else ""
             job.complain(f"{shown_name(job, named.name)}: {warning}Cannot stat: {reason(error)}", 0 if warning else 2)
             continue
+        if dumping is not None and stat.is_dir and named.recursive:
+            if not is_excluded(job, named.name):
+                trees += await incremental.scanned(job, dumping, named.name, path, stat)
+            continue
         await _add(job, filling, named.name, path, stat, named.recursive)
+    if dumping is not None:
+        await _dump(job, filling, trees)
     await out.finish()
+    if dumping is not None:
+        await incremental.saved(job, dumping)
     if job.o.check_links:
         for link in filling.links.values():
             if link.left:
                 job.proc.complain(f"Missing links to {quoted(job, link.name)}.")
     if job.o.totals:
         job.proc.stderr.write(f"Total bytes written: {out.size} ({out.size // 1024}KiB, 0B/s)\n".encode())
+
+
+async def _dump(job: Job, filling: _Filling, folders: list[incremental.Folder]) -> None:
+    """Directories with the names in them first, then the files that have changed."""
+    filling.limit = None
+    for folder in folders:
+        member = await _describe(job, folder.name, folder.stat, filling.mtime)
+        member.kind, member.dump = DUMPDIR, folder.dump
+        member.size = len(member.dump)
+        await _write(job, filling, member, folder.name, folder.path, folder.stat)
+    for folder in folders:
+        for child, letter in sorted(folder.letters.items()):
+            if letter == "Y":
+                name = f"{folder.name.rstrip('/')}/{child}"
+                await _add(job, filling, name, folder.path / child, folder.below[child], False)
 
 
 def _moment(job: Job, text: str) -> int:
@@ -312,7 +339,9 @@ async def _write(job: Job, filling: _Filling, member: Member, name: str, path: P
             out.size // BLOCK,
         )
     try:
-        if member.is_file and stat.size is None:
+        if member.dump is not None:
+            await out.member(member, _once(member.dump))
+        elif member.is_file and stat.size is None:
             await _add_rendered(job, out, member, path)
         else:
             await out.member(member, job.proc.fs.read(path) if member.is_file else None)
@@ -378,6 +407,10 @@ async def _add_rendered(job: Job, out: Output, member: Member, path: Path) -> No
         member.size = aside.tell()
         aside.seek(0)
         await out.member(member, _blocks(aside))
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
 
 
 async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:
