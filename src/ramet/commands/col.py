@@ -1,4 +1,4 @@
-"""col and uuidgen: texts for printers made plain, and names that nobody else has."""
+"""col, colrm and ul: texts for printers made plain; uuidgen and mcookie: names that nobody else has."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import secrets
 import uuid
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, value
-from ramet.core.paths import encode
+from ramet.commands.declare import Command, NoOptions, UsageError, choose, flag, quote, several, value
+from ramet.commands.inputs import Inputs, char_width, slurp
+from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 
 # ------------------------------------------------------------------------------------------------------------ col
@@ -131,7 +132,154 @@ async def uuidgen(proc: Proc, o: UuidgenOptions, operands: list[str]) -> int:
     return 0
 
 
+@dataclass(frozen=True, slots=True)
+class McookieOptions:
+    seeds: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="use FILE as a source of randomness, too")
+    most: str | None = value("-m", "--max-size", metavar="NUM", help="accepted: files are read to their end")
+    verbose: bool = flag("-v", "--verbose", help="explain what is being done")
+
+
+async def mcookie(proc: Proc, o: McookieOptions, operands: list[str]) -> int:
+    digest = hashlib.blake2b(secrets.token_bytes(32), digest_size=16)
+    for word in o.seeds:
+        data = await slurp(proc, word)
+        digest.update(data)
+        if o.verbose:
+            proc.complain(f"Got {len(data)} bytes from {word}")
+    if o.verbose:
+        proc.complain("Got 32 bytes from random source")
+    await proc.emit(f"{digest.hexdigest()}\n".encode())
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------- colrm
+
+
+async def colrm(proc: Proc, o: NoOptions, operands: list[str]) -> int:
+    if len(operands) > 2:
+        operands = operands[:2]
+    numbers = []
+    for place, word in zip(("first", "second"), operands, strict=False):
+        if not word.isdigit():
+            raise UsageError(f"{place} argument: {quote(word)}", hint=False)
+        numbers.append(int(word))
+    first, last = (*numbers, 0, 0)[:2]
+    inputs = Inputs(proc, [])
+    async for block in inputs.joined_lines():
+        lines = decode(block).split("\n")
+        await proc.emit(encode("\n".join(_without(line, first, last) if line else line for line in lines)))
+        await proc.budget.breathe()
+    return 0
+
+
+def _without(line: str, first: int, last: int) -> str:
+    """A line without the columns from `first` to `last`, or to its end where that is 0."""
+    if not first:
+        return line
+    if line.isascii() and line.isprintable() and (not last or last >= first):
+        return line[: first - 1] + (line[last:] if last else "")
+    out: list[str] = []
+    column = 0
+    for place, char in enumerate(line):
+        before, column = column, _next_column(char, column)
+        if column < first:
+            out.append(char)
+            continue
+        out.append(" " * (first - before - 1))
+        rest = place + 1
+        while rest < len(line) and (not last or column < last):
+            column = _next_column(line[rest], column)
+            rest += 1
+        if rest < len(line):
+            out += [" " * (column - last), line[rest:]]
+        break
+    return "".join(out)
+
+
+def _next_column(char: str, column: int) -> int:
+    if char == "\t":
+        return (column + 8) & ~7
+    return max(0, column - 1) if char == "\b" else column + char_width(char)
+
+
+# ------------------------------------------------------------------------------------------------------------- ul
+
+
+@dataclass(frozen=True, slots=True)
+class UlOptions:
+    terminal: str | None = value("-t", "-T", "--terminal", metavar="TERM", help="instead of the environment's")
+    indicated: bool = flag("-i", "--indicated", help="underlining is shown by a line of its own")
+
+
+_STARTS = {"_": "\x1b[4m", "!": "\x1b[1m"}
+_ENDS = {"_": "\x1b[24m", "!": "\x1b(B\x1b[m"}
+
+
+async def ul(proc: Proc, o: UlOptions, operands: list[str]) -> int:
+    terminal = proc.env.get("TERM", "") if o.terminal is None else o.terminal
+    coloured = any(name in terminal for name in ("xterm", "screen", "tmux", "linux", "ansi", "rxvt", "vt1", "vt2"))
+    inputs = Inputs(proc, operands)
+    async for block in inputs.joined_lines():
+        text = decode(block)
+        lines = text.split("\n")
+        for place, line in enumerate(lines):
+            cells = _struck(line)
+            plain = "".join(char for char, _ in cells)
+            if o.indicated:
+                below = "".join(mark or " " for _, mark in cells).rstrip()
+                lines[place] = f"{plain}\n{below}" if below else plain
+            elif coloured:
+                lines[place] = _lit(cells)
+            else:
+                lines[place] = plain
+        await proc.emit(encode("\n".join(lines)))
+        await proc.budget.breathe()
+    return inputs.status
+
+
+def _struck(line: str) -> list[tuple[str, str]]:
+    """Characters with `_` where they are underlined, and `!` where they were struck twice."""
+    cells: list[tuple[str, str]] = []
+    column = 0
+    for char in line:
+        if char == "\b":
+            column = max(0, column - 1)
+            continue
+        if column < len(cells) and cells[column][0] != " ":
+            before, mark = cells[column]
+            if char == "_" or before == "_":
+                cells[column] = (before if char == "_" else char, "_" if char != before else "!")
+            else:
+                cells[column] = (char, "!" if char == before else mark)
+        elif column < len(cells):
+            cells[column] = (char, "")
+        else:
+            cells.append((char, ""))
+        column += 1
+    return cells
+
+
+def _lit(cells: list[tuple[str, str]]) -> str:
+    out: list[str] = []
+    mode = ""
+    for char, mark in cells:
+        if mark != mode:
+            out += [_ENDS.get(mode, ""), _STARTS.get(mark, "")]
+            mode = mark
+        out.append(char)
+    return "".join([*out, _ENDS.get(mode, "")])
+
+
 COMMANDS = [
+    Command(
+        "colrm",
+        colrm,
+        summary="Remove columns from the lines of standard input.",
+        usage="[FIRST [LAST]]",
+        examples=[("colrm 10 20 < file", "without the columns 10 to 20")],
+    ),
+    Command("ul", ul, UlOptions, summary="Do underlining.", usage="[OPTION]... [FILE]..."),
+    Command("mcookie", mcookie, McookieOptions, summary="Generate magic cookies.", usage="[OPTION]..."),
     Command(
         "col",
         col,

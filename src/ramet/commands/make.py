@@ -1,4 +1,4 @@
-"""mkdir, mktemp, mkfifo: new directories and temporary names; nothing that exists is replaced."""
+"""mkdir, mktemp, mkfifo, mknod: new directories and temporary names; nothing that exists is replaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, typographic, value
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
 from ramet.commands.modes import BadMode, change_mode
 from ramet.commands.touch import quiet_setattr
 from ramet.core.errors import Unsupported, reason
@@ -182,7 +182,44 @@ async def mkfifo(proc: Proc, o: MkfifoOptions, operands: list[str]) -> int:
     return status
 
 
+async def mknod(proc: Proc, o: MkfifoOptions, operands: list[str]) -> int:
+    if len(operands) < 2:
+        raise UsageError(f"missing operand after {quote(operands[-1])}" if operands else "missing operand")
+    name, kind, *numbers = operands
+    if kind != "p":
+        if len(numbers) < 2:
+            told = "\nSpecial files require major and minor device numbers."
+            raise UsageError(f"missing operand after {quote(operands[-1])}{told}")
+        if len(numbers) > 2:
+            raise UsageError(f"extra operand {quote(numbers[2])}")
+        if kind not in "bcu":
+            raise UsageError(f"invalid device type {quote(kind)}")
+        proc.complain(f"{shown(name)}: Operation not permitted")
+        return 1
+    if numbers:
+        raise UsageError(f"extra operand {quote(numbers[0])}")
+    try:
+        path = proc.path(name)
+        await proc.fs.mkfifo(path)
+        mode = 0o666 & ~proc.umask if o.mode is None else change_mode(o.mode, 0o666, False, proc.umask)
+        await quiet_setattr(proc, path, Attrs(mode=mode))
+    except BadMode:
+        raise UsageError("invalid mode", hint=False) from None
+    except OSError as error:
+        proc.complain(f"{shown(name)}: {reason(error)}")
+        return 1
+    return 0
+
+
 COMMANDS = [
+    Command(
+        "mknod",
+        mknod,
+        MkfifoOptions,
+        summary="Create the special file NAME of the given TYPE: p, a FIFO; devices are not permitted.",
+        usage="[OPTION]... NAME TYPE [MAJOR MINOR]",
+        ignored=("-Z --context[=",),
+    ),
     Command(
         "mkdir",
         mkdir,
