@@ -480,12 +480,14 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
                     index += 1
                 continue
             if item.key is not None:
-                index = sh.evaluate_subscript(item.key) if item.key.strip() else 0
-                if index < 0:
-                    index += array.top
-                    if index < 0:
-                        sh.complain(f"[{item.key}]: bad array subscript")
-                        continue
+                place = sh.evaluate_subscript(item.key) if item.key.strip() else 0
+                if place < 0:
+                    place += array.top
+                if place < 0 or not item.key:
+                    sign = "+=" if item.append else "="
+                    sh.complain(f"[{item.key}]{sign}{item.value}: bad array subscript")
+                    continue
+                index = place
             value = item.value
             if item.append:
                 value = store._appended(name, array.get(index) or "", value)

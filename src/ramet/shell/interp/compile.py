@@ -25,7 +25,7 @@ from ramet.shell.interp.drive import EXIT, Result, Run, drive
 from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.jobs import report_death
 from ramet.shell.interp.loops import compile_for, compile_for_arith, compile_select, compile_while
-from ramet.shell.interp.pipeline import compile_pipeline
+from ramet.shell.interp.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.session import FunctionDef, Session
 from ramet.shell.interp.simple import compile_simple
@@ -404,8 +404,25 @@ def _group(node: nodes.Group) -> Run:
     return compile_script(node.body)
 
 
+def _becoming(script: nodes.Script) -> Run:
+    """The body of a subshell: the shell becomes its one program or subshell, whose failure it does not see."""
+    statement = script.statements[0] if len(script.statements) == 1 else None
+    if statement is None or statement.background:
+        return compile_script(script)
+    node = statement.node
+    if isinstance(node, nodes.Subshell):
+        return compile_node(node)
+    if not isinstance(node, nodes.Simple):
+        return compile_script(script)
+    run = compile_node(node)
+    checked = _checked(run, node)
+    names = [word_text(word) for word in node.words[:2] if isinstance(word, nodes.Word)]
+    name = next((one for one in names if one != "command"), None)
+    return lambda sh: (run if is_program(sh, name) else checked)(sh)
+
+
 def _subshell(node: nodes.Subshell) -> Run:
-    body = compile_script(node.body)
+    body = _becoming(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
@@ -434,9 +451,11 @@ def _subshell(node: nodes.Subshell) -> Run:
 
 def _apart(node: nodes.Node) -> Run:
     """A command that gets a shell of its own anyway: a subshell needs no second one."""
+    if isinstance(node, _UNHEARD):
+        return _unheard(compile_node(node))
     if not isinstance(node, nodes.Subshell):
         return compile_node(node)
-    body = compile_script(node.body)
+    body = _becoming(node.body)
     plans = compile_redirects(node.redirects)
     line = node.line
 
@@ -445,6 +464,22 @@ def _apart(node: nodes.Node) -> Run:
         return drive(_inside(sh, plans, body)) if plans else body(sh)
 
     return run
+
+
+_UNHEARD = (nodes.If, nodes.While, nodes.For, nodes.ForArith, nodes.Select, nodes.Case, nodes.AndOr)
+
+
+def _unheard(inner: Run) -> Run:
+    """A compound in a shell of its own runs no EXIT trap that it has set."""
+
+    async def run(sh: Session) -> int:
+        result: Any = inner(sh)
+        if type(result) is not int:
+            result = await result
+        sh.traps.pop("EXIT", None)
+        return int(result)
+
+    return lambda sh: drive(run(sh))
 
 
 async def _inside(child: Session, plans: list[Plan], body: Run) -> int:
@@ -562,12 +597,13 @@ def _background(statement: nodes.Statement) -> Run:
         run = _checked(run, node)  # other commands end with the process that was made for them
     text: list[str] = []
 
-    def start(sh: Session) -> Result:
+    def start(sh: Session, told: nodes.Node | None = None) -> Result:
         if not text:
             text.append(command_text(node))
         child = sh.fork()
         child.ignore = 0
         child.lone = isinstance(node, nodes.Simple)
+        child.told = told
         if "monitor" not in sh.options and 0 in child.fds and child.fds[0].base:
             # Only what the shell itself was given: a pipe or a redirection around this command is meant for it.
             child.fds[0].release()
@@ -579,7 +615,18 @@ def _background(statement: nodes.Statement) -> Run:
         sh.status = 0
         return 0
 
-    return start
+    async def watched(sh: Session) -> int:
+        ends = await before_command(sh, node)
+        if ends is not None:
+            return ends
+        started = start(sh, node)
+        return started if isinstance(started, int) else await started
+
+    def run_it(sh: Session) -> Result:
+        # A simple command is announced by the shell that starts it.
+        return drive(watched(sh)) if sh.watch and "DEBUG" in sh.traps and isinstance(node, nodes.Simple) else start(sh)
+
+    return run_it
 
 
 def _coproc(node: nodes.Coproc) -> Run:

@@ -193,8 +193,8 @@ def is_set(sh: Session, word: str) -> bool:
         return sh.store.get(name) is not None
     if subscript in ("@", "*"):
         array = sh.store.array(sh.store.follow(name)[0])
-        if isinstance(array, Assoc) and subscript in array.items:
-            return True
+        if isinstance(array, Assoc):
+            return subscript in array.items
         return bool(sh.store.elements(name))
     return sh.store.element(name, subscript) is not None
 

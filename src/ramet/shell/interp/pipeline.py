@@ -15,7 +15,7 @@ from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.session import Session
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.traps import before_command, child_died, failed
-from ramet.shell.syntax.nodes import Pipeline, Simple, Subshell, Word
+from ramet.shell.syntax.nodes import ArithCommand, Cond, Pipeline, Simple, Subshell, Word
 from ramet.shell.syntax.printer import command_text, word_text
 
 
@@ -45,7 +45,7 @@ def compile_pipeline(node: Pipeline, stages: list[Run]) -> Run:
 
     if node.timed:
         body = _timed(body, node.timed)
-    return _negated(body) if node.negated else body
+    return _negated(body, bool(stages) and isinstance(node.stages[0], Cond | ArithCommand)) if node.negated else body
 
 
 def _twice_blamed(body: Run) -> Run:
@@ -81,7 +81,9 @@ def _name(stage: Any) -> str | None:
     return word_text(first)
 
 
-def _negated(body: Run) -> Run:
+def _negated(body: Run, silent: bool) -> Run:
+    """`! body`; what is `silent` leaves no status of its own behind."""
+
     async def waiting(sh: Session, pending: Awaitable[int], ignored: bool) -> int:
         result = await pending
         sh.ignore -= ignored
@@ -90,6 +92,8 @@ def _negated(body: Run) -> Run:
     def finish(sh: Session, result: int) -> int:
         if result > 255:
             return result
+        if sh.pipes is None and not silent:
+            sh.pipes = [result]  # as it ended, not as it counts
         sh.status = 0 if result else 1
         return sh.status
 
@@ -178,7 +182,9 @@ async def _stages(
                 tasks.append(int(result))
                 break
             child = sh.fork()
-            child.loops, child.lone = 0, _is_lone(sh, stage_names[number])
+            child.loops, child.lone = 0, is_program(sh, stage_names[number])
+            if isinstance(node.stages[number], Simple):
+                child.told = node.stages[number]
             children.append(child)
             if stage_names[number] == "jobs":
                 child.jobs.inherited = sh.jobs.seen()
@@ -242,7 +248,7 @@ def _tell(sh: Session, node: Pipeline, children: list[Session], statuses: list[i
     sh.complain("\n     ".join(lines))
 
 
-def _is_lone(sh: Session, name: str | None) -> bool:
+def is_program(sh: Session, name: str | None) -> bool:
     """Whether a stage becomes one program or subshell, so that the signal which kills that kills the stage."""
     return name is not None and name not in sh.functions and name not in BUILTINS
 

@@ -146,6 +146,7 @@ class Session:
         "sub_level",
         "substitution_status",
         "substitutions",
+        "told",
         "top_pid",
         "trace_level",
         "trap_depth",
@@ -226,6 +227,8 @@ class Session:
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = 0
+        self.told: object = None
+        """The command for which the shell around this one has run the DEBUG trap."""
         self.parent: Session | None = None
         self.group: Group | None = None
         """The process group that a signal would reach as a whole."""
@@ -307,6 +310,7 @@ class Session:
         twin.globbing = False
         twin.pending = []
         twin.debug_status = 0
+        twin.told = None
         twin.debugging = twin.late_trap = False
         twin.in_trap, twin.exiting, twin.returning = 0, None, False
         twin.parent, twin.process, twin.group = self, self.process, self.group

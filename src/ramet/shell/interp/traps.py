@@ -56,7 +56,10 @@ async def before_command(sh: Session, node: Any) -> int | None:
         result = await deliver(sh)
         if result:
             return result
-    if "DEBUG" in sh.traps and not sh.debugging and active(sh, "DEBUG", sh.functrace):
+    told, sh.told = sh.told, None
+    if told is node:
+        sh.command_text_now = node
+    elif "DEBUG" in sh.traps and not sh.debugging and active(sh, "DEBUG", sh.functrace):
         sh.debugging = True
         if not sh.in_trap:
             sh.command_text_now = node
@@ -172,7 +175,7 @@ def failed(sh: Session, status: int) -> Result:
 async def _err(sh: Session, status: int) -> int:
     # A failure inside the handler does not call the handler again.
     action = sh.traps.pop("ERR")
-    sh.status = status
+    sh.status, pipes = status, sh.pipes
     try:
         result: Any = await _run_action(sh, action)
     finally:
@@ -184,7 +187,7 @@ async def _err(sh: Session, status: int) -> int:
     if sh.errexit:
         sh.flow_status = status
         return EXIT
-    sh.status = status
+    sh.status, sh.pipes = status, pipes
     return status
 
 

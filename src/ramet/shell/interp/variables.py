@@ -390,12 +390,12 @@ class Variables:
                 value = self._appended(name, assoc.items.get(text, ""), value)
             assoc.set(text, self.transform(name, value))
             return
-        array = self.indexed(name)
         index = int(key)
         if index < 0:
-            index += array.top
+            index += old.top if type(old) is Indexed else self.get(name) is not None
             if index < 0:
                 raise Discard(f"{name}[{key}]: bad array subscript")
+        array = self.indexed(name)
         if append:
             value = self._appended(name, array.get(index) or "", value)
         array.set(index, self.transform(name, value))

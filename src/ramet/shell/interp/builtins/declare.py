@@ -171,7 +171,8 @@ def local(sh: Session, argv: list[str]) -> Result:
             return 0
     if not request.words:
         scope = sh.store.scopes[sh.store._own_depth()]
-        lines = [f"{line}\n" for name in sorted(scope) if (line := declaration_line(sh, name)) is not None]
+        names = sorted(name for name in scope if name not in scope.temps)
+        lines = [f"{line}\n" for name in names if (line := declaration_line(sh, name)) is not None]
         return sh.out(encode("".join(lines)), "local")
     if request.show:
         return _show(sh, request)
@@ -304,13 +305,18 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
     if request.add & NAMEREF:
         return _make_reference(sh, request, name, assignment)
     store.flag(name, request.add & ~READONLY & ~NAMEREF, request.remove)
-    if assignment is not None:
+    if assignment is not None and key is not None and request.add & READONLY:
+        # It is readonly before it gets to have the element.
+        if not isinstance(store.values.get(name), Indexed | Assoc):
+            store.indexed(name).blank = local
+        sh.complain(f"{name}: readonly variable")
+    elif assignment is not None:
         _assign(sh, name, key, assignment)
     elif name not in store.values:
         store.values[name] = None
     if request.add & READONLY:
         store.flag(name, READONLY)
-    marked = sh.allexport and (assignment is not None or not store.scopes)
+    marked = sh.allexport and not request.remove & EXPORT and (assignment is not None or not store.scopes)
     if marked and key is None and not isinstance(store.values.get(name), Indexed | Assoc):
         store.flag(name, EXPORT)
     return True
@@ -322,9 +328,22 @@ def _assign(sh: Session, name: str, key: str | None, assignment: AssignWord) -> 
     elif key is not None:
         set_item(sh, name, key, assignment.value, assignment.append)
     elif isinstance(sh.vars.get(name), Indexed | Assoc) and _looks_compound(assignment.value):
-        assign_items(sh, name, _compound_items(sh, assignment.value), assignment.append)
+        items = _compound_items(sh, assignment.value)
+        if type(sh.vars.get(name)) is Assoc and items and items[0].key is None:
+            items = [_as_word(item) for item in items]
+        assign_items(sh, name, items, assignment.append)
     else:
+        flags = sh.store.attrs.get(name, 0)
         put(sh, name, assignment.value, assignment.append)
+        if sh.allexport and not flags & EXPORT and isinstance(sh.vars.get(name), Indexed | Assoc):
+            sh.store.flag(name, remove=EXPORT)
+
+
+def _as_word(item: Item) -> Item:
+    """An element among keys and values that alternate: it is one of them, however it looks."""
+    if item.key is None:
+        return item
+    return Item(None, False, f"[{item.key}]{'+=' if item.append else '='}{item.value}")
 
 
 def _looks_compound(value: str) -> bool:
