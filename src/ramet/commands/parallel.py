@@ -7,9 +7,11 @@ import random
 import re
 from dataclasses import dataclass
 
+from ramet import patterns
 from ramet.commands.declare import Command, UsageError, choose, flag, mixed, several, value
-from ramet.commands.inputs import read_lines
-from ramet.commands.parallel_lines import MARKS, Template, Words, combined, trimmed
+from ramet.commands.inputs import read_lines, slurp
+from ramet.commands.parallel_lines import MARKS, Change, Template, Words, combined, trimmed
+from ramet.commands.rename import perl_change
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode, parse
@@ -93,6 +95,27 @@ class ParallelOptions:
     where: str | None = value("--workdir", "--wd", metavar="DIR", help="run jobs in DIR")
     skip_first: bool = flag("--skip-first-line", help="leave out the first line of the input")
     plus: bool = flag("--plus", help="accepted: {..}, {+/}, {+.} and {##} always work")
+    resume: bool = flag("--resume", help="leave out the jobs that --joblog has")
+    resume_failed: bool = flag("--resume-failed", help="the same, and run those again that failed")
+    retry_failed: bool = flag("--retry-failed", help="run the jobs of --joblog again that failed")
+    own: tuple[str, ...] = several(
+        "--rpl", metavar="'TAG CODE'", help="a replacement string of one's own: what s///, y/// or uc make of arguments"
+    )
+    expressions: bool = flag("--regexp", help="--recstart and --recend are regular expressions")
+    files: bool = flag("--files", help="print the names of files that hold what the jobs wrote")
+    tee: bool = flag("--tee", help="with --pipe, give all of stdin to every job")
+    as_file: bool = flag("--cat", "--fifo", help="with --pipe, {} is the name of a file with the block")
+    spread: bool = flag("--roundrobin", "--round-robin", "--round", help="with --pipe, blocks go to jobs by turns")
+    parts: bool = flag("--pipepart", "--pipe-part", help="as --pipe, from the file of -a")
+    semaphore: bool = flag("--semaphore", help="run one command when it may: what sem does")
+    foreground: bool = flag("--fg", help="with --semaphore, end as the command does")
+    waiting: bool = flag("--wait", help="with --semaphore, wait for all commands")
+    semaphore_name: str | None = value(
+        "--id", "--semaphore-name", "--semaphorename", metavar="NAME", help="with --semaphore, its name"
+    )
+    semaphore_timeout: str | None = value(
+        "--semaphore-timeout", "--semaphoretimeout", "--st", metavar="SECS", help="accepted: nobody waits here"
+    )
     cores: bool = flag(
         "--number-of-cores", "--number-of-cpus", "--number-of-threads", help="print how many jobs run at a time"
     )
@@ -104,10 +127,14 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
         return 0
     jobs = max(1, int(o.jobs)) if o.jobs.isdigit() else _SLOTS
     pool = _Pool(proc, o, _UNLIMITED if o.jobs == "0" else jobs)
-    if o.pipe:
-        line = " ".join(operands)
-        blocks = _blocks(await proc.stdin.read_all(), o)
-        return await pool.run([_Job(line, (), number, block) for number, block in enumerate(blocks, 1)])
+    if o.semaphore or proc.argv[0].rpartition("/")[2] == "sem":
+        # A command runs at once: those that others started before it have ended by then.
+        status = 0 if o.waiting or not operands else await proc.run(["bash", "-c", " ".join(operands)])
+        return status if o.foreground else 0
+    if o.retry_failed:
+        return await pool.run(await _earlier(proc, o.joblog, failed=True))
+    if (o.pipe or o.parts) and not o.tee:
+        return await pool.run(await _piped(proc, o, pool.jobs, operands))
     respelled = {
         o.separator: ":::",
         o.separator + "+": ":::+",
@@ -134,14 +161,56 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
         items = [tuple(trimmed(word, o.trim) for word in words) for words in items]
     if o.shuffle:
         random.shuffle(items)
-    template = Template(command, o.replace, names, raw=not command, quote=o.quote)
+    template = _template(proc, o, command, names)
     many = o.many == "X"
     lines = [template.line(words, number, len(items), many) for number, words in enumerate(items, 1)]
     if o.dry_run:
         await proc.emit(encode("".join(line + "\n" for line in lines)))
         return 0
-    pairs = zip(lines, items, strict=True)
-    return await pool.run([_Job(line, words, number) for number, (line, words) in enumerate(pairs, 1)])
+    data = await proc.stdin.read_all() if o.tee else None
+    todo = [_Job(line, words, number, data) for number, (line, words) in enumerate(zip(lines, items, strict=True), 1)]
+    if o.resume or o.resume_failed:
+        known = {job.number for job in await _earlier(proc, o.joblog, failed=False)}
+        again = {job.number for job in await _earlier(proc, o.joblog, failed=True)} if o.resume_failed else set()
+        todo = [job for job in todo if job.number not in known or job.number in again]
+    return await pool.run(todo)
+
+
+def _template(proc: Proc, o: ParallelOptions, command: list[str], names: list[str]) -> Template:
+    own: dict[str, Change] = {}
+    for text in o.own:
+        tag, _, code = text.partition(" ")
+        own[tag] = perl_change(code, proc)
+    return Template(command, o.replace, names, not command, o.quote, own, lambda code: perl_change(code, proc))
+
+
+async def _earlier(proc: Proc, log: str | None, *, failed: bool) -> list[_Job]:
+    """The jobs of a log, or those whose last run failed."""
+    if log is None:
+        message = "--resume and --resume-failed require --joblog, --results, --results-dir, or --sqlworker"
+        raise UsageError(f"Error: {message}.", 255, hint=False)
+    try:
+        rows = [decode(line).split("\t", 8) for line in await read_lines(proc, log)]
+    except FileNotFoundError:
+        return []
+    found = {int(row[0]): row for row in rows if len(row) == 9 and row[0].isdigit()}
+    wanted = [row for row in found.values() if not failed or row[6] != "0" or row[7] != "0"]
+    return [_Job(row[8], (), int(row[0])) for row in wanted]
+
+
+async def _piped(proc: Proc, o: ParallelOptions, jobs: int, operands: list[str]) -> list[_Job]:
+    """One job for each block of stdin, or for each turn of blocks."""
+    line = " ".join(operands)
+    if o.parts:
+        if not o.arg_files:
+            raise UsageError("Error: --pipepart is incompatible with no file given by -a.", 255, hint=False)
+        data = b"".join([await slurp(proc, word) for word in o.arg_files])
+    else:
+        data = await proc.stdin.read_all()
+    blocks = _blocks(data, o, proc.budget.limits.regex_seconds)
+    if o.spread:
+        blocks = [b"".join(blocks[turn::jobs]) for turn in range(min(jobs, len(blocks)))]
+    return [_Job(line, (), number, block) for number, block in enumerate(blocks, 1)]
 
 
 def _short(items: list[Words], command: list[str], longest: int) -> list[Words]:
@@ -160,8 +229,10 @@ def _short(items: list[Words], command: list[str], longest: int) -> list[Words]:
     return out
 
 
-def _records(data: bytes, o: ParallelOptions) -> list[bytes]:
+def _records(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
     """Stdin in records: each ends with what ends one, and begins with what begins one."""
+    if o.expressions:
+        return _by_expression(data, o, seconds)
     start = encode((o.record_start or "").replace("\\n", "\n"))
     given = o.record_end if o.record_end is not None else "" if start else "\n"
     end = encode(given.replace("\\n", "\n"))
@@ -174,9 +245,28 @@ def _records(data: bytes, o: ParallelOptions) -> list[bytes]:
     return [record for record in records if record]
 
 
-def _blocks(data: bytes, o: ParallelOptions) -> list[bytes]:
+def _by_expression(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
+    """Records that end where one expression matches before another."""
+    end = o.record_end if o.record_end is not None else "" if o.record_start else "\n"
+    try:
+        source = encode(f"({end})({o.record_start or ''})".replace("\\n", "\n"))
+        cuts = patterns.compile(source, patterns.PERL, seconds=seconds)
+    except patterns.PatternError as error:
+        raise UsageError(f"Error: {error}", 255, hint=False) from None
+    records: list[bytes] = []
+    at = pos = 0
+    while pos < len(data) and (spans := cuts.spans(data, pos)) is not None:
+        middle = spans[1][1]
+        if at < middle < len(data):
+            records.append(data[at:middle])
+            at = middle
+        pos = max(pos + 1, spans[0][1])
+    return [*records, data[at:]] if at < len(data) else records
+
+
+def _blocks(data: bytes, o: ParallelOptions, seconds: float) -> list[bytes]:
     """Whole records of stdin, so many or so many bytes of them at a time."""
-    records = _records(data, o)
+    records = _records(data, o, seconds)
     if o.max_args:
         return [b"".join(records[i : i + o.max_args]) for i in range(0, len(records), o.max_args)]
     blocks: list[bytes] = []
@@ -205,9 +295,10 @@ async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list
             raise UsageError(message, hint=False, status=255) from None
         if o.skip_first:
             lines = lines[1:]
-        if o.eof is not None and o.eof in lines:
-            lines = lines[: lines.index(o.eof)]
-        return columns(lines)
+        return columns(ended(lines))
+
+    def ended(lines: list[str]) -> list[str]:
+        return lines[: lines.index(o.eof)] if o.eof is not None and o.eof in lines else lines
 
     def columns(lines: list[str]) -> list[list[str]]:
         if o.colsep is None:
@@ -233,6 +324,10 @@ async def _sources(proc: Proc, o: ParallelOptions, rest: list[str]) -> list[list
             groups[-1][-1].append(word)
     if o.colsep is not None and current in (":::", ":::+"):
         groups = [[cells for source in group for cells in columns(source)] for group in groups]
+    if rest and (o.eof is not None or o.delimiter):
+        mark = decode(separator)
+        split = (lambda words: [piece for word in words for piece in word.split(mark)]) if o.delimiter else list
+        groups = [[ended(split(source)) for source in group] for group in groups]
     return groups or [await from_file("-")]
 
 
@@ -274,8 +369,15 @@ class _Pool:
             for task in tasks:
                 task.cancel()
         if self.o.joblog is not None:
-            head = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
-            await self.proc.fs.write(self.proc.path(self.o.joblog), encode(head + "".join(self.log)))
+            head = (
+                ""
+                if self.o.resume or self.o.resume_failed or self.o.retry_failed
+                else "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
+            )
+            writer = await self.proc.create(self.o.joblog, append=not head)
+            writer.write(encode(head + "".join(self.log)))
+            await writer.drain()
+            await self.proc.close(writer)
         return min(self.failed, 101) if self.final is None else self.final
 
     async def _show(self, job: _Job, data: bytes) -> None:
@@ -297,13 +399,18 @@ class _Pool:
         status = 0
         for _ in range(max(1, o.retries)):
             out = Capture(self.proc.budget.limits.output_bytes)
-            argv = ["bash", "-c", job.line]
+            line, held = await self._held(job) if o.as_file and job.data is not None else (job.line, "")
+            argv = ["bash", "-c", line]
             if o.timeout is not None:
                 argv = ["timeout", o.timeout.removesuffix("%"), *argv]
-            stdin: Reader = Null() if job.data is None else BytesReader(job.data)
+            stdin: Reader = Null() if job.data is None or held else BytesReader(job.data)
             if o.where is not None:
                 argv = ["env", f"--chdir={o.where}", *argv]
-            status = await self.proc.run(argv, stdin=stdin, stdout=out)
+            try:
+                status = await self.proc.run(argv, stdin=stdin, stdout=out)
+            finally:
+                if held:
+                    await self.proc.fs.remove(self.proc.path(held))
             if o.timeout is not None and status == 124:
                 warned = (
                     f"parallel: Warning: This job was killed because it timed out:\nparallel: Warning: {job.line}\n"
@@ -318,6 +425,10 @@ class _Pool:
         if o.results is not None:
             await self._saved(job, data)
             return b""
+        if o.files:
+            name = self._temporary()
+            await self.proc.fs.write(self.proc.path(name), data)
+            return encode(name + "\n")
         if o.tag or o.tag_text is not None:
             text = " ".join(job.words)
             if o.tag_text is not None:
@@ -325,6 +436,16 @@ class _Pool:
                 text = text if "{" in o.tag_text else o.tag_text
             data = b"".join(encode(text) + b"\t" + piece for piece in data.splitlines(keepends=True))
         return encode(job.line + "\n") + data if o.verbose else data
+
+    def _temporary(self) -> str:
+        letters = "".join(random.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8))
+        return f"{self.proc.env.get('TMPDIR') or '/tmp'}/par{letters}.par"
+
+    async def _held(self, job: _Job) -> tuple[str, str]:
+        """The block of a job in a file, whose name the command has in the place of {}."""
+        name = self._temporary()
+        await self.proc.fs.write(self.proc.path(name), job.data or b"")
+        return Template([job.line], "{}", (), raw=True, quote=False).line((name,), job.number, 0), name
 
     def _ended(self, job: _Job, status: int) -> None:
         self.failed += status != 0
@@ -393,20 +514,9 @@ COMMANDS = [
             "--trc= --return= --transferfile= --tf=": "there are no other machines",
             "--transfer": "there are no other machines",
             "--cleanup": "there are no other machines",
-            "--rpl=": "replacement strings of one's own are written in Perl",
-            "--regexp": "use --recstart or --recend with plain text",
-            "--files": "use --results",
-            "--tee": "use tee",
             "--tmux": "there is no terminal",
-            "--cat": "use --pipe",
-            "--fifo": "use --pipe",
-            "--resume": "there is no record of earlier runs",
-            "--resume-failed": "there is no record of earlier runs",
-            "--retry-failed": "there is no record of earlier runs",
-            "--roundrobin --round-robin --round": "each block starts a job of its own",
-            "--pipepart --pipe-part": "use --pipe",
-            "--semaphore": "there is no shared state between runs",
         },
+        aliases=("sem",),
         examples=[
             ("parallel echo {} ::: a b c", "one echo per word"),
             ("ls *.txt | parallel -k gzip -k", "compress all"),

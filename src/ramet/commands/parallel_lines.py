@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ramet.commands.declare import UsageError, shown
+from ramet.commands.declare import UsageError
 
 MARKS = (":::", "::::", ":::+", "::::+")
 Words = tuple[str, ...]
-_PLACE = re.compile(r"\{(?P<at>-?\d+)?(?P<how>\.|/|//|/\.|\+?\.\.?\.?|\+/)?\}|\{#\}|\{##\}|\{%\}|\{=.*?=\}")
+_PLACE = re.compile(
+    r"\{(?P<at>-?\d+)?(?P<how>\.|/|//|/\.|\+?\.\.?\.?|\+/)?\}|\{#\}|\{##\}|\{%\}|\{=(?P<place>-?\d+)?(?P<code>.*?)=\}"
+)
 _NAMED = re.compile(r"\{([A-Za-z_]\w*)(\.|/|//|/\.)?\}")
+
+
+Change = Callable[[str], str]
+
+
+def quoted(word: str) -> str:
+    """A word for the shell, in single quotes where it has anything that could mean something."""
+    if word and not re.search(r"[^-_.+a-zA-Z0-9/]", word):
+        return word
+    return "'" + re.sub("'+", lambda found: f"'\"{found[0]}\"'", word) + "'"
 
 
 def combined(groups: Sequence[Sequence[Sequence[str]]], link: bool) -> list[Words]:
@@ -49,8 +61,23 @@ def part(word: str, how: str) -> str:
 class Template:
     """A command with places for arguments; a command without any gets them at its end."""
 
-    def __init__(self, command: Sequence[str], replace: str, names: Sequence[str], raw: bool, quote: bool) -> None:
-        text = " ".join(shown(word) if quote else word for word in command)
+    def __init__(
+        self,
+        command: Sequence[str],
+        replace: str,
+        names: Sequence[str],
+        raw: bool,
+        quote: bool,
+        own: Mapping[str, Change] | None = None,
+        compiled: Callable[[str], Change] | None = None,
+    ) -> None:
+        """`own` are replacement strings that the user named; `compiled` makes a change of the code in {= =}."""
+        text = " ".join(quoted(word) if quote else word for word in command)
+        self.changes: list[Change] = []
+        for tag, change in (own or {}).items():
+            if tag in text:
+                text = text.replace(tag, f"{{=@{len(self.changes)}=}}")
+                self.changes.append(change)
         if replace != "{}":
             text = text.replace(replace, "{}")
         if quote:
@@ -59,13 +86,18 @@ class Template:
         self.text = _NAMED.sub(lambda m: f"{{{places[m[1]]}{m[2] or ''}}}" if m[1] in places else m[0], text)
         self.raw = raw
         found = [m[0] for m in _PLACE.finditer(self.text)]
-        if any(place.startswith("{=") for place in found):
-            raise UsageError("Perl expressions in {= =} are not supported", 255, hint=False)
-        self.used = any(place not in ("{#}", "{##}", "{%}") for place in found)
+        self.code: dict[str, Change] = {}
+        for place in _PLACE.finditer(self.text):
+            code = place["code"]
+            if code is not None and not code.startswith("@"):
+                if compiled is None:
+                    raise UsageError("Perl expressions in {= =} are not supported here", 255, hint=False)
+                self.code[code] = compiled(code)
+        self.used = bool(found)
 
     def line(self, words: Words, number: int, total: int, many: bool = False) -> str:
         """The line of one job; with `many`, the word around a place is repeated for each argument."""
-        show: Callable[[str], str] = str if self.raw else shown
+        show: Callable[[str], str] = str if self.raw else quoted
 
         def expand(found: re.Match[str]) -> str:
             if found[0] == "{#}":
@@ -75,10 +107,15 @@ class Template:
             if found[0] == "{%}":
                 return "1"
             chosen = words
-            if found["at"] is not None:
-                at = int(found["at"])
+            given = found["at"] if found["at"] is not None else found["place"]
+            if given is not None:
+                at = int(given)
                 at = at - 1 if at > 0 else len(words) + at
                 chosen = words[at : at + 1] if at >= 0 else ()
+            if found["code"] is not None:
+                code = found["code"]
+                change = self.changes[int(code[1:])] if code.startswith("@") else self.code[code]
+                return " ".join(show(change(word)) for word in chosen)
             return " ".join(show(part(word, found["how"] or "")) for word in chosen)
 
         if not self.used:

@@ -34,11 +34,11 @@ async def rename(proc: Proc, o: RenameOptions, operands: list[str]) -> int:
     perl = bool(o.expressions)
     try:
         if perl:
-            change = _perl("; ".join(o.expressions), proc)
+            change = perl_change("; ".join(o.expressions), proc)
         elif not words:
             raise UsageError("not enough arguments")
         elif _EXPRESSION.match(words[0]):
-            perl, change = True, _perl(words.pop(0), proc)
+            perl, change = True, perl_change(words.pop(0), proc)
         elif len(words) < 3:
             raise UsageError("not enough arguments")
         else:
@@ -100,7 +100,7 @@ _EXPRESSION = re.compile(r"\s*(?:s|y|tr)\s*[^\w\s]|\s*\$_\s*=|\s*(?:lc|uc|ucfirs
 _PAIRS = {"(": ")", "{": "}", "[": "]", "<": ">"}
 
 
-def _perl(text: str, proc: Proc) -> Change:
+def perl_change(text: str, proc: Proc) -> Change:
     """The change of a name that a few simple Perl statements describe; anything else is refused."""
     steps: list[Change] = []
     at = 0

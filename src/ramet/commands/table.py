@@ -62,7 +62,7 @@ MODULES: dict[str, str] = {
         "network": "curl wget locate",
         "numbers": "seq yes factor tsort",
         "numfmt": "numfmt",
-        "parallel": "parallel",
+        "parallel": "parallel sem",
         "patch": "patch",
         "permissions": "chmod chown chgrp",
         "pgrep": "pgrep pkill",
