@@ -18,6 +18,7 @@ from ramet.commands.tar.options import TarOptions, old_tar
 from ramet.commands.tar.reading import read_archive, tell_label, verify_archive
 from ramet.commands.tar.selecting import read_exclusions
 from ramet.commands.tar.transforms import transformer
+from ramet.commands.tar.volumes import tape_length
 from ramet.commands.tar.writing import create_archive
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
@@ -89,6 +90,10 @@ def _settled(proc: Proc, o: TarOptions) -> TarOptions:
         o = dataclasses.replace(o, packing=_packing(o.program))
     if o.old and o.mode == "c":
         o = dataclasses.replace(o, format="v7")
+    if o.tape_length is not None or o.info_script is not None:
+        o = dataclasses.replace(o, multi=True)
+    if o.multi:
+        _check_volumes(o)
     if o.file is None and proc.env.get("TAPE"):
         o = dataclasses.replace(o, file=proc.env["TAPE"])
     if o.format not in _FORMATS:
@@ -103,6 +108,19 @@ def _settled(proc: Proc, o: TarOptions) -> TarOptions:
     if o.atime is not None:
         _chosen("--atime-preserve", o.atime, ("replace", "system"))
     return o
+
+
+def _check_volumes(o: TarOptions) -> None:
+    """What several volumes do not go together with."""
+    tape_length(o.tape_length)
+    if o.packing or o.program is not None:
+        raise UsageError("Cannot use multi-volume compressed archives", 2)
+    if o.mode in ("r", "u", "A", "delete"):
+        raise UsageError("an archive of several volumes is not changed in place", 2)
+    if o.mode == "c" and o.format != "gnu":
+        raise UsageError("only the format gnu is written in several volumes", 2)
+    if o.verify:
+        raise UsageError("Cannot verify multi-volume archives", 2)
 
 
 def _chosen(option: str, given: str, choices: Sequence[str], together: int = 1) -> str:
@@ -194,11 +212,7 @@ COMMANDS = [
             "--no-check-device",
         ),
         refused={
-            "-M --multi-volume": "there are no tapes to change",
             "--lzop": "there is nothing here that knows the LZO algorithm",
-            "-L= --tape-length=": "there are no tapes",
-            "-F= --info-script= --new-volume-script=": "there are no tapes",
-            "--volno-file=": "there are no volumes to count",
             "--rmt-command=": "there are no remote tapes",
             "--rsh-command=": "there are no remote tapes",
         },

@@ -6,33 +6,16 @@ import errno
 
 from ramet.commands.clock import NANO
 from ramet.commands.copy import back_up, backups, lookup, sibling
-from ramet.commands.tar.format import BLOCK, DUMPDIR, FIFO, HARDLINK, SYMLINK, Member, Members
+from ramet.commands.tar.format import BLOCK, CONTINUED, DUMPDIR, FIFO, HARDLINK, SYMLINK, Member, Members
 from ramet.commands.tar.incremental import purge
 from ramet.commands.tar.job import Job, environment
-from ramet.commands.tar.names import listed_name, member_line, quoted, safe_name, shown_name
+from ramet.commands.tar.names import listed_name, member_line, quoted, safe_name, shown_name, within
 from ramet.core import ops
 from ramet.core.errors import Unsupported, reason
 from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import BytesReader
-
-
-async def _within(job: Job, path: Path) -> bool:
-    """Whether the parents of a path lead, through all links, to a place inside the directory of extraction."""
-    if job.o.absolute:
-        return True
-    top = await job.proc.fs.resolve(job.cwd)
-    parent = path.parent
-    while parent != job.cwd and parent.under(job.cwd):
-        stat = await lookup(job.proc, parent)
-        if stat is not None:
-            try:
-                return (await job.proc.fs.resolve(parent)).under(top)
-            except OSError:
-                return False
-        parent = parent.parent
-    return True
 
 
 async def extract_member(job: Job, member: Member, members: Members, later: list[tuple[Path, Member]]) -> None:
@@ -59,11 +42,14 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
             if status and not o.ignore_command_error:
                 job.complain(f"{shown_name(job, name)}: Child returned status {status}")
         return
+    if member.kind == CONTINUED:
+        job.complain(f"{shown_name(job, name)}: Cannot extract -- file is continued from another volume")
+        return
     path = job.path(name)
     dump = b""
     if member.kind == DUMPDIR and (o.incremental or o.snapshot is not None):
         dump = b"".join([block async for block in members.content()])
-    if not await _within(job, path):
+    if not await within(job, path):
         job.complain(f"{shown_name(job, name)}: Cannot open: a link in the path leads out of the directory")
         return
     try:
@@ -118,7 +104,7 @@ async def _place(
         if target is None:
             return
         source = job.path(target)
-        if not await _within(job, source) or ((await proc.fs.stat(source)).kind is Kind.LINK and not o.absolute):
+        if not await within(job, source) or ((await proc.fs.stat(source)).kind is Kind.LINK and not o.absolute):
             job.complain(
                 f"{shown_name(job, name)}: Cannot hard link to {quoted(job, target)}: it is not inside the directory"
             )

@@ -324,6 +324,10 @@ class Output:
     def __init__(self, write: Callable[[bytes], Awaitable[None]], layout: Layout, *, at: int = 0) -> None:
         self._write, self._layout = write, layout
         self.size = at
+        self.note: Callable[[Member, int], None] | None = None
+        """Who wants to know where the data of each member begins."""
+        self.pads = True
+        """Whether the last record is filled up here."""
 
     async def start(self) -> None:
         """What stands before the first member."""
@@ -340,6 +344,8 @@ class Output:
         await self.put(self._layout.header(member))
         if content is None or not member.has_data:
             return
+        if self.note is not None and member.size:
+            self.note(member, self.size)
         written = 0
         async for block in content:
             if written + len(block) > member.size:
@@ -351,4 +357,5 @@ class Output:
 
     async def finish(self) -> None:
         await self.put(b"\0" * (2 * BLOCK))
-        await self.put(b"\0" * (-self.size % self._layout.record))
+        if self.pads:
+            await self.put(b"\0" * (-self.size % self._layout.record))

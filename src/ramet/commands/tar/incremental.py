@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ramet.commands.clock import NANO
 from ramet.commands.copy import lookup
 from ramet.commands.tar.job import Failed, Job
-from ramet.commands.tar.names import quoted, safe_name, shown_name
+from ramet.commands.tar.names import quoted, safe_name, shown_name, within
 from ramet.commands.tar.selecting import is_excluded
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -171,6 +171,9 @@ async def purge(job: Job, name: str, path: Path, dump: bytes) -> None:
     """Make a directory what it was at the time of the dump: what was renamed since is, what had gone goes."""
     held = letters(dump)
     await _rename(job, held)
+    found = await lookup(job.proc, path)
+    if found is None or not found.is_dir:
+        return  # a link: what is behind it is not ours to delete
     kept = {child: letter for letter, child in held if letter in "YND"}
     for child, below in sorted([entry async for entry in job.proc.fs.scan(path)]):
         letter = kept.get(child)
@@ -196,7 +199,7 @@ async def _rename(job: Job, held: list[tuple[str, str]]) -> None:
             if None in names or not source:
                 continue
             old, new = (job.path(word or "") for word in names)
-            if await lookup(job.proc, old) is None:
+            if await lookup(job.proc, old) is None or not (await within(job, old) and await within(job, new)):
                 continue  # done already, or never there
             try:
                 await job.proc.fs.rename(old, new)

@@ -6,11 +6,12 @@ import re
 from datetime import UTC
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.copy import lookup
 from ramet.commands.modes import mode_string
 from ramet.commands.quoting import c_escaped, quote, shown, typographic
 from ramet.commands.tar.format import CONTINUED, DIRECTORY, DUMPDIR, FIFO, HARDLINK, LABEL, SYMLINK, Member
 from ramet.commands.tar.job import Job
-from ramet.core.paths import encode
+from ramet.core.paths import Path, encode
 from ramet.core.stat import Kind
 
 STYLES = (
@@ -154,3 +155,20 @@ def _below_top(job: Job, name: str) -> str:
     top = job.o.one_top or _ENDINGS.sub("", (job.o.file or "").rpartition("/")[2])
     plain = name.removeprefix("./")
     return name if not top or plain == top or plain.startswith(top + "/") else f"{top}/{plain}"
+
+
+async def within(job: Job, path: Path) -> bool:
+    """Whether the parents of a path lead, through all links, to a place inside the directory of extraction."""
+    if job.o.absolute:
+        return True
+    top = await job.proc.fs.resolve(job.cwd)
+    parent = path.parent
+    while parent != job.cwd and parent.under(job.cwd):
+        stat = await lookup(job.proc, parent)
+        if stat is not None:
+            try:
+                return (await job.proc.fs.resolve(parent)).under(top)
+            except OSError:
+                return False
+        parent = parent.parent
+    return True

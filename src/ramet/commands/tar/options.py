@@ -102,6 +102,14 @@ class TarOptions:
     incremental: bool = flag("-G", "--incremental", help="the same without a file that remembers")
     level: str | None = value("--level", metavar="NUMBER", help="with 0, dump everything whatever -g remembers")
     field_ranges: bool = flag("--show-snapshot-field-ranges", help="show which values the file of -g may hold")
+    multi: bool = flag("-M", "--multi-volume", help="create, list or extract an archive of several volumes")
+    tape_length: str | None = value(
+        "-L", "--tape-length", metavar="NUMBER", help="change volumes after writing NUMBER x 1024 bytes"
+    )
+    info_script: str | None = value(
+        "-F", "--info-script", "--new-volume-script", metavar="NAME", help="run NAME at the end of each volume"
+    )
+    volno_file: str | None = value("--volno-file", metavar="FILE", help="use and update the number of volumes in FILE")
     label: str | None = value("-V", "--label", metavar="TEXT", help="create an archive with the label TEXT")
     past_zeros: bool = flag("-i", "--ignore-zeros", help="ignore zeroed blocks in the archive")
     clamp: bool = flag("--clamp-mtime", help="with --mtime, change only the times of newer files")

@@ -22,6 +22,7 @@ from ramet.commands.tar.names import (
     warn_of_lead,
 )
 from ramet.commands.tar.selecting import Named, complain_missing, is_excluded, named_files, wanted_match
+from ramet.commands.tar.volumes import Reading
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -31,6 +32,11 @@ from ramet.core.streams import IteratorReader, Reader
 
 async def opened_archive(job: Job) -> tuple[Reader, Members]:
     proc, o = job.proc, job.o
+    if o.multi:
+        volumes = Reading(job)
+        raw: Reader = IteratorReader(volumes.blocks())
+        volumes.members = Members(raw, past_zeros=o.past_zeros)
+        return raw, volumes.members
     try:
         raw = proc.stdin if o.file in (None, "-") else await proc.open(o.file or "")
     except OSError as error:
@@ -73,7 +79,7 @@ def _check_label(job: Job, member: Member) -> None:
         return
     if member.kind != LABEL:
         raise Failed(f"Archive not labeled to match {quoted(job, pattern)}")
-    if not fnmatch(member.name, pattern):
+    if not fnmatch(member.name, pattern) and not fnmatch(member.name, f"{pattern} Volume [1-9]*"):
         raise Failed(f"Volume {quoted(job, member.name)} does not match {quoted(job, pattern)}")
 
 
@@ -121,6 +127,8 @@ async def read_archive(job: Job) -> None:
             while await members.reader.read(1 << 18):
                 await proc.budget.breathe()
     except BadArchive as bad:
+        if o.mode == "x" and members.left:
+            proc.complain(str(bad))  # once for the member, and once for the archive
         bad_archive(job, str(bad))
     except compression.Corrupt as corrupt:
         proc.stderr.write(encode(f"\ngzip: stdin: {corrupt}\n"))

@@ -34,6 +34,7 @@ from ramet.commands.tar.format import (
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import confirmed, member_line, quoted, shown_name, stored_name
 from ramet.commands.tar.selecting import Named, is_excluded, named_files
+from ramet.commands.tar.volumes import Writing
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path
@@ -97,6 +98,14 @@ async def create_archive(job: Job) -> None:
     layout = layout_of(job)
     if not to_stdout:
         await _keep_old(job, proc.path(o.file or ""))
+    if o.multi:
+        volumes = Writing(job, layout)
+        await volumes.begin()
+        out = Output(volumes.emit, layout)
+        out.note, out.pads = volumes.note, False
+        await fill(job, names, out)
+        await volumes.end()
+        return
     reader, writer = pipe(1 << 20)
 
     async def emit(data: bytes) -> None:
@@ -193,7 +202,8 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
         filling.mtime = await _given_time(job, job.o.mtime)
     await out.start()
     if job.o.label is not None and not out.size:
-        await out.member(Member(job.o.label, LABEL, 0, 0, job.proc.now(), "", 0, 0, "", ""))
+        label = f"{job.o.label} Volume {job.volume}" if job.o.multi else job.o.label
+        await out.member(Member(label, LABEL, 0, 0, job.proc.now(), "", 0, 0, "", ""))
     dumping = await incremental.opened(job, filling.limit) if job.o.snapshot or job.o.incremental else None
     trees: list[incremental.Folder] = []
     for named in names:
