@@ -35,12 +35,15 @@ def test_the_local_api_over_http(tmp_path: Path) -> None:
                 await ws.read("/none")
             with pytest.raises(RametError, match="no session"):
                 await ws.execute("true", "nobody")
-            stopped = asyncio.ensure_future(ws.execute("sleep 0.4; touch /done"))
-            await asyncio.sleep(0.1)
+            stopped = asyncio.ensure_future(ws.execute("while :; do echo >> /ticks; sleep 0.01; done"))
+            while not await ws.exists("/ticks"):  # noqa: ASYNC110 - it is another process that makes it
+                await asyncio.sleep(0.01)
             stopped.cancel()
             await asyncio.gather(stopped, return_exceptions=True)
-            await asyncio.sleep(0.6)
-            assert (await ws.execute("test -e /done")).exit_code == 1
+            assert (await ws.execute("echo the session is free")).exit_code == 0
+            ticks = await ws.size("/ticks")
+            await asyncio.sleep(0.2)
+            assert await ws.size("/ticks") == ticks
             await ws.commit("by hand")
 
     try:

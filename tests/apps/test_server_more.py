@@ -76,14 +76,14 @@ def test_tls(tmp_path: Path) -> None:
     process, port = started(*words, "--key", str(key))
     try:
         trusted = ssl.create_default_context(cafile=str(cert))
-        with httpx2.Client(verify=trusted, base_url=f"https://127.0.0.1:{port}", timeout=20) as http:
+        with httpx2.Client(verify=trusted, base_url=f"https://127.0.0.1:{port}", timeout=200) as http:
             assert http.get("/v1/health").json()["status"] == "ok"
             assert http.get("/v1/workspaces").status_code == 401
             token = (tmp_path / "store" / "server-token").read_text().strip()
             given = {"authorization": f"Bearer {token}"}
             assert http.get("/v1/workspaces", headers=given).json() == {"workspaces": []}
         with (
-            httpx2.Client(verify=ssl.create_default_context(), timeout=20) as http,
+            httpx2.Client(verify=ssl.create_default_context(), timeout=200) as http,
             pytest.raises(httpx2.ConnectError),
         ):
             http.get(f"https://127.0.0.1:{port}/v1/health")
@@ -123,7 +123,7 @@ def test_durable_on_close(tmp_path: Path) -> None:
 def test_durable_on_a_timer(tmp_path: Path) -> None:
     server, _ = written(tmp_path, "--durable", "timer", "--every", "0.05")
     with server.client() as http:
-        for _ in range(200):
+        for _ in range(10_000):
             if http.get(f"{W}/log").json()["revisions"]:
                 break
             time.sleep(0.02)
@@ -136,7 +136,7 @@ def test_an_idle_workspace_is_committed_and_let_go(tmp_path: Path) -> None:
         async with serving(store, durable="close", idle=0.1) as (http, app):
             await http.post("/v1/workspaces", json={"name": "p"})
             await http.put(f"{W}/file?path=/f", content=b"1")
-            for _ in range(200):
+            for _ in range(10_000):
                 if app.hosting.find("p") is None and store.repository.refs.last("p").holder == "":
                     break
                 await asyncio.sleep(0.02)
@@ -264,7 +264,7 @@ def test_branches_are_received_beside_the_workspaces(tmp_path: Path) -> None:
         pushed = git("push", f"http://x:{TOKEN}@127.0.0.1:{port}/git/proj.git", "main")
         assert pushed.returncode == 0, pushed.stderr
         assert (tmp_path / "git" / "proj.git" / "refs" / "heads" / "main").exists()
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as http:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=200) as http:
             assert http.get("/git/proj.git/info/refs").status_code == 401
             assert http.get("/git/proj.git/info/refs", headers={"host": "evil"}).status_code == 421
             given = {"authorization": f"Bearer {TOKEN}"}

@@ -278,7 +278,7 @@ store, own = Store(sys.argv[1]), sys.argv[2]
 rng = random.Random(own)
 
 def patiently(act):
-    for _ in range(2000):
+    for _ in range(20_000):
         try:
             return act()
         except RametError as error:

@@ -93,16 +93,19 @@ def test_waiting_for_the_other_writer() -> None:
         store = Store("memory:")
         store.create("w")
 
+        begun = asyncio.Event()
+
         async def first() -> None:
             async with store.open("w") as ws:
+                begun.set()
                 await ws.execute("sleep 0.1; echo one > /f")
 
         async def second() -> str:
-            async with store.open("w", wait=5) as ws:
+            async with store.open("w", wait=60) as ws:
                 return (await ws.execute("cat /f")).text
 
         task = asyncio.create_task(first())
-        await asyncio.sleep(0.02)
+        await begun.wait()
         assert await second() == "one\n"
         await task
 
