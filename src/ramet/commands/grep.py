@@ -7,7 +7,7 @@ import errno
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ramet import patterns
@@ -81,6 +81,7 @@ class GrepOptions:
         "-m", "--max-count", metavar="NUM", convert=_limit, help="stop after NUM selected lines"
     )
     byte_offset: bool = flag("-b", "--byte-offset", help="print the byte offset with output lines")
+    unix_offsets: bool = flag("-u", "--unix-byte-offsets", help="obsolete; has no effect but a warning")
     line_number: bool = flag("-n", "--line-number", help="print line number with output lines")
     line_buffered: bool = flag("--line-buffered", help="flush output on every line")
     with_name: bool | None = choose(
@@ -154,6 +155,9 @@ _DIALECTS: dict[str, Dialect | str] = {
 
 
 async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "G") -> int:
+    for name, _ in o.order if o.unix_offsets else ():
+        if name == "unix_offsets":
+            proc.complain("warning: --unix-byte-offsets (-u) is obsolete")
     kinds = {stored for name, stored in o.order if name == "syntax"}
     if len(kinds) > 1:
         raise UsageError("conflicting matchers specified", hint=False)
@@ -172,6 +176,8 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
             proc.complain(message)
         return 2
     plan = _plan(proc, o, made, o.syntax or default)
+    if o.max_count == 0:
+        plan = replace(plan, select=None, pieces=None, invert=False)
     run = _Run(proc, o, plan, wanted, many=len(operands) > 1)
     try:
         await run.all(operands)
@@ -594,7 +600,7 @@ COMMANDS = [
             ("grep -cE '^(GET|POST) ' log", "how many lines start with either word"),
             ("grep -oP '(?<=id=)\\d+' log", "only the numbers after id="),
         ),
-        ignored=("-U --binary", "-u --unix-byte-offsets"),
+        ignored=("-U --binary",),
         bad_usage=2,
         rewrite=_split_numbers,
     ),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ramet.patterns import Matcher, after_char
+from ramet.patterns.classes import is_word
 from ramet.patterns.scanning import occurrences
 from ramet.patterns.selecting import numbered, select
 
@@ -132,24 +133,20 @@ def _word_at(matcher: Matcher, line: bytes, pos: int, utf8: bool) -> Span | None
     return None
 
 
-def _is_word(char: str) -> bool:
-    return char == "_" or char.isalnum()
-
-
 def _is_word_before(line: bytes, pos: int, utf8: bool) -> bool:
     if pos == 0:
         return False
     if line[pos - 1] < 0x80 or not utf8:
-        return line[pos - 1] < 0x80 and _is_word(chr(line[pos - 1]))
-    return _is_word(line[max(0, pos - 4) : pos].decode("utf-8", "ignore")[-1:] or " ")
+        return line[pos - 1] < 0x80 and is_word(chr(line[pos - 1]))
+    return is_word(line[max(0, pos - 4) : pos].decode("utf-8", "surrogateescape")[-1:])
 
 
 def _is_word_after(line: bytes, pos: int, utf8: bool) -> bool:
     if pos >= len(line):
         return False
     if line[pos] < 0x80 or not utf8:
-        return line[pos] < 0x80 and _is_word(chr(line[pos]))
-    return _is_word(line[pos : pos + 4].decode("utf-8", "ignore")[:1] or " ")
+        return line[pos] < 0x80 and is_word(chr(line[pos]))
+    return is_word(line[pos : pos + 4].decode("utf-8", "surrogateescape")[:1])
 
 
 @dataclass(slots=True)
@@ -416,13 +413,13 @@ class Search:
     def _feed_context(self, block: bytes) -> None:
         """With context: `edge` is where unprinted lines begin, `_adjacent` whether a printed one ends right there."""
         plan, delim = self.plan, self.plan.delim
-        check = plan.binary != "text" and plan.utf8 and not _valid(block)
         kept = len(self._before)
         if kept:
             # The lines kept from the last block are there as leading context only.
             self._offset -= kept
             self._number -= self._before.count(delim)
             block = self._before + block
+        check = plan.binary != "text" and plan.utf8 and not _valid(block)
         edge = looked = 0
         if not self._stopping:
             for start, stop in self._hits(block, kept):
@@ -434,7 +431,8 @@ class Search:
                     self._print_separator(plan.separator)
                 while first < start:
                     end = block.find(delim, first)
-                    self._show(block, first, end, False, check)
+                    if self._show(block, first, end, False, check):
+                        self._adjacent, edge = True, end + 1
                     first = end + 1
                 if self._show(block, start, stop, True, check):
                     self._adjacent, edge = True, stop + 1
@@ -477,6 +475,7 @@ class Search:
     def _trailing(self, block: bytes, pos: int, check: bool, stop: int | None = None) -> int:
         """Print what is pending of trailing context before `stop`; the position behind it."""
         end = len(block) if stop is None else stop
+        self._adjacent = self._adjacent or self._pending > 0
         while self._pending > 0 and pos < end:
             close = block.find(self.plan.delim, pos)
             if close < 0:

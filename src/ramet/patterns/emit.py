@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ramet.patterns.classes import extra
 from ramet.patterns.tree import (
     AnyChar,
     Assert,
@@ -76,25 +77,21 @@ _ASCII_CLASSES = {
     "xdigit": "0-9a-fA-F",
 }
 _LINE_CLASSES = {"space": r"\x09\x0b-\x0d\x20", "cntrl": r"\x00-\x09\x0b-\x1f\x7f"}
-_LETTERS = r"\p{L}\p{M}\p{Nl}"
+_LETTERS = r"\p{L}\p{Nl}"
 _UNICODE_CLASSES = _ASCII_CLASSES | {
     "alpha": _LETTERS,
-    "alnum": _LETTERS + r"\p{Nd}",
+    "alnum": _LETTERS + "0-9",
     "upper": r"\p{Lu}",
     "lower": r"\p{Ll}",
-    "punct": r"\p{P}\p{S}",
+    "punct": r"\p{P}\p{S}\p{No}\p{Cf}\p{Co}",
     "print": r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\p{Cf}\p{Co}",
     "graph": r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}",
 }
-_UNICODE_SPACES = (
-    (0x1680, 0x1680),
-    (0x2000, 0x2006),
-    (0x2008, 0x200A),
-    (0x2028, 0x2029),
-    (0x205F, 0x205F),
-    (0x3000, 0x3000),
-)
 _RE2_REPEAT_MAX = 1000
+_NO_CHARS = r"\x{d800}-\x{dfff}"
+"""What RE2 takes for code points although UTF-8 has none there."""
+_BYTE_LETTERS = r"\udcaa\udcb5\udcba\udcc0-\udcd6\udcd8-\udcf6\udcf8-\udcff"
+"""Bytes that are no UTF-8 and would be letters in Latin-1: beside them the GNU library sees a word go on."""
 
 
 def emit(node: Node, target: Target) -> str:
@@ -155,25 +152,25 @@ class _Emitter:
         # In a block of lines the newline only separates; no set may take it.
         block = self.target.lines is Lines.BLOCK
         for low, high in _without_newline(node.ranges) if block and not node.negated else node.ranges:
-            if low > self.limit:
+            if low > self.limit or (low >= 0xD800 and high <= 0xDFFF and self.target.engine is Engine.RE2):
                 continue
             top = min(high, self.limit)
             parts.append(self.point(low) if low == top else f"{self.point(low)}-{self.point(top)}")
         for name in node.classes:
             members = (_UNICODE_CLASSES if self.unicode else _ASCII_CLASSES)[name]
             parts.append(_LINE_CLASSES.get(name, members) if block else members)
-            if self.unicode and name == "space":
-                parts.extend(f"{self.point(low)}-{self.point(high)}" for low, high in _UNICODE_SPACES)
+            if self.unicode:
+                parts.extend(f"{self.point(low)}-{self.point(high)}" for low, high in extra(name))
         if node.negated:
             if block:
                 parts.append(r"\x0a")
-            if self.unicode and self.target.engine is not Engine.RE2:
-                parts.append(r"\udc80-\udcff")
+            if self.unicode:
+                parts.append(_NO_CHARS if self.target.engine is Engine.RE2 else r"\udc80-\udcff")
         if not parts:
             if not node.negated:
                 return self.never
             if self.target.engine is Engine.RE2:
-                return "(?s:.)" if self.unicode else r"[\x00-\xff]"
+                return r"[\x00-\xff]"
             return r"[\s\S]"
         return f"[{'^' if node.negated else ''}{''.join(parts)}]"
 
@@ -195,6 +192,8 @@ class _Emitter:
             if engine is Engine.RE2 and kind in (Assertion.WORD_START, Assertion.WORD_END):
                 raise Inexpressible("one-sided word boundaries")
         word = self.charset(CharSet(((95, 95),), ("alnum",)))
+        if self.unicode:
+            word = f"{word[:-1]}{_BYTE_LETTERS}]"
         return {
             Assertion.BOUNDARY: r"\b" if not self.unicode else f"(?:(?<!{word})(?={word})|(?<={word})(?!{word}))",
             Assertion.NOT_BOUNDARY: (r"\B" if engine is Engine.RE2 else r"(?!\b)")

@@ -206,12 +206,15 @@ def after_char(data: bytes, pos: int) -> int:
         return pos + 1
     lead = data[pos]
     size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    tail = data[pos + 1 : pos + size]
-    return pos + size if len(tail) == size - 1 and all(0x80 <= byte < 0xC0 for byte in tail) else pos + 1
+    try:
+        data[pos : pos + size].decode()
+    except UnicodeDecodeError:
+        return pos + 1
+    return pos + size
 
 
 class _PosixMatcher(Matcher):
-    __slots__ = ("_coding", "_icase", "_lines", "_parsed", "_seconds")
+    __slots__ = ("_coding", "_icase", "_lines", "_odd", "_parsed", "_seconds")
 
     def __init__(self, parsed: Parsed, lines: Lines, icase: bool, utf8: bool, seconds: float) -> None:
         text = tree.literal(parsed.tree)
@@ -222,6 +225,7 @@ class _PosixMatcher(Matcher):
         super().__init__(parsed.groups, plain, parsed.warnings, not utf8 or plain is not None)
         self._parsed, self._lines, self._icase, self._seconds = parsed, lines, icase, seconds
         self._coding = Coding.UTF8 if utf8 else Coding.BYTES
+        self._odd: MatchEngine | None = None
         if text and plain is None and text.isascii():
             self.folded = text.lower().encode()
 
@@ -239,8 +243,17 @@ class _PosixMatcher(Matcher):
                 pass
             except PatternError:
                 raise PatternError(TOO_BIG) from None
-        source = emit(node, Target(Engine.REGEX, coding, lines))
-        guard = self._guard(coding)
+        return self._backtracking(coding, self._guard(coding))
+
+    def engine(self, data: bytes) -> MatchEngine:
+        if self.same or not self._parsed.words or data.isascii() or _is_utf8(data):
+            return super().engine(data)
+        if self._odd is None:  # RE2 cannot say that a byte which is no UTF-8 ends a word
+            self._odd = self._backtracking(Coding.UTF8, None)
+        return self._odd
+
+    def _backtracking(self, coding: Coding, guard: MatchEngine | None) -> MatchEngine:
+        source, icase = emit(self._parsed.tree, Target(Engine.REGEX, coding, self._lines)), self._icase
         if coding is Coding.UTF8:
             return RegexTextEngine(source, icase, True, self._seconds, guard)
         return RegexEngine(source, icase, True, self._seconds, guard)
@@ -497,7 +510,7 @@ def _compile(
         parsed = dialects.choice([dialects.parse_fixed(text) for text in texts])
     if whole:
         wrapped = _WHOLE[whole](parsed.tree)
-        parsed = Parsed(wrapped, parsed.groups, parsed.back_references, parsed.warnings)
+        parsed = Parsed(wrapped, parsed.groups, parsed.back_references, parsed.warnings, whole == "word")
     return _PosixMatcher(parsed, lines, icase, utf8, seconds)
 
 
@@ -507,11 +520,13 @@ def _whole_line(node: Node) -> Node:
 
 def _whole_word(node: Node) -> Node:
     outside = tree.CharSet(((95, 95),), ("alnum",), True)
-    before = tree.Choice((tree.Assert(tree.Assertion.LINE_START), outside))
-    after = tree.Choice((outside, tree.Assert(tree.Assertion.LINE_END)))
+    before = tree.Choice((tree.Assert(tree.Assertion.LINE_START), outside, _ODD))
+    after = tree.Choice((outside, _ODD, tree.Assert(tree.Assertion.LINE_END)))
     return tree.Sequence((before, node, after))
 
 
+_ODD = tree.CharSet(((0xDC80, 0xDCFF),))
+"""A byte that is no UTF-8."""
 _WHOLE = {"line": _whole_line, "word": _whole_word}
 
 

@@ -99,6 +99,8 @@ class Parsed:
     groups: int
     back_references: bool
     warnings: tuple[str, ...]
+    words: bool = False
+    """Whether the characters around a match are part of the tree."""
 
 
 def parse(pattern: str, dialect: Dialect) -> Parsed:
