@@ -50,6 +50,7 @@ SCRIPTS = [
     "gzip -kf text; zgrep -c GET text.gz; zegrep -c GET text.gz; zfgrep -c GET text.gz; zcmp text.gz text",
     "gzip -kf text; zdiff text.gz text2", "head -c 300000 text | bzip2 | bunzip2; head -c 300000 text | bzip2 | bzcat",
     "xz -0 -c text | unxz; xz -0 -c text | xzcat", "lzma -0 -c text | unlzma; lzma -0 -c text | lzcat",
+    "compress -c bin | uncompress; compress -c text | zcat",
     "zstd -c bin | unzstd; zstd -c text | zstdcat", "head -5000 tiny | sed 's/$/+1/' | bc",
     "head -20000 tiny | sed 's/$/ p/' | dc", "sdiff text text2", "diff3 text text2 text",
     "md5sum one; sha1sum one; sha224sum one; sha256sum one; sha384sum one; sha512sum one; b2sum one",

@@ -171,7 +171,7 @@ def _decompressor(format_: Format) -> Any:
 CHUNK = 1 << 18
 _LONG = 1 << 14
 """Bytes from which on packing hard takes longer than a thread."""
-_CODES = 1 << 15
+_CODES = 1 << 13
 """So little is unpacked at a time where it is done code by code, for others to run in between."""
 STEP = 1 << 20
 """At most this much comes out of one step, however well the input was packed."""
@@ -255,10 +255,11 @@ async def _looked_up(reader: Reader, data: bytes) -> AsyncIterator[bytes]:
     ended = False
     try:
         while not ended:
-            for block in unpacker.feed(data, end=not data):
-                yield block
+            for at in range(0, len(data), _CODES) or (0,):
+                for block in unpacker.feed(data[at : at + _CODES], end=not data):
+                    yield block
             ended = not data
-            data = await reader.read(_CODES)
+            data = await reader.read(CHUNK)
     except lzw.BadCode:
         raise Corrupt("corrupt input.") from None
 
