@@ -60,7 +60,7 @@ async def breath() -> None:
 @example('{"a": [1.50, {"b": [[], {}, "\\ud800"]}, [1, 2, 3, 4, 5, 6, 7, 8]], "c": {"d": 1e-05, "e": "\x7f"}}')
 def test_large_texts_are_read_and_written_as_small_ones(text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
-    with patch.multiple(large, LARGE=16, _GROUP=8, _HEAVY=3):
+    with patch.multiple(large, LARGE=16, _GROUP=8, HEAVY=3):
         texts = large.cut(data)
         if texts is None:
             return

@@ -98,10 +98,11 @@ def _copies(o: Options) -> bool:
 async def _copy(state: Session) -> None:
     """`jq -c .`: many lines at a time."""
     async for made in state.batches(copied_lines):
-        if state.host.large:
+        if state.host.large and not isinstance(made, bytes):
             for value in made:
                 await state.emit_parts(value)
                 await state.breathe()
+            await state.forget(made)
             continue
         data = (
             made if isinstance(made, bytes) else ("\n".join(map(values.dumps, made)) + "\n").encode("utf-8", "replace")

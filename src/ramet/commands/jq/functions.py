@@ -287,16 +287,29 @@ def transpose(value: Json) -> Json:
 
 
 def tostream(value: Json) -> Iterator[Json]:
-    def walk(path: list[Json], item: Json, top: bool) -> Iterator[Json]:
-        if isinstance(item, (list, dict)) and item:
-            names = list(range(len(item))) if isinstance(item, list) else list(item)
-            for name in names:
-                yield from walk([*path, name], item[name], False)
-            yield [[*path, names[-1]]]
+    if value.__class__ not in _NESTED or not value:
+        yield [[], value]
+        return
+    path: list[Json] = [None]
+    within = [_members(value)]
+    while within:
+        for path[-1], item in within[-1]:
+            if item.__class__ in _NESTED and item:
+                within.append(_members(item))
+                path.append(None)
+                break
+            yield [path[:], item]
         else:
-            yield [path, item]
+            yield [path[:]]
+            within.pop()
+            path.pop()
 
-    yield from walk([], value, True)
+
+_NESTED = (list, dict)
+
+
+def _members(value: Json) -> Iterator[tuple[Json, Json]]:
+    return iter(enumerate(value) if isinstance(value, list) else value.items())
 
 
 def _case(value: Json, upper: bool) -> Json:

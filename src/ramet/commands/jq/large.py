@@ -16,7 +16,7 @@ from ramet.commands.jq.values import Json, dumps, pretty, quoted
 LARGE = 256 * 1024
 """Characters from which on a text is taken apart."""
 _GROUP = 32 * 1024
-_HEAVY = 2000
+HEAVY = 2000
 """Parts of a value from which on it is written in pieces."""
 Breathe = Callable[[], Awaitable[None]]
 
@@ -87,27 +87,27 @@ def _read_some(texts: list[Any]) -> list[Json]:
 
 def pieces(value: Json, indent: str | None, *, sort: bool, ascii_only: bool, margin: str = "\n") -> Iterator[str]:
     """The text of a value, of a large one in parts that take a moment each; without `indent` on one line."""
-    if _weight(value) < _HEAVY:
+    if weight(value) < HEAVY:
         yield _text(value, indent, sort, ascii_only, margin)
         return
     inner = margin + indent if indent is not None else ""
     is_list = isinstance(value, list)
     yield "[" if is_list else "{"
     colon = ":" if indent is None else ": "
-    lead, group, weight = inner, list[str](), 0
+    lead, group, load = inner, list[str](), 0
     members: Iterable[tuple[Any, Json]] = (
         enumerate(value) if is_list else sorted(value.items(), key=itemgetter(0)) if sort else value.items()
     )
     for key, item in members:
         group.append(lead if is_list else f"{lead}{quoted(key, ascii_only)}{colon}")
-        heavy = _weight(item)
-        if heavy < _HEAVY:
+        heavy = weight(item)
+        if heavy < HEAVY:
             group.append(_text(item, indent, sort, ascii_only, inner))
-        weight += heavy
-        if weight >= _HEAVY:
+        load += heavy
+        if load >= HEAVY:
             yield "".join(group)
-            group, weight = [], 0
-        if heavy >= _HEAVY:
+            group, load = [], 0
+        if heavy >= HEAVY:
             yield from pieces(item, indent, sort=sort, ascii_only=ascii_only, margin=inner)
         lead = "," + inner
     group.append((margin if indent is not None else "") + ("]" if is_list else "}"))
@@ -121,17 +121,40 @@ def _text(value: Json, indent: str | None, sort: bool, ascii_only: bool, margin:
     return text.replace("\n", margin) if len(margin) > 1 else text
 
 
-def _weight(value: Json) -> int:
+def weight(value: Json) -> int:
     """How many parts a value has, counted until they are many."""
     if not isinstance(value, (list, dict)):
         return 1
     todo, count = [value], 0
-    while todo and count < _HEAVY:
+    while todo and count < HEAVY:
         part = todo.pop()
         count += len(part) + 1
-        if count < _HEAVY:
+        if count < HEAVY:
             todo += [item for item in (part if isinstance(part, list) else part.values()) if item.__class__ in _NESTED]
     return count
 
 
 _NESTED = (list, dict)
+
+
+# ------------------------------------------------------------------------------------------------------ forgetting
+
+
+async def let_go(inputs: list[Json], breathe: Breathe) -> None:
+    """Forget inputs that nobody needs any more a part at a time: of very many members that takes a while."""
+    todo = [inputs]
+    for value in inputs if len(inputs) < _FEW else ():
+        if isinstance(value, dict):
+            members = list(value.values())
+            value.clear()
+            todo += [members, *(item for item in members[:_FEW] if isinstance(item, list))]
+        elif isinstance(value, list):
+            todo.append(value)
+    while todo:
+        part = todo.pop()
+        while part:
+            del part[-HEAVY:]
+            await breathe()
+
+
+_FEW = 100

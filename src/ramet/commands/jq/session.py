@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import errno
 import functools
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 from ramet.commands.jq import values
+from ramet.commands.jq.apart import REPORTED, Apart
 from ramet.commands.jq.broken import broken_events
 from ramet.commands.jq.builtins import NATIVES, PRELUDE
-from ramet.commands.jq.colours import Palette, coloured
+from ramet.commands.jq.colours import Palette, coloured, coloured_pieces
 from ramet.commands.jq.compile import Compiler
 from ramet.commands.jq.functions import tostream
-from ramet.commands.jq.large import LARGE, cut, pieces, read
+from ramet.commands.jq.growing import Growing, Unreadable, is_long
+from ramet.commands.jq.large import LARGE, cut, let_go, pieces, read
 from ramet.commands.jq.modules import Modules
 from ramet.commands.jq.options import Options
 from ramet.commands.jq.parser import Node, parse
@@ -23,7 +25,7 @@ from ramet.commands.jq.places import Place, Places
 from ramet.commands.jq.reader import JsonReader, ParseError, whole_lines
 from ramet.commands.jq.scopes import ROOT, Run, Scope
 from ramet.commands.jq.sequences import Ignored, sequence
-from ramet.commands.jq.values import UNFIT, Break, CompileError, JqError, Json, as_error
+from ramet.commands.jq.values import Break, CompileError, JqError, Json, as_error
 from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
@@ -31,6 +33,8 @@ from ramet.core.proc import Proc
 
 _MOMENT = 32 * 1024
 """Characters of input that are read without a look at the clock."""
+_EVENTS = 2000
+"""Events of a stream that are inputs of one batch."""
 
 
 QUICK = frozenset((
@@ -240,16 +244,19 @@ class Session:
         async for batch in self.batches(whole_lines):
             if self.o.stream:
                 last = self.place.line(max(len(batch) - 1, 0))
-                batch = [event for value in batch for event in tostream(value)]
-                self.place = Place(len(batch), self.host.name, exact=(last,))
+                events = chain.from_iterable(map(tostream, batch))
+                while some := list(islice(events, _EVENTS)):
+                    self.place = Place(len(some), self.host.name, exact=(last,))
+                    yield some
+                continue
             yield batch
         if self.broken is not None:
-            events, path = broken_events(self.broken)
+            begun, path = broken_events(self.broken)
             if self.o.stream_errors:
-                events.append([self.parse_error, path])
+                begun.append([self.parse_error, path])
                 self.parse_error = None
-            self.place = Place(len(events), self.host.name, exact=(self.newlines - self.base,))
-            yield events
+            self.place = Place(len(begun), self.host.name, exact=(self.newlines - self.base,))
+            yield begun
 
     async def sequence(self) -> AsyncIterator[list[Json]]:
         """The texts of a sequence; what is wrong with one of them does not keep the others from being read."""
@@ -270,9 +277,26 @@ class Session:
         reader = JsonReader()
         rest: list[bytes] = []
         gathered: list[bytes] = []
+        growing: Growing | None = None
         wait = 0
         async for name, block in self.blocks():
             self.host.name = None if name == "<stdin>" else name
+            if growing is None and not gathered and is_long(reader, rest):
+                growing = Growing()
+                block = b"".join((reader.left(), *rest, block))
+                rest = []
+            if growing is not None:
+                complete = await self.grown(growing, block)
+                if complete is False:
+                    continue
+                if complete is None:
+                    # It cannot be read in pieces: all of it is taken at once.
+                    block, gathered = b"", [b"".join(growing.text)]
+                    wait = 2 * len(gathered[0])
+                else:
+                    yield self.long_one(growing, reader)
+                    block = growing.left
+                growing = None
             end = block.rfind(b"\n")
             if end < 0:
                 rest.append(block)
@@ -308,6 +332,12 @@ class Session:
             reader.feed(head + b"\n")
             for batch in self.taken(reader, False):
                 yield batch
+        if growing is not None:
+            if self.ends(growing):
+                yield self.long_one(growing, reader)
+                rest = [growing.left]
+            else:
+                gathered = [b"".join(growing.text)]
         long = reader.stuck + sum(map(len, rest)) >= LARGE and (reader.stuck or reader.idle)
         if gathered or (long and not self.parse_error):
             data = b"".join((*gathered, *rest)) if gathered else reader.left() + b"".join(rest)
@@ -321,6 +351,30 @@ class Session:
         reader.feed(b"".join(rest), True)
         for batch in self.taken(reader, True):
             yield batch
+
+    async def grown(self, value: Growing, block: bytes) -> bool | None:
+        """Whether more text completed a large value; None when that cannot be read piece by piece."""
+        try:
+            for complete in value.feed(block):
+                if complete:
+                    return True
+                await self.proc.budget.breathe()
+        except Unreadable:
+            return None
+        return False
+
+    def ends(self, value: Growing) -> bool:
+        try:
+            return value.finish()
+        except Unreadable:
+            return False
+
+    def long_one(self, made: Growing, reader: JsonReader) -> list[Json]:
+        """The batch of one large value."""
+        self.host.large = True
+        reader.line += sum(part.count(b"\n") for part in made.text) - made.left.count(b"\n")
+        self.note(1, 0, exact=(reader.line + (b"\n" in made.left),))
+        return [made.value]
 
     async def parts(self, texts: list[Any]) -> AsyncIterator[list[Json]]:
         """The values of texts, one of which at least is large."""
@@ -386,6 +440,7 @@ class Session:
             async for batch in source:
                 everything += batch
                 self.host.places.add(self.place)
+                await self.proc.budget.breathe()
             self.host.pending = self.host.places.counted(everything)
             self.host.places.index = -1
             if o.null_input:
@@ -393,10 +448,13 @@ class Session:
             else:
                 for value in self.host.pending:
                     await self.one(run, value)
+            await self.forget(everything)
         else:
             async for batch in source:
                 self.host.places.only(self.place)
                 await self.some(run, batch)
+                if self.host.large:
+                    await self.forget(batch)
                 if self.parse_error is not None and self.broken is None:
                     break
         if self.parse_error is not None:
@@ -419,6 +477,12 @@ class Session:
         await self.one(run, None if self.o.null_input else whole)
         if self.o.null_input:
             self.host.pending = iter((whole,))
+        elif isinstance(whole, list):
+            await self.forget(whole)
+
+    async def forget(self, inputs: list[Json]) -> None:
+        self.last = values.truthy(self.last)  # which is all that is still asked of it
+        await let_go(inputs, self.proc.budget.breathe)
 
     def where(self) -> str:
         places = self.host.places
@@ -427,7 +491,7 @@ class Session:
     async def some(self, run: Run, batch: list[Json]) -> None:
         """Several inputs through the program."""
         if self.host.endless or self.host.large:
-            await self.apart(_Apart(run, self.host.places.counted(batch), self.host.places))
+            await self.apart(Apart(run, self.host.places.counted(batch), self.host.places))
             return
         places = self.host.places
         for places.index, value in enumerate(batch):
@@ -436,7 +500,7 @@ class Session:
     async def one(self, run: Run, value: Json) -> None:
         """One input through the program."""
         if self.host.endless or self.host.large:
-            await self.apart(_Apart(run, iter((value,)), self.host.places))
+            await self.apart(Apart(run, iter((value,)), self.host.places))
             return
         count = 0
         try:
@@ -445,7 +509,7 @@ class Session:
                 count += 1
                 if not count & 255:
                     await self.breathe()
-        except _REPORTED as error:
+        except REPORTED as error:
             await self.failed(error)
         if len(self.out) > 256:
             await self.breathe()
@@ -459,7 +523,7 @@ class Session:
         else:
             self.report(as_error(error).value)
 
-    async def apart(self, work: _Apart) -> None:
+    async def apart(self, work: Apart) -> None:
         """A program that may compute for long does so in a thread, so that the event loop stays free to stop it."""
         host = self.host
         ended = False
@@ -477,7 +541,7 @@ class Session:
             for error, result in outcomes:
                 if error is None:
                     await self.emit_parts(result)
-                elif isinstance(error, _REPORTED):
+                elif isinstance(error, REPORTED):
                     current, host.places.index = host.places.index, result
                     await self.failed(error)
                     host.places.index = current
@@ -505,13 +569,18 @@ class Session:
     async def emit_parts(self, value: Json) -> None:
         """As `emit`, for what may be long."""
         o = self.o
-        if not self.host.large or self.palette is not None or not isinstance(value, (list, dict)):
+        if not self.host.large or not isinstance(value, (list, dict)):
             self.emit(value)
             return
         self.last, self.any_output = value, True
         if o.seq:
             self.out.append("\x1e")
-        for piece in pieces(value, None if o.compact else o.indent, sort=o.sort, ascii_only=o.ascii):
+        indent = None if o.compact else o.indent
+        if self.palette is not None:
+            parts = coloured_pieces(value, self.palette, indent, o.sort, o.ascii)
+        else:
+            parts = pieces(value, indent, sort=o.sort, ascii_only=o.ascii)
+        for piece in parts:
             self.out.append(piece)
             await self.breathe()
         self.out.append("" if o.join else "\0" if o.nul else "\n")
@@ -530,45 +599,6 @@ class Session:
         else:
             out.append(values.pretty(value, o.indent, sort=o.sort, ascii_only=o.ascii))
         out.append("" if o.join else "\0" if o.nul else "\n")
-
-
-_REPORTED = (JqError, *UNFIT, Break, RecursionError)
-"""What ends the work on one input, and is told before the next one."""
-
-
-class _Apart:
-    """The work on some inputs, done a moment at a time."""
-
-    def __init__(self, run: Run, inputs: Iterator[Json], places: Places) -> None:
-        self.run, self.inputs, self.places = run, inputs, places
-        self.results: Iterator[Json] | None = None
-
-    def take(self) -> tuple[list[tuple[Exception | None, Json]], bool]:
-        """Results and errors in their order, as many as there are after a moment, and whether that was all."""
-        outcomes: list[tuple[Exception | None, Json]] = []
-        until = time.monotonic() + 0.01
-        while True:
-            if self.results is None:
-                value = next(self.inputs, _NOTHING)
-                if value is _NOTHING:
-                    return outcomes, True
-            try:
-                if self.results is None:
-                    self.results = self.run(None, value)
-                for result in self.results:
-                    outcomes.append((None, result))
-                    if len(outcomes) >= 1024 or time.monotonic() > until:
-                        return outcomes, False
-            except Exception as error:  # it belongs to the caller's task, after the results that came before it
-                outcomes.append((error, self.places.index))
-                if not isinstance(error, _REPORTED):
-                    return outcomes, True
-            self.results = None
-            if time.monotonic() > until:
-                return outcomes, False
-
-
-_NOTHING = object()
 
 
 def _check(scope: Scope, base: Scope) -> None:
