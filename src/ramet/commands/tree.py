@@ -1,4 +1,4 @@
-"""tree: a directory as a drawing, as JSON or as XML."""
+"""tree: a directory as a drawing, as JSON, as XML or as a page of HTML."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ramet.commands.ignore_files import Rule, ignored, parse
 from ramet.commands.inputs import slurp
 from ramet.commands.sizes import human
 from ramet.commands.sort.comparing import version_key
+from ramet.commands.tree_pages import OUTRO, Notes, address, anchor, bracketed, intro, note_on, notes_of
 from ramet.core import ops
 from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
@@ -69,6 +70,15 @@ class TreeOptions:
     metafirst: bool = flag("--metafirst", help="print what is known of a file before the lines")
     from_file: bool = flag("--fromfile", help="read paths from files (. is stdin) instead of directories")
     output: str | None = value("-o", metavar="FILE", help="output to file")
+    base: str | None = value("-H", metavar="URL", help="print the tree as HTML with URL as the top directory")
+    title: str = value("-T", metavar="TITLE", default="Directory Tree", help="the title of the HTML")
+    no_links: bool = flag("--nolinks", help="turn off hyperlinks in the HTML")
+    intro: str | None = value("--hintro", metavar="FILE", help="use FILE as the beginning of the HTML")
+    outro: str | None = value("--houtro", metavar="FILE", help="use FILE as the end of the HTML")
+    colored: bool = flag("-C", help="with -H, name the kinds of files; colours are for terminals")
+    notes: bool = flag("--info", help="print the notes that .info files have on names")
+    notes_file: str | None = value("--infofile", metavar="FILE", help="accepted: notes are those of .info files")
+    links: bool = flag("--fflinks", help="with --fromfile, NAME -> TARGET is a link")
     gitignore: bool = flag("--gitignore", help="filter by .gitignore files")
     gitfile: str | None = value("--gitfile", metavar="FILE", help="read patterns as of .gitignore from FILE")
 
@@ -83,6 +93,10 @@ class _Node:
     children: list[_Node] | None = None
     note: str = ""
     size: int = 0
+    path_text: str = ""
+    """Its name with those of the directories above it, as the user named the first."""
+    told: list[str] = field(default_factory=list)
+    """What an .info file says about it."""
 
 
 @dataclass
@@ -109,8 +123,10 @@ class _Tree:
         if o.gitignore:
             rules = rules + await self._ignoring(node.path)
         children: list[_Node] = []
+        notes = await self._notes(node.path) if o.notes else []
         for name, stat in entries:
             child = _Node(name, node.path / name, stat, stat.kind is Kind.DIR)
+            child.told = note_on(notes, name)
             if stat.kind is Kind.LINK:
                 with suppress(OSError):
                     child.leads = (await self.proc.fs.stat(child.path, follow=True)).kind is Kind.DIR
@@ -150,6 +166,12 @@ class _Tree:
         except OSError:
             return []
         return parse(text, str(directory).rstrip("/") + "/")
+
+    async def _notes(self, directory: Path) -> Notes:
+        try:
+            return notes_of(decode(await ops.read_bytes(self.proc.fs, directory / ".info")))
+        except OSError:
+            return []
 
     def _wanted(self, node: _Node, all_wanted: bool) -> bool:
         o = self.o
@@ -246,13 +268,52 @@ class _Tree:
             if self.o.ascii == "ansi" and lead:
                 lead = f"\033(0{lead}\033(B"
             out.append(self.label(child, full if self.o.full_path else child.name, lead))
+            if child.told:
+                below = "" if self.o.no_indent else prefix + (blank if ending else pipe)
+                out += [below + line for line in bracketed(child.told, utf=not self.o.ascii and drawn == "utf")]
             self.draw(child, prefix + (blank if ending else pipe), full, out)
+
+    # ------------------------------------------------------------------ HTML
+
+    def as_html(self, node: _Node, prefix: str, path: str, out: list[str], lead: str = "") -> None:
+        """A line with links for a node, and those of what is below it."""
+        o = self.o
+        assert o.base is not None
+        known = [text for _, _, text in self.facts(node) if text]
+        info = f"[{' '.join(known)}]    ".replace(" ", "&nbsp;") if known else ""
+        top = not path
+        shown = (o.base.rstrip("/") or o.base) if top else f"{node.path_text}" if o.full_path else node.name
+        if node.note and top:
+            out.append(f"{anchor(shown, None)}{node.note}<br>")
+            return
+        where = None if o.no_links else address(o.base, path.removeprefix("/"), directory=node.leads)
+        kind = self._kind(node) if o.colored else ""
+        start = "" if o.no_indent else "\t" + lead
+        out.append(f"{start}{info}{anchor(shown, where, kind)}{node.note}<br>")
+        drawn = "ascii" if o.charset and "utf" not in o.charset.lower() else "utf"
+        branch, last, pipe, blank = _LINES[drawn]
+        children = node.children or []
+        for i, child in enumerate(children):
+            ending = i == len(children) - 1
+            child.path_text = f"{node.path_text}/{child.name}"
+            inner = prefix + (last if ending else branch)
+            self.as_html(child, prefix + (blank if ending else pipe), f"{path}/{child.name}", out, inner)
+
+    def _kind(self, node: _Node) -> str:
+        if node.leads:
+            return "DIR"
+        if node.stat.kind is Kind.FILE and modes.mode_of(node.stat) & 0o111:
+            return "EXEC"
+        return {Kind.FIFO: "FIFO", Kind.SOCKET: "SOCK", Kind.DEVICE: "CHAR"}.get(node.stat.kind, "NORM")
 
     # ------------------------------------------------------------------ for programs
 
     def as_json(self, node: _Node, name: str, depth: int, out: list[str]) -> None:
-        kind = {Kind.DIR: "directory", Kind.LINK: "link"}.get(node.stat.kind, "file")
+        kind = _KINDS.get(node.stat.kind, "file")
         pairs = [f'"type":"{kind}"', f'"name":{json.dumps(name, ensure_ascii=False)}']
+        if node.told:
+            said = "\n".join(node.told)
+            pairs.append(f'"info":{json.dumps(said, ensure_ascii=False)}')
         if kind == "link":
             pairs.append(f'"target":{json.dumps(node.stat.target or "", ensure_ascii=False)}')
         for fact, text, _ in self.facts(node):
@@ -269,7 +330,7 @@ class _Tree:
         out.append(f'{indent}{{{",".join(pairs)},"contents":[\n' + ",\n".join(inner) + f"\n{indent}]}}")
 
     def as_xml(self, node: _Node, name: str, depth: int, out: list[str]) -> None:
-        kind = {Kind.DIR: "directory", Kind.LINK: "link"}.get(node.stat.kind, "file")
+        kind = _KINDS.get(node.stat.kind, "file")
         attributes = [("name", name)]
         if kind == "link":
             attributes.append(("target", node.stat.target or ""))
@@ -286,6 +347,7 @@ class _Tree:
         out.append(f"{'  ' * depth}</{kind}>\n")
 
 
+_KINDS = {Kind.DIR: "directory", Kind.LINK: "link", Kind.FIFO: "fifo", Kind.SOCKET: "socket", Kind.DEVICE: "char"}
 _LINES = {
     "utf": ("├── ", "└── ", "│\u00a0\u00a0 ", "    "),
     "ascii": ("|-- ", "`-- ", "|   ", "    "),
@@ -301,6 +363,9 @@ def _listed(text: str, state: _Tree, name: str, path: Path) -> _Node:
     top = _Node(name, path, _DIRECTORY, leads=True, children=[])
     for line in text.split("\n"):
         node = top
+        target = None
+        if state.o.links:
+            line, _, target = line.partition(" -> ")
         parts = [part for part in line.rstrip("/").split("/") if part]
         for depth, part in enumerate(parts[: state.level]):
             found = next((child for child in node.children or () if child.name == part), None)
@@ -310,6 +375,8 @@ def _listed(text: str, state: _Tree, name: str, path: Path) -> _Node:
             if depth + 1 < len(parts) or line.endswith("/"):
                 found.stat, found.leads = _DIRECTORY, True
             node = found
+        if target and node is not top:
+            node.stat = Stat(Kind.LINK, target=target)
 
     def chosen(node: _Node) -> None:
         if node.children:
@@ -350,9 +417,28 @@ async def tree(proc: Proc, o: TreeOptions, operands: list[str]) -> int:
         if node.leads or node.stat.kind is not Kind.DIR:
             state.count(node)
     target = await proc.create(o.output) if o.output is not None else proc.stdout
-    target.write(encode(_printed(state, roots)))
+    target.write(encode(await _page(state, roots) if o.base is not None else _printed(state, roots)))
     await proc.close(target)
     return status
+
+
+async def _page(state: _Tree, roots: list[_Node]) -> str:
+    o, out = state.o, list[str]()
+    begin = intro(o.title) if o.intro is None else decode(await slurp(state.proc, o.intro))
+    end = OUTRO if o.outro is None else decode(await slurp(state.proc, o.outro))
+    for node in roots:
+        node.path_text = node.name.rstrip("/")
+        state.as_html(node, "", "", out)
+    out.append("<br><br><p>\n")
+    if not o.no_report:
+        out += [_counted(state), ""]
+    out.append("</p>")
+    return begin + "".join(line + "\n" for line in out) + end
+
+
+def _counted(state: _Tree) -> str:
+    dirs = f"{state.dirs} director{'y' if state.dirs == 1 else 'ies'}"
+    return dirs + ("" if state.o.dirs_only else f", {state.files} file{'' if state.files == 1 else 's'}")
 
 
 def _printed(state: _Tree, roots: list[_Node]) -> str:
@@ -379,9 +465,7 @@ def _printed(state: _Tree, roots: list[_Node]) -> str:
             total = sum(_used(node) for node in roots)
             used = f"{human(total, 1000 if o.si else 1024):>4}" if o.human or o.si else f"{total:12d} bytes"
             used += " used in "
-        dirs = f"{state.dirs} director{'y' if state.dirs == 1 else 'ies'}"
-        files = "" if o.dirs_only else f", {state.files} file{'' if state.files == 1 else 's'}"
-        out.append(f"\n{used}{dirs}{files}")
+        out.append(f"\n{used}{_counted(state)}")
     return "".join(line + "\n" for line in out)
 
 
@@ -397,14 +481,8 @@ COMMANDS = [
         TreeOptions,
         summary="List contents of directories in a tree-like format.",
         usage="[OPTION]... [DIRECTORY]...",
-        ignored=("-n", "-C", "-N", "-q", "-x", "--nolinks", "-R", "-T="),
+        ignored=("-n", "-N", "-q", "-x", "-R"),
         refused={
-            "-H=": "pages of HTML are not made; -J and -X are for programs",
-            "--hintro=": "pages of HTML are not made",
-            "--houtro=": "pages of HTML are not made",
-            "--info": "notes in .info files are not read",
-            "--infofile=": "notes in .info files are not read",
-            "--fflinks": "links are not read from lists of names",
             "--device": "files are on no device",
         },
     ),
