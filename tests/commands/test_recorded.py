@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 
 import pytest
-from tests.shell_runner import run_script
+from tests.spec.replay import give_rows, replay
 from tests.spec.table import Row, load
 
 CASES = Path(__file__).parent / "recorded"
-ROWS = [
-    pytest.param(row, id=f"{path.stem}: {row.title}") for path in sorted(CASES.glob("*.spec")) for row in load(path)
-]
+TABLES = {path.stem: load(path) for path in sorted(CASES.glob("*.spec"))}
 _PREFIX = re.compile(r"(?m)^bash: line \d+: ")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    give_rows(metafunc, TABLES)
 
 
 def messages(raw: bytes) -> str:
@@ -23,10 +24,12 @@ def messages(raw: bytes) -> str:
     return _PREFIX.sub("", text)
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_row(row: Row) -> None:
+def test_rows(rows: list[Row]) -> None:
+    replay(rows, check)
+
+
+def check(row: Row, out: bytes, err: bytes, status: int) -> None:
     assert row.status is not None, "not recorded yet"
-    out, err, status = asyncio.run(asyncio.wait_for(run_script(row.script), 120))
     if row.reason:
         assert (status, out, messages(err)) != (row.status, row.stdout, messages(row.stderr)), "no longer differs"
         return

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
-from tests.shell_runner import run_script
+from tests.spec.replay import give_rows, replay
 from tests.spec.table import Row, load
 
 CASES = Path(__file__).parent / "cases"
-ROWS = [
-    pytest.param(row, id=f"{tool}: {row.title}")
-    for tool in ("grep", "grep_patterns", "sed", "sed_more", "awk", "awk_more", "jq")
-    for row in load(CASES / f"{tool}.spec")
-]
+TOOLS = ("grep", "grep_patterns", "sed", "sed_more", "awk", "awk_more", "jq")
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_does_what_the_real_tool_does(row: Row) -> None:
-    out, err, status = asyncio.run(asyncio.wait_for(run_script(row.script), 120))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    give_rows(metafunc, {tool: load(CASES / f"{tool}.spec") for tool in TOOLS})
+
+
+def test_does_what_the_real_tools_do(rows: list[Row]) -> None:
+    replay(rows, check)
+
+
+def check(row: Row, out: bytes, err: bytes, status: int) -> None:
     assert (status, out) == (row.status, row.stdout), err

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from random import Random
 
 import pytest
-from tests.shell_runner import run_script
 from tests.spec.generate import Scripts
 from tests.spec.record import ask, available
+from tests.spec.replay import give_rows, replay, run
 from tests.spec.table import CASES, Row, dump, load
 
 TABLES = {path.stem: load(path) for path in sorted(CASES.glob("*.spec"))}
-ROWS = [pytest.param(row, id=f"{table}: {row.title}") for table, rows in TABLES.items() for row in rows]
 _PREFIX = re.compile(rb"(?m)^(?:bash|environment|\./[a-z.]+): (?:line \d+: )?")
 _PIDS = re.compile(rb"(?m)^ *\d+ (?=[A-Z])")
-_TIMES = re.compile(rb"\d+m\d+\.\d+s|(?<=(?:real|user) )\d+\.\d+|(?<=sys )\d+\.\d+")
+_TIMES = re.compile(rb"(?m)\d+m\d+\.\d+s|(?<=(?:real|user) )\d+\.\d+|(?<=sys )\d+\.\d+|^\d+\.\d{3}$")
 
 
-def run(script: str) -> tuple[bytes, bytes, int]:
-    return asyncio.run(asyncio.wait_for(run_script(script), 120))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    give_rows(metafunc, TABLES)
 
 
 def same_errors(ours: bytes, theirs: bytes) -> bool:
@@ -32,10 +30,12 @@ def _plain(messages: bytes) -> bytes:
     return _TIMES.sub(b"0s", _PIDS.sub(b"", _PREFIX.sub(b"", messages)))
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_row(row: Row) -> None:
+def test_rows(rows: list[Row]) -> None:
+    replay(rows, check)
+
+
+def check(row: Row, out: bytes, err: bytes, status: int) -> None:
     assert row.status is not None, "not recorded yet: make spec-record"
-    out, err, status = run(row.script)
     answer = (status, out)
     if row.reason:
         assert answer != (row.status, row.stdout) or not same_errors(err, row.stderr), "no longer differs"
