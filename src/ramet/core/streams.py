@@ -73,12 +73,14 @@ class Reader:
         return b"".join(parts)
 
     def readline_now(self, delim: bytes = b"\n") -> bytes | None:
-        """One line with its delimiter if that needs no waiting, else None; empty at the end."""
+        """One line with its delimiter if that needs no waiting, else None, as for a very long one; empty at the end."""
         end = self._buffer.find(delim, self._pos)
         if end < 0:
             parts = [self._buffer[self._pos :]]
-            while (block := self._fill_now()) and delim not in block:
+            size = len(parts[0])
+            while (block := self._fill_now() if size <= BLOCK else None) and delim not in block:
                 parts.append(block)
+                size += len(block)
             if block:
                 parts.append(block)
             self._buffer, self._pos = parts[0] if len(parts) == 1 else b"".join(parts), 0

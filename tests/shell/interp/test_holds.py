@@ -20,6 +20,8 @@ SCRIPTS = {
     "a long word of control characters": (f"{LONG}; x=${{x//0/$'\\n'}}", 'y=${x@Q}; printf -v y %q "$x"'),
     "very many redirections": ("", ": " + "> /tmp/x " * 4000),
     "very many stages": ("", " | ".join([":"] * 2000)),
+    "a long line": (f"{LONG}; echo $x$x > /tmp/x", "read a b < /tmp/x; read -n 9000000 a < /tmp/x; mapfile a < /tmp/x"),
+    "a long line with escapes": (f"{LONG}; echo ${{x//000000000000/0\\\\a}} > /tmp/x", "read a b < /tmp/x"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from ramet.core.errors import reason
@@ -167,71 +171,100 @@ class _Source:
             return b""
 
 
-async def _line(source: _Source, request: _Read) -> tuple[bytes, tuple[int, ...], bool]:
+async def _line(source: _Source, request: _Read) -> tuple[bytes, Sequence[int], bool]:
     """A line up to the delimiter, backslashes resolved unless raw: (bytes, places of escaped bytes, complete)."""
-    out = bytearray()
-    escaped: list[int] = []
-    pending = False  # a backslash waits for its character
+    taken = _Taken(request.delim)
     while True:
         block = await source.block()
         if not block:
-            return bytes(out), tuple(escaped), False
-        if request.raw:
+            return taken.result(False)
+        if request.raw or not (taken.pending or b"\\" in block):
             end = block.find(request.delim)
             if end >= 0:
                 source.reader.unread(block[end + 1 :])
-                out += block[:end]
-                return bytes(out), (), True
-            out += block
+                taken.out += block[:end]
+                return taken.result(True)
+            taken.out += block
             continue
-        if not pending and b"\\" not in block:
-            end = block.find(request.delim)
-            if end >= 0:
-                source.reader.unread(block[end + 1 :])
-                out += block[:end]
-                return bytes(out), tuple(escaped), True
-            out += block
-            continue
-        for place in range(len(block)):
-            byte = block[place : place + 1]
-            if pending:
-                pending = False
-                if byte != b"\n":
-                    escaped.append(len(out))
-                    out += byte
-            elif byte == b"\\":
-                pending = True
-            elif byte == request.delim:
-                source.reader.unread(block[place + 1 :])
-                return bytes(out), tuple(escaped), True
+        for start in range(0, len(block), _SPAN):
+            rest = taken.add(block[start : start + _SPAN])
+            if rest is not None:
+                source.reader.unread(rest + block[start + _SPAN :])
+                return taken.result(True)
+            await source.sh.budget.breathe()
+
+
+_SPAN: Final = 1 << 13
+"""Bytes that are looked at one by one before others may want to run."""
+_BACKSLASH: Final = 0x5C
+
+
+class _Taken:
+    """What of a line is read already, backslashes resolved."""
+
+    def __init__(self, delim: bytes) -> None:
+        self.out = bytearray()
+        self.escaped = array("q")  # there may be millions, and they go at once
+        self.pending = False  # a backslash waits for its character
+        self._special = re.compile(rb"\\(?:.|\Z)|" + re.escape(delim), re.DOTALL)
+
+    def result(self, complete: bool) -> tuple[bytes, Sequence[int], bool]:
+        return bytes(self.out), self.escaped, complete
+
+    def escape(self, byte: int) -> None:
+        if byte != 0x0A:  # a line that goes on
+            self.escaped.append(len(self.out))
+            self.out.append(byte)
+
+    def add(self, part: bytes) -> bytes | None:
+        """Take some bytes; what comes after the delimiter, if that is among them."""
+        out, place = self.out, 0
+        if self.pending and part:
+            self.escape(part[0])
+            self.pending, place = False, 1
+        for found in self._special.finditer(part, place):
+            start, end = found.span()
+            out += part[place:start]
+            place = end
+            if end - start == 2:
+                self.escape(part[start + 1])
+            elif part[start] == _BACKSLASH:
+                self.pending = True
             else:
-                out += byte
+                return part[end:]
+        out += part[place:]
+        return None
 
 
-async def _characters(source: _Source, request: _Read) -> tuple[bytes, tuple[int, ...], bool]:
+async def _characters(source: _Source, request: _Read) -> tuple[bytes, Sequence[int], bool]:
     """`-n` and `-N`: so many characters."""
     out = bytearray()
-    escaped: list[int] = []
-    count = request.count or 0
-    taken, pending = 0, False
-    if not count:
+    escaped = array("q")
+    left, pending = request.count or 0, False
+    if not left:
         return b"", (), True
+    ends = (b"" if request.raw else rb"\\") + (b"" if request.exact else re.escape(request.delim))
+    find = re.compile(b"[" + ends + b"]").search if ends else None
+    block, place = b"", 0
     while True:
-        block = await source.block()
-        if not block:
-            return bytes(out), tuple(escaped), False
-        place = 0
-        while place < len(block):
-            byte = block[place]
-            size = 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            if place + size > len(block):
-                more = await source.block()
-                if more:
-                    block = block[place:] + more
-                    place = 0
-                    continue
-            char = block[place : place + size]
-            place += size
+        if place >= len(block):
+            block, place = await source.block(), 0
+            if not block:
+                return bytes(out), escaped, False
+        plain, count = (b"", 0) if pending else _plain_characters(block[place : place + _SPAN], left, find)
+        if count:
+            await source.sh.budget.breathe()
+            out += plain
+            place += len(plain)
+            left -= count
+        else:
+            found = _CHARACTER(block, place)
+            assert found is not None
+            char = found[0]
+            if found.end() == len(block) and _goes_on(char) and (more := await source.block()):
+                block, place = block[place:] + more, 0
+                continue
+            place += len(char)
             if pending:
                 pending = False
                 if char == b"\n":
@@ -242,22 +275,54 @@ async def _characters(source: _Source, request: _Read) -> tuple[bytes, tuple[int
                 continue
             elif char == request.delim and not request.exact:
                 source.reader.unread(block[place:])
-                return bytes(out), tuple(escaped), True
+                return bytes(out), escaped, True
             out += char
-            taken += 1
-            if taken == count:
-                source.reader.unread(block[place:])
-                return bytes(out), tuple(escaped), True
+            left -= 1
+        if not left:
+            source.reader.unread(block[place:])
+            return bytes(out), escaped, True
 
 
-def _assign(sh: Session, request: _Read, data: bytes, escaped: tuple[int, ...], status: int) -> int:
+_CHARACTER: Final = re.compile(
+    b"[\xc2-\xdf].?|[\xe0-\xef](?:[\x80-\xbf].?|.?)|[\xf0-\xf4](?:[\x80-\xbf](?:[\x80-\xbf].?|.?)|.?)|.", re.DOTALL
+).match
+"""A character; where the bytes of one break off, the byte at which that is noticed counts to it, as in bash."""
+
+
+def _goes_on(char: bytes) -> bool:
+    """Whether the next bytes may belong to a character."""
+    return _BEGUN(char) is not None
+
+
+_BEGUN: Final = re.compile(b"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2}", re.DOTALL).fullmatch
+
+
+def _plain_characters(
+    data: bytes, most: int, find: Callable[[bytes], re.Match[bytes] | None] | None
+) -> tuple[bytes, int]:
+    """The characters at the start of some bytes that are nothing but that, and how many they are."""
+    found = None if find is None else find(data)
+    if found is not None:
+        data = data[: found.start()]
+    if data.isascii():
+        data = data[:most]
+        return data, len(data)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        text = data[: error.start].decode()
+    if len(text) > most:
+        text = text[:most]
+    return text.encode(), len(text)
+
+
+def _assign(sh: Session, request: _Read, data: bytes, escaped: Sequence[int], status: int) -> int:
     if b"\0" in data:
         data = data.replace(b"\0", b"")
         escaped = ()
     text = decode(data)
     if escaped and not text.isascii():
-        marks = set(escaped)
-        escaped = tuple(index for index, place in enumerate(_byte_places(text)) if place in marks)
+        escaped = _as_characters(data, escaped)
     try:
         if request.array is not None:
             if not is_name(request.array):
@@ -287,12 +352,15 @@ def _assign(sh: Session, request: _Read, data: bytes, escaped: tuple[int, ...], 
     return status
 
 
-def _byte_places(text: str) -> list[int]:
-    places, at = [], 0
-    for char in text:
-        places.append(at)
-        at += len(encode(char))
-    return places
+def _as_characters(data: bytes, places: Sequence[int]) -> Sequence[int]:
+    """Places of bytes as those of the characters that begin there."""
+    found = array("q")
+    before = count = 0
+    for place in places:
+        count += len(decode(data[before:place]))
+        before = place
+        found.append(count)
+    return found
 
 
 def _store(sh: Session, name: str, value: str) -> None:
@@ -311,6 +379,7 @@ class _Cutter:
         self.white = [c for c in ifs if c in _WHITE]
         self.other = [c for c in ifs if c not in _WHITE]
         self.delimiter = delimiters(ifs)[0]
+        self.any = re.compile(f"[{re.escape(ifs)}]").search
         self.pos = 0
         self.skip_white()
 
@@ -328,11 +397,10 @@ class _Cutter:
                 return text[start:]
             self.pos = match.end()
             return text[start : match.start()]
-        while self.pos < len(text) and (
-            self.pos in escaped or (text[self.pos] not in self.white and text[self.pos] not in self.other)
-        ):
-            self.pos += 1
-        end = self.pos
+        found = self.any(text, start)
+        while found is not None and found.start() in escaped:
+            found = self.any(text, found.end())
+        self.pos = end = len(text) if found is None else found.start()
         self.skip_white()
         if self.pos < len(text) and text[self.pos] in self.other and self.pos not in escaped:
             self.pos += 1
@@ -461,7 +529,7 @@ async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str]
             if skip:
                 skip -= 1
                 continue
-            text = decode((line[:-1] if strip and line.endswith(delim) else line).replace(b"\0", b""))
+            text = decode((line[:-1] if strip and line.endswith(delim) else line).partition(b"\0")[0])
             if callback and (count + 1) % quantum == 0:
                 result = await sh.shell.run_text(
                     sh, f"{callback} {origin + count} {quote.single(text)}", keep_line=True
@@ -487,31 +555,49 @@ async def _whole(
     sh: Session, target: str, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int
 ) -> int:
     """All lines, many at a time."""
-    data = await reader.read_all(sh.budget.limits.string_bytes)
-    if b"\0" in data and delim != b"\0":
-        data = data.replace(b"\0", b"")
-    pos, index = 0, origin - skip
-    while pos < len(data):
-        end = data.find(delim, pos + _BLOCK)
-        end = len(data) if end < 0 else end + 1
-        pieces = data[pos:end].split(delim)
-        last = pieces.pop()
-        keep = b"" if strip or delim == b"\0" else delim
-        lines = [decode(piece + keep) for piece in pieces]
-        if last:
-            lines.append(decode(last))
-        if sh.store.attrs.get(target, 0) & TRANSFORM:
-            lines = [sh.store.transform(target, line) for line in lines]
+    index, size = origin - skip, 0
+    keep = b"" if strip or delim == b"\0" else delim
+    transform = sh.store.transform if sh.store.attrs.get(target, 0) & TRANSFORM else None
+    parts: list[bytes] = []
+    while True:
+        await sh.budget.breathe()
+        block = await reader.read(_BLOCK)
+        ended = not block
+        size += len(block)
+        if size > sh.budget.limits.string_bytes:
+            raise sh.budget.exceeded("string_bytes")
+        parts.append(block)
+        if not ended and delim not in block:
+            continue
+        work = partial(_lines, parts, delim, keep, ended)
+        lines, last = work() if len(parts) < _LONG_LINE else await aside(sh, work)
+        parts = [last]
+        if transform is not None:
+            lines = [transform(target, line) for line in lines]
         for line in lines:
             if index >= origin:
                 array.set(index, line)
             index += 1
-        pos = end
-        await sh.budget.breathe()
-    return 0
+        if ended:
+            return 0
+
+
+def _lines(parts: list[bytes], delim: bytes, keep: bytes, ended: bool) -> tuple[list[str], bytes]:
+    """The lines that some blocks make, and what is left of them. A NUL ends what a line has of use."""
+    data = b"".join(parts)
+    pieces = data.split(delim)
+    last = pieces.pop()
+    pieces = [piece + keep for piece in pieces] if keep else pieces
+    if ended and last:
+        pieces.append(last)
+    if b"\0" in data and delim != b"\0":
+        pieces = [piece.partition(b"\0")[0] for piece in pieces]
+    return [decode(piece) for piece in pieces], last
 
 
 _BLOCK: Final = 1 << 16
+_LONG_LINE: Final = 16
+"""Blocks of a line that becomes text aside."""
 
 
 TABLE: Final[dict[str, Builtin]] = {"read": read, "mapfile": mapfile, "readarray": mapfile}
