@@ -276,6 +276,7 @@ class _Run:
 
     async def phases(self) -> None:
         space = self.space
+        self.runtime.begun = True
         try:
             if "begin" in space:
                 await self.entered("begin", "BEGIN")

@@ -357,8 +357,10 @@ class Emitter:
 
             return self.constant("x_", compiled(node.source, utf8="bytes" not in self.facts.uses))
         if isinstance(node, Str) and "IGNORECASE" not in self.facts.uses:
-            from ramet.commands.awk.regex import compiled
+            from ramet.commands.awk.regex import compiled, odd_escapes
 
+            if odd_escapes(node.value):
+                return f"R.dynamic({node.value!r})"  # which complains of it
             try:
                 return self.constant("x_", compiled(node.value, utf8="bytes" not in self.facts.uses))
             except AwkError:

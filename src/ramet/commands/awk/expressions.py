@@ -70,6 +70,8 @@ class Expressions:
         """Where the token ends that was taken last."""
         self.messages: list[tuple[int, str, str]] = []
         self.misuses: list[str] = []
+        self.variables: set[str] = set()
+        """Names that stood for variables so far."""
 
     def advance(self) -> Token:
         token = self.token
@@ -317,6 +319,7 @@ class Expressions:
             return Call(token.text, self.arguments())
         if kind == "name":
             self.advance()
+            self.variables.add(token.text)
             if not self.at("["):
                 return Var(token.text)
             path = [self.subscripts()]

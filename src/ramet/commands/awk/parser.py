@@ -7,6 +7,8 @@ from ramet.commands.awk.dialect import GNU, Dialect
 from ramet.commands.awk.expressions import Expressions
 from ramet.commands.awk.lexer import IN_NAMESPACE
 from ramet.commands.awk.libraries import check, functions_of
+from ramet.commands.awk.names import BUILTINS
+from ramet.commands.awk.regex import odd_escape_words, odd_escapes
 from ramet.commands.awk.tree import (
     AwkError,
     Block,
@@ -20,15 +22,20 @@ from ramet.commands.awk.tree import (
     Function,
     Grouping,
     If,
+    Num,
     Place,
     Places,
     Print,
     Program,
+    Regex,
     Return,
     Rule,
     Simple,
     Stmt,
+    Str,
     Switch,
+    Typed,
+    Unary,
     While,
 )
 
@@ -51,6 +58,8 @@ class _Parser(Expressions):
         super().__init__(text, dialect)
         self.of: dict[int, Place] = {}
         self.libraries: list[str] = []
+        self.odd: set[str] = set()
+        """Escapes in patterns that were complained of."""
 
     def program(self, placed: bool) -> Program:
         rules: list[Rule] = []
@@ -75,6 +84,15 @@ class _Parser(Expressions):
 
     def placed(self, node: Rule | Function | Stmt, start: int, brace: int = -1) -> None:
         self.of[id(node)] = Place(start, self.ended, brace, self.lexer.namespace)
+
+    def regex(self, start: int) -> str:
+        source = super().regex(start)
+        for char in odd_escapes(source, self.lexer.dialect.extensions):
+            warning = f"cmd. line:{self.lexer.line}: {odd_escape_words(char)}"
+            if char not in self.odd:
+                self.odd.add(char)
+                self.lexer.warnings.append(warning)
+        return source
 
     def directive(self) -> None:
         """`@namespace "name"` or `@load "library"`."""
@@ -124,6 +142,8 @@ class _Parser(Expressions):
     def function(self) -> None:
         start = self.token.start
         self.advance()
+        if self.token.kind == "builtin" and self.token.text in BUILTINS:
+            raise self.wrong(f"`{self.token.text}' is a built-in function, it cannot be redefined")
         if not self.at("name", "call"):
             raise self.unexpected()
         name = self.advance().text
@@ -140,7 +160,7 @@ class _Parser(Expressions):
                 raise self.unexpected()
         self.expect(")")
         self.newlines()
-        if name in self.functions or name in RESERVED or name in functions_of(self.libraries):
+        if name in self.functions or name in RESERVED or name in self.variables or name in functions_of(self.libraries):
             self.report(f"function name `{name}' previously defined")
         for place, param in enumerate(params):
             if param == name:
@@ -291,10 +311,15 @@ class _Parser(Expressions):
         while not self.accept("}"):
             label: Expr | None = None
             if self.accept("case"):
-                label = self.unary()
+                label = self.label()
             else:
                 self.expect("default")
             self.expect(":")
+            if label is None and any(known is None for known, _ in cases):
+                self.report("duplicate `default' detected in switch body")
+            elif isinstance(label, (Num, Str)) and any(_same(label, known) for known, _ in cases):
+                shown = label.text if isinstance(label, Num) else label.value
+                self.report(f"duplicate case values in switch body: {shown}")
             self.separators()
             body: list[Stmt] = []
             while not self.at("case", "default", "}"):
@@ -303,6 +328,16 @@ class _Parser(Expressions):
             cases.append((label, tuple(body)))
         self.switches -= 1
         return Switch(subject, tuple(cases))
+
+    def label(self) -> Expr:
+        """What may stand behind `case`: a constant."""
+        if not self.at("number", "string", "message", "/", "/=", "@", "+", "-"):
+            raise self.unexpected()
+        signed = self.at("+", "-")
+        made = self.unary()
+        if not isinstance(made, Unary if signed else (Num, Str, Regex, Typed)):
+            raise self.unexpected()
+        return made
 
     def simple(self) -> Stmt:
         kind = self.token.kind
@@ -363,3 +398,7 @@ class _Parser(Expressions):
         if formatted and not args:
             raise AwkError(f"cmd. line:{self.token.line}: fatal: printf: no arguments")
         return Print(args, formatted, redirect, target)
+
+
+def _same(label: Num | Str, other: Expr | None) -> bool:
+    return type(label) is type(other) and label.value == other.value

@@ -102,6 +102,24 @@ def compiled(source: str, icase: bool = False, utf8: bool = True, seconds: float
     return Rx(source, icase, utf8, seconds)
 
 
+_KNOWN = frozenset("()*+-.?[]^|{}/$\\abfnrtv01234567\n")
+_GNU = frozenset("<>`'swyBSW")
+_ESCAPE = re.compile(r"\\(x(?=[0-9a-fA-F])|.)", re.DOTALL)
+
+
+def odd_escapes(source: str, extensions: bool = True) -> list[str]:
+    """The characters that are escaped in a pattern without being operators, each of them once."""
+    if "\\" not in source:
+        return []
+    found = dict.fromkeys(match[1] for match in _ESCAPE.finditer(source) if match.end() - match.start() == 2)
+    hexes = {match[1] for match in re.finditer(r"\\(x)(?=[0-9a-fA-F])", source)}
+    return [c for c in found if c not in _KNOWN and not (extensions and c in _GNU) and c not in hexes]
+
+
+def odd_escape_words(char: str) -> str:
+    return f"warning: regexp escape sequence `\\{char}' is not a known regexp operator"
+
+
 # ------------------------------------------------------------------------------------------------ substitution
 
 

@@ -378,6 +378,8 @@ class Runtime(State):
             sinks = [key for key in sinks if self.sinks[key].serial == last]
             sources = [key for key in sources if self.sources[key].serial == last]
         status = -1.0
+        if not sinks and not sources:
+            self.special["ERRNO"] = "close of redirection that was never opened"
         for key in sinks:
             status = await self._close_sink(self.sinks.pop(key))
         for key in sources:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 
 from ramet.commands.awk import regex
+from ramet.commands.awk.tree import AwkError
 
+_WIDTH = re.compile(r"[0-9]+|\*")
 _SPACES = re.compile(r"[^ \t\n]+")
 
 
@@ -58,8 +60,13 @@ def contents(rx: regex.Rx, text: str) -> list[tuple[int, int]]:
 
 def by_widths(widths: str) -> Callable[[str], list[str]]:
     plan: list[tuple[int, int | None]] = []
-    for word in widths.split():
-        skip, _, width = word.rpartition(":")
+    words = widths.split()
+    for place, word in enumerate(words, 1):
+        skip, colon, width = word.rpartition(":")
+        if width == "*" and place < len(words):
+            raise AwkError("fatal: `*' must be the last designator in FIELDWIDTHS")
+        if not _WIDTH.fullmatch(width) or (colon and not skip.isdecimal()):
+            raise AwkError(f"fatal: invalid FIELDWIDTHS value, for field {place}, near `{word}'")
         plan.append((int(skip or 0), None if width == "*" else int(width)))
 
     def split(text: str) -> list[str]:

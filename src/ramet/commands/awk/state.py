@@ -93,6 +93,11 @@ class State:
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
         self.libraries: frozenset[str] = frozenset()
+        self.begun = False
+        """Whether the program runs already."""
+        self.looked: set[str] = set()
+        self.odd_escapes: set[str] = set()
+        """Patterns that were looked through, and the escapes in them that were complained of."""
         self.touched: set[str] = set()
         """Variables that something has looked at, of those that `typeof` is asked about."""
         self.moved: Path | None = None
@@ -238,15 +243,29 @@ class State:
             return number_text(value, self.ofmt)
         return value or ""
 
+    def look(self, source: str) -> None:
+        """Complain of escapes in a pattern that mean nothing, of each once."""
+        self.looked.add(source)
+        for char in regex.odd_escapes(source):
+            if char not in self.odd_escapes:
+                self.odd_escapes.add(char)
+                where = "cmd. line:1: " if "R" in self.namespace and self.begun else ""
+                self.proc.complain(where + regex.odd_escape_words(char))
+
     def rx(self, source: str) -> regex.Rx:
+        if "\\" in source and source not in self.looked:
+            self.look(source)
         return regex.compiled(source, self.icase, self.utf8, self.seconds)
 
     def dynamic(self, value: Value) -> regex.Rx:
         """The regular expression that a value spells."""
         if value.__class__ is regex.Rx:
             return value
+        source = self.text(value)
+        if "\\" in source and source not in self.looked:
+            self.look(source)
         try:
-            return regex.compiled(self.text(value), self.icase, self.utf8, self.seconds)
+            return regex.compiled(source, self.icase, self.utf8, self.seconds)
         except AwkError as error:
             raise AwkError("fatal: invalid regexp: " + str(error).removeprefix("cmd. line:1: error: ")) from None
 
