@@ -35,6 +35,7 @@ _ASSERTIONS = {
     "asr": "(?>",
     "atomic_script_run": "(?>",
 }
+_ACCEPTED = "ramet_accepted"
 _NO_REPEAT = "quantifier does not follow a repeatable item"
 _NO_GROUP = "reference to non-existent subpattern"
 _WORD = "[0-9A-Za-z_]"
@@ -55,7 +56,7 @@ class _Rewriter(Reader):
             self.step(pattern[self.pos])
         if len(self.scopes) > 1:
             raise PatternError("missing closing parenthesis")
-        self.close_flags()
+        self.close()
         return "".join(self.out)
 
     def step(self, char: str) -> None:
@@ -70,13 +71,16 @@ class _Rewriter(Reader):
             self.pos += 1
             if len(self.scopes) == 1:
                 raise PatternError("unmatched closing parenthesis")
-            self.close_flags()
-            self.scopes.pop()
+            self.close()
             self.emit(")")
+            if scope.accepts and not scope.looks:
+                self.skip_accepted()
         elif char == "|":
             self.pos += 1
+            scope.choices += 1
             self.close_flags()
             self.emit("|" + "".join(scope.opened), repeatable=False)
+            scope.start, scope.flags = len(self.out), len(scope.opened)
         elif char in "*+?{":
             self.quantifier()
         elif char in "^$":
@@ -97,7 +101,39 @@ class _Rewriter(Reader):
             self.emit(self.literal(char))
 
     def close_flags(self) -> None:
-        self.out.append(")" * len(self.scopes[-1].opened))
+        """The end of an alternative."""
+        scope = self.scopes[-1]
+        for place in scope.thens if scope.choices else ():
+            self.out[scope.start] = "(?>" + self.out[scope.start]
+            self.out[place] += ")"
+        if scope.choices:
+            scope.thens.clear()
+        self.out.append(")" * (len(scope.opened) + scope.closers))
+        scope.closers = 0
+
+    def close(self) -> None:
+        """The end of a group."""
+        self.close_flags()
+        scope = self.scopes.pop()
+        if scope.thens:  # without alternatives around it, (*THEN) is (*PRUNE)
+            if self.scopes:
+                raise PatternError("(*THEN) is not supported in a group without alternatives")
+            for place in scope.thens:
+                self.out[place] += "(*PRUNE)"
+
+    def skip_accepted(self) -> None:
+        """What follows a group that may have ended the match counts only if it has not."""
+        found = _QUANTIFIER.match(self.pattern, self.pos)
+        if found is not None or self.refers():
+            raise PatternError("(*ACCEPT) is not supported in a group that is repeated or referred to")
+        scope = self.scopes[-1]
+        self.emit(f"(?({_ACCEPTED})|", repeatable=False)
+        scope.closers += 1
+        scope.accepts = True
+
+    def refers(self) -> bool:
+        """Whether groups are named by number: one more would move them."""
+        return re.search(r"\\[1-9g]|\(\?(?:[+-]?\d|R|\([+-]?\d)", self.pattern) is not None
 
     # ------------------------------------------------------------------ quantifiers
 
@@ -152,6 +188,8 @@ class _Rewriter(Reader):
         above = self.scopes[-1]
         self.scopes.append(Scope(above.extended, above.spaced_sets, above.dotall, above.ungreedy, above.multiline))
         self.emit(start, repeatable=False)
+        self.scopes[-1].looks = start in ("(?=", "(?!", "(?<=", "(?<!")
+        self.scopes[-1].start = len(self.out)
 
     def special_group(self) -> None:
         pattern, pos = self.pattern, self.pos
@@ -254,6 +292,8 @@ class _Rewriter(Reader):
         elif turned_on or turned_off:
             self.out.append(start)
             scope.opened.append(start)
+            if scope.start == len(self.out) - 1:
+                scope.start, scope.flags = len(self.out), len(scope.opened)
 
     def verb(self) -> None:
         found = _VERB.match(self.pattern, self.pos)
@@ -281,11 +321,30 @@ class _Rewriter(Reader):
         elif name in ("SKIP", "PRUNE"):
             self.emit(f"(*{name})", repeatable=False)
         elif name == "COMMIT" and not "".join(self.out):
-            return
-        elif name in ("COMMIT", "ACCEPT", "THEN"):
-            raise PatternError(f"(*{name}) is not supported")
+            return  # a search that knows what a match begins with starts there
+        elif name == "COMMIT":
+            # Whoever comes back here has failed: the next try begins where the line ends.
+            rest = "[^\\n]*" if self.style.lines else "(?s:.*)"
+            self.emit(f"(?:|{rest}(*SKIP)(?!))", repeatable=False)
+        elif name == "ACCEPT":
+            self.accept()
+        elif name == "THEN":
+            scope = self.scopes[-1]
+            if scope.closers or len(scope.opened) > scope.flags:
+                raise PatternError("(*THEN) is not supported behind (*ACCEPT) or flags")
+            self.emit("", repeatable=False)
+            scope.thens.append(len(self.out) - 1)
         else:
             raise PatternError("(*VERB) not recognized or malformed")
+
+    def accept(self) -> None:
+        """Nothing more is asked for: what is left of the alternative may be nothing, which is tried first."""
+        scope = self.scopes[-1]
+        if len(self.scopes) > 1 and not scope.looks:
+            self.emit(f"(?P<{_ACCEPTED}>)")
+            scope.accepts = True
+        self.emit("(?:|", repeatable=False)
+        scope.closers += 1
 
     # ------------------------------------------------------------------ escapes
 

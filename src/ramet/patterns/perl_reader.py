@@ -40,6 +40,18 @@ class Scope:
     multiline: bool = False
     opened: list[str] = field(default_factory=list)
     """Groups opened for flags that hold until the end of this one; closed and opened again at each alternative."""
+    looks: bool = False
+    """Whether this is an assertion, which (*ACCEPT) ends rather than the whole match."""
+    start: int = 0
+    """Where the alternative at hand begins in what is written, behind the flags that are on already."""
+    flags: int = 0
+    """How many flags are on there."""
+    closers: int = 0
+    """Groups opened for (*ACCEPT) until the end of the alternative."""
+    accepts: bool = False
+    thens: list[int] = field(default_factory=list)
+    """Where (*THEN) stood in the alternative."""
+    choices: int = 0
 
 
 UNSUPPORTED = "PCRE2 does not support \\F, \\L, \\l, \\N{name}, \\U, or \\u"

@@ -184,6 +184,10 @@ class _Run:
         for name in names:
             if name in self.files:
                 continue
+            if name == "/dev/stdout" and not self.in_place and self.o.posix:
+                # A file like any other: what goes there arrives at once, and what is printed when sed has enough of it.
+                self.files[name] = self.out.ahead = Output(self.proc.stdout, self.delim)
+                continue
             if name == "/dev/stdout" and not self.in_place:
                 # The same stream, but a newline that is missing in the one is not the other's business.
                 self.files[name] = Output(self.proc.stdout, self.delim, self.out.parts)

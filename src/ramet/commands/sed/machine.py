@@ -33,12 +33,14 @@ class Need(Enum):
 class Output:
     """Where lines go; remembers a newline that the last line of the input lacked until something follows."""
 
-    __slots__ = ("delim", "missing", "parts", "writer")
+    __slots__ = ("ahead", "delim", "missing", "parts", "writer")
 
     def __init__(self, writer: Writer | None, delim: bytes = b"\n", parts: list[bytes] | None = None) -> None:
         self.writer, self.delim = writer, delim
         self.parts: list[bytes] = [] if parts is None else parts
         self.missing = False
+        self.ahead: Output | None = None
+        """What is written before this is."""
 
     def complete(self) -> None:
         """The newline that was missing is wanted after all."""
@@ -61,6 +63,8 @@ class Output:
         self.parts.append(data)
 
     def flush(self) -> None:
+        if self.ahead is not None:
+            self.ahead.flush()
         if self.parts and self.writer is not None:
             self.writer.write(b"".join(self.parts))
             self.parts.clear()

@@ -197,6 +197,8 @@ class _Parser:
             end = self.text.find("\n", self.pos)
             self.pos = len(self.text) if end < 0 else end
             return
+        if self.flavour.posix and name in _EXTENSIONS:
+            raise self.error(f"unknown command: `{name}'")
         if (
             name in _ONE_ADDRESS
             and second is not None
@@ -207,8 +209,6 @@ class _Parser:
 
     def body(self, head: Instruction) -> None:
         name = head.name
-        if self.flavour.posix and name in _EXTENSIONS:
-            raise self.error(f"unknown command: `{name}'")
         if name == "{":
             self.blocks.append(len(self.out))
             self.blocks_at.append(self.pos)
@@ -246,7 +246,7 @@ class _Parser:
             self.blanks()
             start = self.pos
             version = self.word(semicolons=True).decode("ascii", "replace")
-            if version and [int(part) for part in version.split(".") if part.isdigit()] > [4, 9]:
+            if version[:1] > "9" or [int(part) for part in version.split(".") if part.isdigit()] > [4, 9]:
                 raise self.error("expected newer version of sed", start + len(version))
         elif name in _PLAIN:
             self.end_of_command()
