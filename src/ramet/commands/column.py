@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from ramet.commands.declare import Command, flag, help_text, value, version_text
 from ramet.commands.inputs import Inputs, text_width
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+
+Row = tuple[str, ...]
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +114,18 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
 
 async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     limit = int(o.limit) if o.limit and o.limit.isdigit() else 0
-    rows: list[list[str]] = []
+    # Rows are no lists: the collector of garbage would look through all of them again and again.
+    rows: list[Row] = []
     cut = _cutter(o.separator, limit)
     names = o.names.split(",") if o.names is not None else []
     count = len(names)
+    turn = _Turns(proc, any(len(line) > _WIDE for line in lines))
     for begin in range(0, len(lines), _SLICE):
-        part = [cut(line) for line in lines[begin : begin + _SLICE]]
+        part = await turn.take(lambda some: [tuple(cut(line)) for line in some], lines[begin : begin + _SLICE])
         rows += part
         count = max(count, max(map(len, part)))
         # What is done goes at once: to let go of everything in the end would take a while.
         lines[begin : begin + _SLICE] = [""] * len(part)
-        await proc.budget.breathe()
     if o.json:
         if not names:
             proc.complain("option --table-columns required for --json")
@@ -135,15 +143,13 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
         if not all(places) or max(place[0] for place in places) >= count:
             proc.complain("undefined column name for the tree")
             return 1
-        rows = _as_tree([row + [""] * (count - len(row)) for row in rows], *(place[0] for place in places))
+        rows = _as_tree([row + ("",) * (count - len(row)) for row in rows], *(place[0] for place in places))
     if names and not o.no_headings and rows:
-        rows.insert(0, names)
+        rows.insert(0, tuple(names))
     widths = [0] * count
     for begin in range(0, len(rows), _SLICE):
-        part = [r if len(r) == count else r + [""] * (count - len(r)) for r in rows[begin : begin + _SLICE]]
+        part, widths = await turn.take(partial(_measured, widths), rows[begin : begin + _SLICE])
         rows[begin : begin + _SLICE] = part
-        widths = [max(w, max(map(text_width, cells))) for w, cells in zip(widths, zip(*part, strict=True), strict=True)]
-        await proc.budget.breathe()
     order = list(range(count))
     if o.order:
         chosen = [i for i in _columns(o.order, names, count) if i < count]
@@ -154,24 +160,47 @@ async def _table(proc: Proc, o: ColumnOptions, lines: list[str]) -> int:
     rows = _fitted(proc, o, names, rows, widths, order)
     shape = _shape(o.output, widths, order, right)
     straight = order == list(range(count))
-    for begin in range(0, len(rows), _SLICE):
+
+    def text(some: list[Row]) -> bytes:
         out: list[str] = []
-        part, rows[begin : begin + _SLICE] = rows[begin : begin + _SLICE], _NOTHING
-        for row in part:
+        for row in some:
             if o.empty_lines and not any(row):
                 out.append("\n")
-            elif straight and all(map(str.isascii, row)):
-                out.append(shape % tuple(row))
+            elif straight and not turn.wide and all(map(str.isascii, row)):
+                out.append(shape % row)
             else:
                 out.append(_row(o.output, widths, order, right, row))
-        await proc.emit(encode("".join(out)))
-        await proc.budget.breathe()
+        return encode("".join(out))
+
+    for begin in range(0, len(rows), _SLICE):
+        part, rows[begin : begin + _SLICE] = rows[begin : begin + _SLICE], _NOTHING
+        await proc.emit(await turn.take(text, part))
     return 0
 
 
+def _measured(widths: list[int], rows: list[Row]) -> tuple[list[Row], list[int]]:
+    """Rows that all have their cells, and the widths that these need."""
+    count = len(widths)
+    full = [row if len(row) == count else row + ("",) * (count - len(row)) for row in rows]
+    columns = zip(widths, zip(*full, strict=True), strict=True)
+    return full, [max(width, max(map(text_width, cells))) for width, cells in columns]
+
+
+class _Turns:
+    """Work on some rows after others, between which the event loop has its turn; on very wide ones beside it."""
+
+    def __init__(self, proc: Proc, wide: bool) -> None:
+        self.proc, self.wide = proc, wide
+
+    async def take(self, work: Callable[[list[In]], Out], some: list[In]) -> Out:
+        done = await asyncio.to_thread(work, some) if self.wide else work(some)
+        await self.proc.budget.breathe()
+        return done
+
+
 def _fitted(
-    proc: Proc, o: ColumnOptions, names: list[str], rows: list[list[str]], widths: list[int], order: list[int]
-) -> list[list[str]]:
+    proc: Proc, o: ColumnOptions, names: list[str], rows: list[Row], widths: list[int], order: list[int]
+) -> list[Row]:
     """Rows whose columns are cut or broken into several lines where the table is too wide; the widths follow."""
     cut = _columns(o.truncate, names, len(widths)) if o.truncate else []
     broken = _columns(o.wrap, names, len(widths)) if o.wrap else []
@@ -185,11 +214,11 @@ def _fitted(
             if excess > 0 and widths[i] > 1:
                 widths[i] -= 1
                 excess -= 1
-    out: list[list[str]] = []
+    out: list[Row] = []
     for row in rows:
         pieces = [_pieces(cell, widths[i]) if i in able else [cell] for i, cell in enumerate(row)]
         tall = max((len(pieces[i]) for i in range(len(row)) if i in broken), default=1)
-        out += [[piece[line] if line < len(piece) else "" for piece in pieces] for line in range(max(tall, 1))]
+        out += [tuple([piece[line] if line < len(piece) else "" for piece in pieces]) for line in range(max(tall, 1))]
     return out
 
 
@@ -206,7 +235,9 @@ def _pieces(text: str, width: int) -> list[str]:
 
 _SLICE = 1024
 """Rows that are worked on before others get a turn."""
-_NOTHING: list[list[str]] = [[]] * _SLICE
+_WIDE = 32 * 1024
+"""Characters of a line from which on it alone takes long."""
+_NOTHING: list[Row] = [()] * _SLICE
 
 
 def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
@@ -224,18 +255,18 @@ def _cutter(separator: str | None, limit: int) -> Callable[[str], list[str]]:
     return lambda line: any_of.split(line, maxsplit=limit - 1 if limit else 0)
 
 
-def _as_tree(rows: list[list[str]], shown: int, own: int, above: int) -> list[list[str]]:
+def _as_tree(rows: list[Row], shown: int, own: int, above: int) -> list[Row]:
     """The rows in the order of a tree, with its lines drawn before the cells of one column."""
     known = {row[own] for row in rows}
-    below: dict[str, list[list[str]]] = {}
+    below: dict[str, list[Row]] = {}
     for row in rows:
         below.setdefault(row[above] if row[above] in known and row[above] != row[own] else "", []).append(row)
-    out: list[list[str]] = []
+    out: list[Row] = []
     # What is still to be drawn: a row, the lines before those below it, and what stands right before the row itself.
     todo = [(row, "", "") for row in reversed(below.pop("", []))]
     while todo:
         row, indent, lead = todo.pop()
-        out.append([lead + cell if place == shown else cell for place, cell in enumerate(row)])
+        out.append(tuple([lead + cell if place == shown else cell for place, cell in enumerate(row)]))
         children = below.pop(row[own], [])
         for child in reversed(children):
             last = child is children[-1]
@@ -254,7 +285,7 @@ def _shape(glue: str, widths: list[int], order: list[int], right: set[int]) -> s
     return glue.replace("%", "%%").join(cells) + "\n"
 
 
-def _row(glue: str, widths: list[int], order: list[int], right: set[int], row: list[str]) -> str:
+def _row(glue: str, widths: list[int], order: list[int], right: set[int], row: Row) -> str:
     cells: list[str] = []
     for n, i in enumerate(order):
         pad = " " * (widths[i] - text_width(row[i]))
@@ -278,7 +309,7 @@ def _columns(text: str, names: list[str], count: int) -> list[int]:
     return out
 
 
-def _json_table(name: str, names: list[str], rows: list[list[str]], first: bool, last: bool) -> str:
+def _json_table(name: str, names: list[str], rows: list[Row], first: bool, last: bool) -> str:
     """Some rows of a table, with what comes before the first and behind the last."""
     import json
 
@@ -286,7 +317,7 @@ def _json_table(name: str, names: list[str], rows: list[list[str]], first: bool,
     items: list[str] = []
     for row in rows:
         pairs = [
-            key + (json.dumps(row[i], ensure_ascii=False) if row[i : i + 1] not in ([], [""]) else "null")
+            key + (json.dumps(row[i], ensure_ascii=False) if row[i : i + 1] not in ((), ("",)) else "null")
             for i, key in enumerate(keys)
         ]
         items.append("{\n" + ",\n".join(pairs) + "\n      }")
