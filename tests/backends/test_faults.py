@@ -23,6 +23,7 @@ from ramet.core import ops
 from ramet.core.errors import Unavailable
 from ramet.core.paths import parse
 from ramet.core.resource import Resource
+from ramet.layers.retry import Patience
 from ramet.layers.stack import Policy, build
 
 P = parse
@@ -34,10 +35,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         yield running
 
 
-def mounted(server: S3Server, port: int, prefix: str) -> Resource:
+def mounted(server: S3Server, port: int, prefix: str, patience: Patience = HASTY) -> Resource:
     config = S3Config.of("minio", endpoint=f"http://127.0.0.1:{port}", bucket=server.bucket, prefix=prefix,
                          aws_access_key_id=server.key, aws_secret_access_key=server.secret)  # fmt: skip
-    return build(S3Resource(config), Policy(patience=HASTY))
+    return build(S3Resource(config), Policy(patience=patience))
 
 
 @pytest.mark.timeout(300 + ROUNDS)
@@ -69,7 +70,8 @@ def test_a_server_that_goes_away_in_the_middle(server: S3Server) -> None:
             await fs.write(P("/f"), data)
 
             got = b""
-            async for block in fs.read(P("/f")):
+            patient = mounted(server, proxy.port, prefix, Patience(attempts=400, first=0.005, longest=0.02))
+            async for block in patient.read(P("/f")):
                 if not got:
                     await proxy.down()
                     back = asyncio.get_running_loop().call_later(0.02, lambda: asyncio.ensure_future(proxy.up()))
