@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from ramet import patterns
 from ramet.commands.declare import Command, UsageError, help_text
+from ramet.commands.globs import fnmatch
 from ramet.commands.grep_lines import Colours, Plan, Search, Shared
 from ramet.commands.ignore_files import Rule, glob_regex, ignored, parse
 from ramet.commands.inputs import slurp
@@ -22,10 +23,10 @@ from ramet.commands.rg_spans import SpanSearch
 from ramet.commands.sieving import Sieve, sieve
 from ramet.core import ops
 from ramet.core.errors import reason
-from ramet.core.paths import Path, encode
+from ramet.core.paths import Path, decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import FileStream, PipeReader
+from ramet.core.streams import Capture, FileStream, PipeReader
 from ramet.patterns import Lines, Matcher, MatchTimeout, PatternError, perl
 
 
@@ -374,7 +375,13 @@ class _Run:
             limit = self.o.max_filesize
             if limit is not None and not named and ((await self.proc.fs.stat(path)).size or 0) > limit:
                 return
-            data = await ops.read_bytes(self.proc.fs, path)
+            if self.o.pre and self._prepared(name):
+                made = await self._made(name, path)
+                if made is None:
+                    return
+                data = made
+            else:
+                data = await ops.read_bytes(self.proc.fs, path)
             if self.o.search_zip:
                 data = await _unpacked(name, data)
         except OSError as error:
@@ -388,6 +395,42 @@ class _Run:
             return
         await self.search(name, data)
         await self.proc.budget.breathe()
+
+    def _prepared(self, name: str) -> bool:
+        """Whether a file goes through the command of --pre: the last pattern that matches decides."""
+        globs = self.o.pre_globs
+        if not globs:
+            return True
+        chosen = all(glob.startswith("!") for glob in globs)
+        base = name.rpartition("/")[2]
+        for glob in globs:
+            pattern = glob.removeprefix("!")
+            if fnmatch(name if "/" in pattern else base, pattern):
+                chosen = not glob.startswith("!")
+        return chosen
+
+    async def _made(self, name: str, path: Path) -> bytes | None:
+        """What the command of --pre makes of a file; None, and a message, where it fails."""
+        assert self.o.pre is not None
+        limit = self.proc.budget.limits.output_bytes
+        out, told = Capture(limit), Capture(limit)
+        reader = await self.proc.open(str(path))
+        try:
+            status = await self.proc.run([self.o.pre, name], stdin=reader, stdout=out, stderr=told)
+        finally:
+            await self.proc.close(reader)
+        if status == 0:
+            return out.getvalue()
+        said = decode(told.getvalue()).strip()
+        command = f'"{self.o.pre}" "{name}"'
+        if status == 127:
+            said = f"preprocessor command could not start: '{command}': No such file or directory (os error 2)"
+        else:
+            bar = "-" * 79
+            said = f"preprocessor command failed: '{command}': \n{bar}\n{said or '<stderr is empty>'}\n{bar}"
+        self.proc.stderr.write(encode(f"{name}: {said}\n"))
+        self.failed = True
+        return None
 
     async def search(self, name: str, data: bytes) -> None:
         o = self.o
@@ -601,11 +644,17 @@ COMMANDS = [
             "--no-pcre2-unicode",
             "--auto-hybrid-regex",
             "--ignore-file-case-insensitive",
+            "--no-ignore-file-case-insensitive",
+            "--no-auto-hybrid-regex",
+            "--no-block-buffered",
+            "--no-line-buffered",
+            "--no-one-file-system",
+            "--ignore-exclude",
+            "--ignore-global",
+            "--ignore-messages",
+            "--unicode",
+            "--pcre2-unicode",
         ),
-        refused={
-            "--pre=": "no command is run for each file; pipe its output into rg",
-            "--pre-glob=": "no command is run for each file; pipe its output into rg",
-        },
         bad_usage=2,
     )
 ]

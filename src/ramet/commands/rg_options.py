@@ -159,12 +159,16 @@ class RgOptions:
     case: str = choose(
         {"-i --ignore-case": "i", "-S --smart-case": "S", "-s --case-sensitive": "s"}, default="s", help="case rules"
     )
-    fixed: bool = flag("-F", "--fixed-strings", help="treat patterns as literal strings")
+    fixed: bool = choose(
+        {"-F --fixed-strings": True, "--no-fixed-strings": False},
+        default=False,
+        help="treat patterns as literal strings",
+    )
     words: bool = flag("-w", "--word-regexp", help="match only whole words")
     whole_line: bool = flag("-x", "--line-regexp", help="match only whole lines")
     invert: bool = flag("-v", "--invert-match", help="select lines that do not match")
     line_number: bool | None = choose({"-n --line-number": True, "-N --no-line-number": False}, help="line numbers")
-    column: bool = flag("--column", help="show column numbers")
+    column: bool = choose({"--column": True, "--no-column": False}, default=False, help="show column numbers")
     vimgrep: bool = flag("--vimgrep", help="one line per match: file, line, column")
     with_name: bool | None = choose({"-H --with-filename": True, "-I --no-filename": False}, help="file names")
     files_with: str = choose(
@@ -202,25 +206,50 @@ class RgOptions:
     types: tuple[str, ...] = several("-t", "--type", metavar="TYPE", help="only files of this type")
     types_not: tuple[str, ...] = several("-T", "--type-not", metavar="TYPE", help="no files of this type")
     type_list: bool = flag("--type-list", help="show the known types")
-    json: bool = flag("--json", help="print the results as JSON, one message per line")
-    hidden: bool = flag("-.", "--hidden", help="search hidden files and directories")
-    no_ignore: bool = flag("--no-ignore", help="do not respect ignore files")
-    no_ignore_vcs: bool = flag("--no-ignore-vcs", help="do not respect .gitignore")
-    no_ignore_dot: bool = flag("--no-ignore-dot", help="do not respect .ignore and .rgignore")
-    no_ignore_parent: bool = flag("--no-ignore-parent", help="do not respect ignore files of parent directories")
-    no_require_git: bool = flag("--no-require-git", help="respect .gitignore outside of repositories as well")
-    binary: bool = flag("--binary", help="search binary files, and say where they match")
-    encoding: str = value(
-        "-E",
-        "--encoding",
-        metavar="ENCODING",
+    json: bool = choose(
+        {"--json": True, "--no-json": False}, default=False, help="print the results as JSON, one message per line"
+    )
+    hidden: bool = choose(
+        {"-. --hidden": True, "--no-hidden": False}, default=False, help="search hidden files and directories"
+    )
+    no_ignore: bool = choose(
+        {"--no-ignore": True, "--ignore": False}, default=False, help="do not respect ignore files"
+    )
+    no_ignore_vcs: bool = choose(
+        {"--no-ignore-vcs": True, "--ignore-vcs": False}, default=False, help="do not respect .gitignore"
+    )
+    no_ignore_dot: bool = choose(
+        {"--no-ignore-dot": True, "--ignore-dot": False}, default=False, help="do not respect .ignore and .rgignore"
+    )
+    no_ignore_parent: bool = choose(
+        {"--no-ignore-parent": True, "--ignore-parent": False},
+        default=False,
+        help="do not respect ignore files of parent directories",
+    )
+    no_require_git: bool = choose(
+        {"--no-require-git": True, "--require-git": False},
+        default=False,
+        help="respect .gitignore outside of repositories as well",
+    )
+    binary: bool = choose(
+        {"--binary": True, "--no-binary": False}, default=False, help="search binary files, and say where they match"
+    )
+    encoding: str = mixed(
+        value(
+            "-E",
+            "--encoding",
+            metavar="ENCODING",
+            choices=("auto", "none", "utf-8", "utf8", "UTF-8", "ascii"),
+            help="the encoding of the files",
+        ),
+        flag("--no-encoding", const="auto", help="the encoding is found out"),
         default="auto",
-        choices=("auto", "none", "utf-8", "utf8", "UTF-8", "ascii"),
-        help="the encoding of the files",
     )
     unrestricted: int = repeated("-u", "--unrestricted", help="less filtering; up to three times")
-    text: bool = flag("-a", "--text", help="search binary files as if they were text")
-    follow: bool = flag("-L", "--follow", help="follow symbolic links")
+    text: bool = choose(
+        {"-a --text": True, "--no-text": False}, default=False, help="search binary files as if they were text"
+    )
+    follow: bool = choose({"-L --follow": True, "--no-follow": False}, default=False, help="follow symbolic links")
     max_depth: int | None = value(
         "-d", "--max-depth", "--maxdepth", metavar="NUM", convert=_number, help="levels to go"
     )
@@ -237,9 +266,15 @@ class RgOptions:
         choices=("always", "never", "auto", "ansi"),
         help="when to colour the output",
     )
-    trim: bool = flag("--trim", help="remove leading white space from lines")
-    no_messages: bool = flag("--no-messages", help="no messages about files that cannot be read")
-    pcre: bool = flag("-P", "--pcre2", help="allow look-around and back-references")
+    trim: bool = choose(
+        {"--trim": True, "--no-trim": False}, default=False, help="remove leading white space from lines"
+    )
+    no_messages: bool = choose(
+        {"--no-messages": True, "--messages": False}, default=False, help="no messages about files that cannot be read"
+    )
+    pcre: bool = choose(
+        {"-P --pcre2": True, "--no-pcre2": False}, default=False, help="allow look-around and back-references"
+    )
     engine: str = value(
         "--engine",
         metavar="ENGINE",
@@ -247,16 +282,40 @@ class RgOptions:
         choices=("default", "pcre2", "auto"),
         help="like -P when pcre2 or auto",
     )
-    multiline: bool = flag("-U", "--multiline", help="matches may span lines")
-    dotall: bool = flag("--multiline-dotall", help="with -U, a dot matches line ends, too")
-    crlf: bool = flag("--crlf", help="a carriage return before a newline belongs to the line end")
+    multiline: bool = choose(
+        {"-U --multiline": True, "--no-multiline": False}, default=False, help="matches may span lines"
+    )
+    dotall: bool = choose(
+        {"--multiline-dotall": True, "--no-multiline-dotall": False},
+        default=False,
+        help="with -U, a dot matches line ends, too",
+    )
+    crlf: bool = choose(
+        {"--crlf": True, "--no-crlf": False},
+        default=False,
+        help="a carriage return before a newline belongs to the line end",
+    )
     passthru: bool = flag("--passthru", "--passthrough", help="print all lines, matching or not")
     byte_offset: bool = flag("-b", "--byte-offset", help="show where lines or matches begin, in bytes")
     max_columns: int | None = value("-M", "--max-columns", metavar="NUM", convert=_number, help="omit longer lines")
-    preview: bool = flag("--max-columns-preview", help="show how lines that are too long begin")
+    preview: bool = choose(
+        {"--max-columns-preview": True, "--no-max-columns-preview": False},
+        default=False,
+        help="show how lines that are too long begin",
+    )
     include_zero: bool = flag("--include-zero", help="with -c, name files without a match as well")
-    stats: bool = flag("--stats", help="say how much was searched and found")
-    search_zip: bool = flag("-z", "--search-zip", help="search inside compressed files")
+    stats: bool = choose(
+        {"--stats": True, "--no-stats": False}, default=False, help="say how much was searched and found"
+    )
+    pre: str | None = mixed(
+        value("--pre", metavar="COMMAND", help="search what COMMAND makes of each file"),
+        flag("--no-pre", const=None, help="search the files themselves"),
+        default=None,
+    )
+    pre_globs: tuple[str, ...] = several("--pre-glob", metavar="GLOB", help="run --pre only for files that match GLOB")
+    search_zip: bool = choose(
+        {"-z --search-zip": True, "--no-search-zip": False}, default=False, help="search inside compressed files"
+    )
     sort: tuple[str, str] | None = mixed(
         value("--sort", metavar="BY", convert=_order(""), help="path, modified, accessed, created or none"),
         value("--sortr", metavar="BY", convert=_order("r"), help="the same, the other way round"),
@@ -266,11 +325,17 @@ class RgOptions:
     max_filesize: int | None = value("--max-filesize", metavar="SIZE", convert=_size, help="leave out larger files")
     type_add: tuple[str, ...] = several("--type-add", metavar="TYPE:GLOB", help="make a type, or widen one")
     type_clear: tuple[str, ...] = several("--type-clear", metavar="TYPE", help="forget the globs of a type")
-    no_ignore_files: bool = flag(
-        "--no-ignore-files", help="leave out no more than what other rules say (--ignore-file)"
+    no_ignore_files: bool = choose(
+        {"--no-ignore-files": True, "--ignore-files": False},
+        default=False,
+        help="leave out no more than what other rules say (--ignore-file)",
     )
     asked: bool = flag("-h", help="say how the command is used")
     engine_version: bool = flag("--pcre2-version", help="say which engine -P uses")
-    globs_fold: bool = flag("--glob-case-insensitive", help="all globs ignore case")
+    globs_fold: bool = choose(
+        {"--glob-case-insensitive": True, "--no-glob-case-insensitive": False},
+        default=False,
+        help="all globs ignore case",
+    )
     ignore_files: tuple[str, ...] = several("--ignore-file", metavar="FILE", help="more rules of what to leave out")
     order: tuple[tuple[str, object], ...] = ordered()
