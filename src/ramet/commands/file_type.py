@@ -7,12 +7,15 @@ import re
 import struct
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, several, value
+from ramet.commands.compression import Corrupt, decompressed, sniff
+from ramet.commands.declare import Command, UsageError, choose, flag, several, value
 from ramet.commands.inputs import slurp
+from ramet.commands.magic_lines import Test, identified, of_text, tests_of
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
+from ramet.core.streams import BytesReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,21 @@ class FileOptions:
     no_pad: bool = flag("-N", "--no-pad", help="do not pad output")
     print0: bool = flag("-0", "--print0", help="terminate filenames with ASCII NUL")
     keep_going: bool = flag("-k", "--keep-going", help="don't stop at the first match")
+    extension: bool = flag("--extension", help="output a slash-separated list of extensions")
+    unpack: str = choose(
+        {"-z --uncompress": "told", "-Z --uncompress-noreport": "silent"},
+        default="",
+        help="try to look inside compressed files; -Z tells of the contents only",
+    )
+    magic: tuple[str, ...] = several("-m", "--magic-file", metavar="LIST", help="use LIST of files with descriptions")
+    apple: bool = flag("--apple", help="output the Apple CREATOR/TYPE, which is not known of any")
+    excluded: tuple[str, ...] = several(
+        "-e",
+        "--exclude",
+        "--exclude-quiet",
+        metavar="TEST",
+        help="leave out a test, such as text",
+    )
     raw: bool = flag("-r", "--raw", help="don't translate unprintable chars to \\ooo")
 
 
@@ -41,10 +59,23 @@ async def file(proc: Proc, o: FileOptions, operands: list[str]) -> int:
         words += [decode(line) for line in (await slurp(proc, word)).split(b"\n") if line]
     if not words:
         raise UsageError("Usage: file [-bchiklLNnprsvzZ0] [-F separator] [-f namefile] [file ...]", hint=False)
+    try:
+        listed = [name for text in o.magic for name in text.split(":") if name]
+        tests = [test for name in listed for test in tests_of(decode(await slurp(proc, name)))]
+    except OSError as error:
+        proc.complain(f"could not find any valid magic files! ({reason(error)})")
+        return 1
+    status = 0
     width = 0 if o.no_pad else max(len(w) for w in words) + len(o.separator)
     for word in words:
-        text, mime = await _kind(proc, o, word)
-        if o.mime or (o.mime_type and o.mime_encoding):
+        text, mime = await _kind(proc, o, word, tests)
+        if o.extension and text == "directory":
+            shown, status = f" ERROR: cannot read `{word}' (Is a directory)"[1:], 1
+        elif o.extension:
+            shown = text if text.startswith("cannot open") else _EXTENSIONS.get(mime.partition(";")[0], "???")
+        elif o.apple:
+            shown = "UNKNUNKN"
+        elif o.mime or (o.mime_type and o.mime_encoding):
             shown = mime
         elif o.mime_type:
             shown = mime.partition(";")[0]
@@ -55,10 +86,10 @@ async def file(proc: Proc, o: FileOptions, operands: list[str]) -> int:
         name = "/dev/stdin" if word == "-" else word
         lead = "" if o.brief else f"{name}{chr(0) if o.print0 else ''}{o.separator}".ljust(width) + " "
         await proc.emit(encode(f"{lead}{shown}\n"))
-    return 0
+    return status
 
 
-async def _kind(proc: Proc, o: FileOptions, word: str) -> tuple[str, str]:
+async def _kind(proc: Proc, o: FileOptions, word: str, tests: list[Test]) -> tuple[str, str]:
     if word != "-":
         try:
             stat = await proc.fs.stat(proc.path(word))
@@ -88,7 +119,60 @@ async def _kind(proc: Proc, o: FileOptions, word: str) -> tuple[str, str]:
     except OSError as error:
         text = f"cannot open `{word}' ({reason(error)})"
         return text, text
-    return describe(data)
+    return await _looked(o, data, tests)
+
+
+async def _looked(o: FileOptions, data: bytes, tests: list[Test]) -> tuple[str, str]:
+    """What data is by the tests of the user, by what it holds packed, or by what is known of types here."""
+    found = identified(tests, data) if tests else None
+    if found is not None:
+        text, mime = describe(data)
+        said = f"{found[0]}, {text}" if of_text(tests, data) and mime.startswith("text") else found[0]
+        return said, f"{found[1] or 'application/octet-stream'}; {mime.partition('; ')[2]}"
+    format_ = sniff(data) if o.unpack else None
+    if format_ is not None:
+        try:
+            inner = b""
+            async for block in decompressed(BytesReader(data), format_):
+                inner += block
+                if len(inner) >= 1 << 20:
+                    break
+        except Corrupt:
+            return describe(data)
+        outside, packed = describe(data)
+        inside, mime = describe(inner)
+        # The size is found at the end of a file, which is not looked at here.
+        outside, inside = (re.sub(r", original size modulo .*", "", text) for text in (outside, inside))
+        if o.unpack == "silent":
+            return inside, mime
+        return f"{inside} ({outside})", f"{mime} compressed-encoding={packed}"
+    text, mime = describe(data)
+    if mime.startswith("text") and any(test in ("text", "ascii") for test in o.excluded):
+        return "data", "application/octet-stream; charset=binary"
+    return text, mime
+
+
+_EXTENSIONS = {
+    "image/png": "png",
+    "image/gif": "gif",
+    "image/jpeg": "jpeg/jpg/jpe/jfif",
+    "image/bmp": "bmp/ico",
+    "image/tiff": "tif/tiff",
+    "application/pdf": "pdf",
+    "application/gzip": "gz/tgz/tpz/ipk/vbox-extpack/svgz/blend/dia/gnucash/rdata/xoj",
+    "application/x-tar": "tar/gtar",
+    "application/x-xz": "xz",
+    "application/x-bzip2": "bz2",
+    "application/x-lzma": "lzma",
+    "application/zstd": "zst",
+    "application/x-7z-compressed": "7z/cb7",
+    "application/x-rar": "rar/cbr",
+    "application/vnd.sqlite3": "sqlite/sqlite3/db/db3/dbe/sdb/help",
+    "application/wasm": "wasm",
+    "application/x-archive": "a/lib/ar",
+    "application/x-java-applet": "class",
+    "audio/x-wav": "wav/wave",
+}
 
 
 _MAGIC: list[tuple[bytes, str, str]] = [
@@ -97,7 +181,7 @@ _MAGIC: list[tuple[bytes, str, str]] = [
     (b"GIF8", "", "image/gif"),
     (b"\xff\xd8\xff", "JPEG image data", "image/jpeg"),
     (b"BZh", "", "application/x-bzip2"),
-    (b"\xfd7zXZ\0", "XZ compressed data", "application/x-xz"),
+    (b"\xfd7zXZ\0", "", "application/x-xz"),
     (b"\x28\xb5\x2f\xfd", "Zstandard compressed data (v0.8+), Dictionary ID: None", "application/zstd"),
     (b"7z\xbc\xaf\x27\x1c", "7-zip archive data, version 0.4", "application/x-7z-compressed"),
     (b"Rar!\x1a\x07", "RAR archive data", "application/x-rar"),
@@ -208,6 +292,10 @@ def _zip(data: bytes) -> tuple[str, str]:
 
 
 def _detail(magic: bytes, data: bytes) -> str:
+    if magic == b"\xfd7zXZ\0":
+        names = {0: "NONE", 1: "CRC32", 4: "CRC64", 10: "SHA-256"}
+        check = names.get(data[7] & 15) if len(data) > 7 else None
+        return "XZ compressed data" + (f", checksum {check}" if check else "")
     if magic == b"%PDF-":
         found = re.match(rb"%PDF-(\d+\.\d+)", data)
         pages = re.search(rb"/Type\s*/Pages.*?/Count\s+(\d+)", data, re.S)
@@ -362,17 +450,14 @@ COMMANDS = [
             "-p --preserve-date",
             "-s --special-files",
             "-S --no-sandbox",
-            "-e= --exclude=",
             "-P= --parameter=",
             "-d --debug",
             "-E",
+            "-c --checking-printout",
         ),
         refused={
-            "--extension": "the extensions of types are not known here",
-            "-z --uncompress": "unpack first",
-            "-Z --uncompress-noreport": "unpack first",
-            "-m= --magic-file=": "the table of types is built in",
-            "-C --compile": "the table of types is built in",
+            "-C --compile": "descriptions are read as they are",
+            "-l --list": "the table of types is built in",
         },
     ),
 ]
