@@ -327,13 +327,14 @@ async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], en
     inputs = Inputs(proc, operands)
     async for _, reader in inputs.each():
         first, at = True, 0
-        async for block in line_blocks(reader, end):
+        async for block in line_blocks(reader, end, 4 * PART):
             pieces = block.split(end)
             if not pieces[-1]:
                 pieces.pop()
             if len(delims) == 1:
                 data = delims[0].join(pieces)
                 await proc.emit(data if first else delims[0] + data)
+                await proc.budget.breathe()
                 first = False
                 continue
             out: list[bytes] = []
@@ -344,6 +345,7 @@ async def _paste_serial(proc: Proc, operands: list[str], delims: list[bytes], en
                 first = False
                 out.append(piece)
             await proc.emit(b"".join(out))
+            await proc.budget.breathe()
         await proc.emit(end)
     return inputs.status
 

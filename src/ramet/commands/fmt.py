@@ -30,13 +30,18 @@ class FoldOptions:
 async def fold(proc: Proc, o: FoldOptions, operands: list[str]) -> int:
     width = parse_count(o.width, "number of columns", 1)
 
-    def change(lines: list[bytes]) -> list[bytes]:
+    def change(lines: list[bytes], plain: bool) -> list[bytes]:
         out: list[bytes] = []
+        plain = plain or o.bytes
         for line in lines:
-            if len(line) <= width and (o.bytes or _PLAIN.fullmatch(line)):
+            if not plain and not _PLAIN.fullmatch(line):
+                out += _fold(line, width, o.bytes, o.spaces)
+            elif len(line) <= width:
                 out.append(line)
-            elif (o.bytes or _PLAIN.fullmatch(line)) and not o.spaces:
+            elif not o.spaces:
                 out += [line[i : i + width] for i in range(0, len(line), width)]
+            elif plain and not o.bytes:
+                out += _fold_plain(line, width)
             else:
                 out += _fold(line, width, o.bytes, o.spaces)
         return out
@@ -45,10 +50,12 @@ async def fold(proc: Proc, o: FoldOptions, operands: list[str]) -> int:
     async for _, reader in inputs.each():
         rest = b""
         while block := await reader.read(PART):
-            lines = (rest + block).split(b"\n")
+            text = rest + block
+            plain = not (b"\t" in text or b"\b" in text or b"\r" in text)
+            lines = text.split(b"\n")
             # What is left of an unfinished line is one row, which perhaps goes on.
-            *begun, rest = change([lines.pop()])
-            rows = change(lines) + begun
+            *begun, rest = change([lines.pop()], plain)
+            rows = change(lines, plain) + begun
             await proc.emit(b"\n".join(rows) + b"\n" if rows else b"")
             await proc.budget.breathe()
         await proc.emit(rest)
@@ -58,16 +65,22 @@ async def fold(proc: Proc, o: FoldOptions, operands: list[str]) -> int:
 _PLAIN = re.compile(rb"[^\t\b\r]*")
 
 
+def _fold_plain(line: bytes, width: int) -> list[bytes]:
+    """A line whose bytes are a column each, broken behind blanks."""
+    out: list[bytes] = []
+    at, end, find = 0, len(line), line.rfind
+    while end - at > width:
+        cut = find(b" ", at, at + width) + 1 or at + width
+        out.append(line[at:cut])
+        at = cut
+    out.append(line[at:])
+    return out
+
+
 def _fold(line: bytes, width: int, by_bytes: bool, spaces: bool) -> list[bytes]:
     out: list[bytes] = []
     if (by_bytes and b"\t" not in line) or _PLAIN.fullmatch(line):
-        at, end = 0, len(line)
-        while end - at > width:
-            cut = line.rfind(b" ", at, at + width) + 1 or at + width
-            out.append(line[at:cut])
-            at = cut
-        out.append(line[at:])
-        return out
+        return _fold_plain(line, width)
     start, column, i = 0, 0, 0
     while i < len(line):
         byte = line[i]

@@ -177,15 +177,20 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
     start = parse_count(o.first, "starting line number") - skipped if o.first is not None else 1
     if o.merge and texts:
         count = max(len(lines) for _, lines, _ in texts)
-        rows = [[lines[i] if i < len(lines) else "" for _, lines, _ in texts] for i in range(count)]
-        heads = [layout.numbered(start + i) for i in range(count)] if o.number is not None else [""] * count
         moment = texts[0][2] if len(texts) == 1 else int(proc.now() * NANO)
-        merged = [head + _row(layout, row) for head, row in zip(heads, rows, strict=True)]
+        merged: list[str] = []
+        for i in range(count):
+            head = layout.numbered(start + i) if o.number is not None else ""
+            merged.append(head + _row(layout, [lines[i] if i < len(lines) else "" for _, lines, _ in texts]))
+            if not i & 1023:
+                await proc.budget.breathe()
         await _pages(proc, o, layout, merged, moment, "", ended)
         return inputs.status
     for name, lines, moment in texts:
-        if o.number is not None:
-            lines = [layout.numbered(start + i) + line for i, line in enumerate(lines)]
+        for begin in range(0, len(lines) if o.number is not None else 0, 1024):
+            some = [layout.numbered(start + i) + line for i, line in enumerate(lines[begin : begin + 1024], begin)]
+            lines[begin : begin + 1024] = some
+            await proc.budget.breathe()
         found = _rows(o, layout, lines)
         made: list[str] = []
         while some := [_row(layout, row) for row in islice(found, 1024)]:

@@ -101,7 +101,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
                 raise UsageError("memory exhausted", hint=False)
             return await _sparse(proc, o, low, size, count, chooser)
         pool: object = range(low, low + size)
-        line_of: Callable[[Any], bytes] = lambda item: str(item).encode()  # noqa: E731
+        line_of: Callable[[Any], bytes] = b"%d".__mod__
     else:
         if not o.echo and len(operands) > 1:
             raise UsageError(f"extra operand {quote(operands[1])}")
@@ -138,7 +138,7 @@ async def shuf(proc: Proc, o: ShufOptions, operands: list[str]) -> int:
     else:
         wanted = len(pool) if count is None else min(count, len(pool))
         async for picked in _picked(pool, wanted, chooser, proc.budget):
-            out.write(end.join([line_of(item) for item in picked]) + end)
+            out.write(end.join(map(line_of, picked)) + end)
             if out.full:
                 await out.drain()
     await proc.close(out)
@@ -215,14 +215,18 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
         if count:
             yield chooser.sample(pool, count)
         return
-    items, size = list(pool), len(pool)
+    size = len(pool)
+    items: list[Any] = pool if isinstance(pool, list) else []
+    for begin in range(0, size if not items else 0, 8 * _SLICE):
+        items += pool[begin : begin + 8 * _SLICE]
+        await budget.breathe()
     if isinstance(chooser, Bytewise):
         for begin in range(0, count, _SLICE):
             stop = min(begin + _SLICE, count)
             for at in range(begin, stop):
                 other = at + chooser.randrange(size - at)
                 items[at], items[other] = items[other], items[at]
-            yield items[begin:stop]
+            yield _taken(items, begin, stop)
             await budget.breathe()
         return
     pick = chooser.random
@@ -231,8 +235,15 @@ async def _picked(pool: range | list[Any], count: int, chooser: Chooser, budget:
         for at in range(begin, stop):
             other = at + int(pick() * (size - at))
             items[at], items[other] = items[other], items[at]
-        yield items[begin:stop]
+        yield _taken(items, begin, stop)
         await budget.breathe()
+
+
+def _taken(items: list[Any], begin: int, stop: int) -> list[Any]:
+    """Some items, which then are gone: to let go of all in the end would take a while."""
+    taken = items[begin:stop]
+    items[begin:stop] = [None] * len(taken)
+    return taken
 
 
 COMMANDS = [
