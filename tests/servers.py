@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pwd
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,10 @@ class S3Server:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on, below 32768 - 10000 since SeaweedFS adds 10000 to each for its own use."""
+    """Ports nobody listens on, below 32768 - 10000 since SeaweedFS adds 10000 to each for its own use.
+
+    Nobody else gets them here while this process lives: between the look and the server that listens, time passes.
+    """
     found: list[int] = []
     candidate = 20_000 + (hash((time.time_ns(), id(found))) % 2_000)
     while len(found) < count:
@@ -45,8 +50,27 @@ def free_ports(count: int) -> list[int]:
                 other.bind(("127.0.0.1", candidate + 10_000))
             except OSError:
                 continue
-            found.append(candidate)
+            if _reserved(candidate):
+                found.append(candidate)
     return found
+
+
+_RESERVED: list[IO[bytes]] = []
+
+
+def _reserved(port: int) -> bool:
+    """Lock a port against other processes that run tests."""
+    try:
+        file = open(Path(tempfile.gettempdir(), f"ramet-test-port-{port}"), "wb")
+    except PermissionError:  # of another user
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return False
+    _RESERVED.append(file)
+    return True
 
 
 @contextmanager

@@ -236,22 +236,29 @@ def test_an_ordinary_exec_imports_only_what_it_needs(tmp_path: Path) -> None:
     assert done.stdout == "hi\n[]\n"
 
 
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with one workspace, for who only looks at it."""
+    home = tmp_path_factory.mktemp("demo")
+    assert command("create", "demo", home=home).returncode == 0
+    assert command("exec", "demo", "echo 1 > /f", home=home).returncode == 0
+    return home
+
+
 @pytest.mark.parametrize(
     "words",
     [("ls",), ("ls", "--json"), ("log", "demo"), ("log", "demo@1", "-g"), ("show", "demo:/f"), ("show", "demo@1:/f"),
      ("log", "none"), ("show", "demo:/none"), ("show", "demo")],
     ids=" ".join,
 )  # fmt: skip
-def test_the_quick_way_says_what_the_whole_one_does(tmp_path: Path, words: tuple[str, ...]) -> None:
-    assert command("create", "demo", home=tmp_path).returncode == 0
-    assert command("exec", "demo", "echo 1 > /f", home=tmp_path).returncode == 0
+def test_the_quick_way_says_what_the_whole_one_does(demo: Path, words: tuple[str, ...]) -> None:
     script = (
         f"import sys; sys.argv = ['ramet', *{words!r}]\nfrom ramet.apps.cli import glancing, main\n"
         "if {slow}: glancing.understood = lambda *_: None\n"
         "try: main()\nexcept SystemExit as end: code = end.code\n"
         "sys.stdout.flush(); print('\\n', code, 'typer' in sys.modules, file=sys.stderr)"
     )
-    env = {**os.environ, "RAMET_HOME": str(tmp_path)}
+    env = {**os.environ, "RAMET_HOME": str(demo)}
     quick, slow = (
         subprocess.run(
             [sys.executable, "-c", script.replace("{slow}", str(way))],
