@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,10 @@ MODULES: dict[str, str] = {
 }
 
 
+_imported: set[str] = set()
+"""Modules that a command was taken from."""
+
+
 class Lazy:
     """A command that is imported when it is first needed."""
 
@@ -118,12 +123,15 @@ class Lazy:
                     break
             else:
                 raise LookupError(f"{MODULES[self.name]} does not define {self.name}")
+            _imported.add(MODULES[self.name])
         return self._command
 
     async def __call__(self, proc: Proc) -> int:
         command = self._command
         if command is None:
-            command = self.load()
+            # What is imported the first time takes its time, in which others run; nobody does where nothing may wait.
+            at_once = MODULES[self.name] in _imported or proc.budget.slice_end == float("inf")
+            command = self.load() if at_once else await asyncio.to_thread(self.load)
         return await command(proc)
 
     def __repr__(self) -> str:

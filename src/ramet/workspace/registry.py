@@ -66,6 +66,10 @@ class CommandRegistry(Mapping[str, Exec]):
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._base or name in _plugins()
 
+    def unsure(self, name: str) -> bool:
+        """Whether it takes a look at all installed packages to know if there is such a command."""
+        return name not in self._own and name not in self._base and not _plugins.cache_info().currsize
+
     def add(self, name: str, command: UserCommand, *, mount: Path | None = None, suffix: str | None = None) -> None:
         run = as_exec(command)
         if mount is None and suffix is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -370,7 +371,15 @@ def _binary(node: CondBinary) -> Test:
     right = texts.operand(node.right)
     if op in NUMERIC:
         compare = NUMERIC[op]
-        return _pair(op, left, right, lambda sh, a, b: compare(_operand(sh, a), _operand(sh, b)))
+
+        def numbers(sh: Session, a: str, b: str) -> bool:
+            try:
+                return compare(_operand(sh, a), _operand(sh, b))
+            except OperandError as error:
+                sh.complain(f"[[: {error}")
+                return False  # of this comparison only
+
+        return _pair(op, left, right, numbers)
     if op == "<":
         return _pair(op, left, right, lambda sh, a, b: a < b)
     if op == ">":
@@ -482,7 +491,8 @@ async def _regex_match(sh: Session, value: str, pattern: str) -> bool:
             raise sh.budget.exceeded("regex_seconds") from None
         return None if spans is None else [paths.decode(data[a:b]) if a >= 0 else "" for a, b in spans]
 
-    long = len(value) >= LARGE or _BACK_REFERENCE(pattern)
+    # The first one of all waits until there is an engine.
+    long = len(value) >= LARGE or "ramet.patterns" not in sys.modules or _BACK_REFERENCE(pattern)
     found = await aside(sh, groups) if long else groups()
     sh.store.set_list("BASH_REMATCH", found or ())
     return found is not None

@@ -14,6 +14,7 @@ from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
 from ramet.core.signals import Died
 from ramet.core.streams import PipeWriter, Reader, Writer
+from ramet.shell.expand import quote
 from ramet.shell.expand.aside import WINDOW, aside
 from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
@@ -68,7 +69,8 @@ async def _not_found(sh: Session, argv: list[str]) -> int:
         return int(result if type(result) is int else await result)
     if not sh.store.get("PATH"):
         return sh.error(f"{argv[0]}: No such file or directory", 127)
-    return sh.error(f"{argv[0]}: command not found", 127)
+    shown = argv[0] if argv[0].isprintable() else quote.word(argv[0])
+    return sh.error(f"{shown}: command not found", 127)
 
 
 async def search(sh: Session, name: str) -> str | None:
@@ -91,7 +93,9 @@ async def search(sh: Session, name: str) -> str | None:
 async def search_path(sh: Session, name: str, path: str, executable: bool = False) -> str | None:
     """As `search` along any path; with `executable` the last resort is a file that cannot be run."""
     unusable: str | None = None
-    table = in_table(sh, name)
+    unsure = getattr(sh.shell.commands, "unsure", None)
+    slow = unsure is not None and unsure(name)
+    table = await aside(sh, partial(in_table, sh, name)) if slow else in_table(sh, name)
     for directory in path.split(":"):
         folder = directory.rstrip("/") or ("/" if directory else ".")
         if table and folder in BIN:
