@@ -72,6 +72,9 @@ class AwkOptions:
         help="write the program to FILE at the end, with how often each of its parts ran",
     )
     template: bool = flag("-g", "--gen-pot", help="write the texts to be translated as a template, and do not run")
+    lint: str | None = optional(
+        "-L", "--lint", metavar="KIND", const="all", help="warn of what is dubious: all, fatal, invalid or no-ext"
+    )
     asked: bool = flag("-h", help="say how the command is used")
     rights: bool = flag("-C", "--copyright", help="say under which terms the command may be used")
     bytes_only: bool = flag("-b", "--characters-as-bytes", help="treat all input as single-byte characters")
@@ -98,6 +101,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             posix=o.posix,
             nondecimal=o.nondecimal and not o.traditional and not o.posix,
             bignum=o.bignum,
+            lint="" if o.lint is None else o.lint if o.lint in ("fatal", "invalid", "no-ext") else "all",
             ignores_case=any(word.startswith("IGNORECASE=") for word in (*o.variables, *operands)),
         )
         if o.template:
@@ -110,6 +114,8 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
         compiled = compiled_program(text, dialect, o.pretty is not None or o.profile is not None)
         for warning in (*compiled.program.warnings, *compiled.facts.warnings):
             proc.complain(warning if name is None else warning.replace("cmd. line:", f"{name}:"))
+        if o.lint == "fatal" and compiled.facts.warnings:
+            raise AwkError(compiled.facts.warnings[0].replace("warning: ", "fatal: ", 1))
         for library in compiled.program.libraries:
             if library in WARNINGS:
                 proc.complain(WARNINGS[library])
@@ -118,6 +124,7 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             return 0
         runtime = Runtime(proc, utf8)
         runtime.sandbox = o.sandbox
+        runtime.source = name or runtime.source
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
         return await _Run(proc, o, compiled, runtime, operands).all()
@@ -379,7 +386,6 @@ COMMANDS = [
             "-O --optimize",
             "-s --no-optimize",
             "-r --re-interval",
-            "-L --lint[=",
             "-N --use-lc-numeric",
             "-t --lint-old",
         ),

@@ -85,6 +85,7 @@ class Writer:
         self.depth -= 1
 
     def statement(self, node: Stmt) -> None:
+        self.e.enter(node)
         if self.slots is not None and not isinstance(node, Block):
             self.note(node)
         getattr(self, f"_{type(node).__name__.lower()}")(node)
@@ -97,6 +98,10 @@ class Writer:
 
     def _exprstmt(self, node: ExprStmt) -> None:
         expr, e = node.expr, self.e
+        if isinstance(expr, Step) or (isinstance(expr, Assign) and expr.op != "="):
+            look = e.looked_at(expr.target)
+            if look:
+                self.put(look)
         if isinstance(expr, Assign) and isinstance(expr.target, (Var, Index)) and not _changes(expr):
             target = expr.target
             if isinstance(target, Var) and not e.is_special(target.name) and not e.is_array(target):
@@ -411,6 +416,11 @@ class Compiled:
             space.update(bignum.NAMES)
         if numerals is not None or not self.dialect.utf8:
             space["sprintf"] = functools.partial(sprintf, number=space["num"], utf8=self.dialect.utf8)
+        if self.dialect.lint:
+            from ramet.commands.awk import lint
+
+            space.update(lint.NAMES)
+            runtime.lint = self.dialect.lint
         libraries = self.program.libraries
         if libraries:
             space |= {f"e_{name}": found.body for name, found in functions_of(libraries).items()}
@@ -434,6 +444,7 @@ class Compiled:
         if (
             not self.simple
             or self.slots is not None
+            or self.dialect.lint
             or not self.dialect.plain_numbers
             or not _plain_separators(runtime)
         ):
@@ -461,7 +472,7 @@ def _changes(node: Assign) -> bool:
 @functools.lru_cache(maxsize=64)
 def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -> Compiled:
     """A program that is ready to run; `counted` makes it one that knows how often each of its parts ran."""
-    program = parse(text, dialect, placed=counted)
+    program = parse(text, dialect, placed=counted or bool(dialect.lint))
     slots: Slots | None = {} if counted else None
     facts = analyze.analyze(program)
     facts.uses |= {
@@ -485,6 +496,12 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
     for node in walk((program.rules, *(function.body for function in program.functions.values()))):
         if isinstance(node, Call) and node.name not in program.functions and node.name in facts.names | RESERVED:
             raise AwkError(f"cmd. line:1: error: attempt to use non-function `{node.name}' in function call", 1)
+    emitter_of: type[Emitter] = Emitter
+    if dialect.lint:
+        from ramet.commands.awk import lint
+
+        emitter_of = lint.LintEmitter
+        facts.warnings += lint.static(program, facts, dialect.lint)
     constants: dict[str, Any] = {}
     lines: list[str] = []
     for name in sorted(facts.names):
@@ -499,7 +516,7 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
     shared = f"    global {', '.join(scalars)}" if scalars else "    pass"
     waiting: set[str] = set()
     for function in program.functions.values():
-        emitter = Emitter(program, facts, constants, function.name)
+        emitter = emitter_of(program, facts, constants, function.name)
         writer = Writer(emitter, "function", function.name in facts.waiting, slots)
         writer.note(function)
         for statement in function.body:
@@ -523,7 +540,7 @@ def compiled_program(text: str, dialect: Dialect = GNU, counted: bool = False) -
         can_wait = analyze.can_wait(tuple(bodies), facts.waiting) or has_loop(tuple(bodies))
         if can_wait:
             waiting.add(place)
-        writer = Writer(Emitter(program, facts, constants), place, can_wait, slots)
+        writer = Writer(emitter_of(program, facts, constants), place, can_wait, slots)
         _rules(writer, rules)
         lines.append(f"{'async ' if can_wait else ''}def {place}():")
         lines.append(shared)
@@ -542,6 +559,7 @@ def _rules(writer: Writer, rules: list[Rule]) -> None:
     for rule in rules:
         body: tuple[Stmt, ...] = rule.body if rule.body is not None else (Print(()),)
         writer.note(rule, "test")
+        e.enter(rule)
         if rule.until is not None:
             flag = f"r_{number}"
             number += 1

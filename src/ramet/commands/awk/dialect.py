@@ -15,6 +15,8 @@ class Dialect:
     """Whether input may hold octal and hexadecimal numbers."""
     bignum: bool = False
     """Whether whole numbers may be of any size."""
+    lint: str = ""
+    """What is warned of: nothing, or `all`, `fatal`, `invalid` or `no-ext`."""
     ignores_case: bool = False
     """Whether IGNORECASE is set from outside the program."""
 

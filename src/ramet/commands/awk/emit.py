@@ -52,6 +52,13 @@ class Emitter:
         self.params = program.functions[scope].params if scope else ()
         self.temps = 0
 
+    def enter(self, node: object) -> None:
+        """Code for a statement or a rule begins."""
+
+    def looked_at(self, target: Expr) -> str:
+        """Code to put before that which changes a value, where somebody wants to know that it is looked at."""
+        return ""
+
     # ------------------------------------------------------------------ names
 
     def temp(self) -> str:

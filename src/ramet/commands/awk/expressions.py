@@ -172,6 +172,10 @@ class Expressions:
     def matching(self, no_gt: bool, no_in: bool) -> Expr:
         left = self.comparison(no_gt, no_in)
         while self.at("~", "!~"):
+            if isinstance(left, Regex):
+                self.lexer.warnings.append(
+                    f"cmd. line:{self.token.line}: warning: regular expression on left of `~' or `!~' operator"
+                )
             negated = self.advance().kind == "!~"
             left = Match(negated, left, self.comparison(no_gt, no_in))
         return left

@@ -84,7 +84,7 @@ class Runtime(State):
         where = ""
         if self.NR:
             where = f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) "
-        self.proc.complain(f"cmd. line:1: {where}warning: {message}")
+        self.proc.complain(f"{self.source}:1: {where}warning: {message}")
 
     def complain_input(self, error: OSError) -> None:
         what = reason(error)
@@ -380,6 +380,8 @@ class Runtime(State):
         status = -1.0
         if not sinks and not sources:
             self.special["ERRNO"] = "close of redirection that was never opened"
+            if self.lint:
+                self.lint_warn(f"close: `{name}' is not an open file, pipe or co-process")
         for key in sinks:
             status = await self._close_sink(self.sinks.pop(key))
         for key in sources:
@@ -406,6 +408,10 @@ class Runtime(State):
 
     async def close_all(self) -> None:
         """The end: commands get their input and run before the rest of our own output appears, as with gawk."""
+        if self.lint:
+            for kind, name in [*self.sinks, *(key for key in self.sources if key not in self.sinks)]:
+                what = {"|": "pipe", "|&": "co-process"}.get(kind, "file")
+                self.lint_warn(f"no explicit close of {what} `{name}' provided", located=False)
         for key in list(self.sinks):
             await self._close_sink(self.sinks.pop(key))
         for key in list(self.sources):

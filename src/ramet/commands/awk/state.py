@@ -93,6 +93,10 @@ class State:
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
         self.libraries: frozenset[str] = frozenset()
+        self.lint = ""
+        """What is warned of."""
+        self.source = "cmd. line"
+        """What the program was read from."""
         self.begun = False
         """Whether the program runs already."""
         self.looked: set[str] = set()
@@ -160,6 +164,8 @@ class State:
         elif name == "OFMT":
             self.ofmt = text
         elif name == "RS":
+            if self.lint and self.lint != "no-ext" and len(text) > 1:
+                self.lint_warn("multicharacter value of `RS' is a gawk extension")
             if text != self.rs:
                 paragraphs = "" in (text, self.rs)
                 if paragraphs:
@@ -208,6 +214,20 @@ class State:
     def _by_content(self, pattern: str) -> Callable[[str], list[str]]:
         rx = self.rx(pattern)
         return lambda text: [text[start:stop] for start, stop in contents(rx, text)]
+
+    def lint_warn(self, message: str, line: int = 1, located: bool = True) -> None:
+        """Something that --lint is asked to find; it may be all the program is asked to do."""
+        where = f"{self.source}:{line}: " if located else ""
+        if self.NR:
+            where += f"(FILENAME={self.special['FILENAME'] or '-'} FNR={int(self.FNR)}) "
+        if self.lint == "fatal":
+            raise AwkError(f"{where}fatal: {message}")
+        self.flush()
+        self.proc.complain(f"{where}warning: {message}")
+
+    def flush(self) -> None:
+        """What was printed so far goes out."""
+        raise NotImplementedError
 
     def touch(self, name: str, value: Value) -> Value:
         self.touched.add(name)
@@ -350,6 +370,8 @@ class State:
         if count > 10_000_000:
             raise AwkError("fatal: NF set to a value that is too large")
         fields = self.get_fields()
+        if self.lint and count < len(fields):
+            self.lint_warn("decrementing NF is not portable to many awk versions")
         if count < len(fields):
             del fields[count:]
             for number in [known for known in self.cells if known > count]:
