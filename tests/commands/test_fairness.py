@@ -52,6 +52,7 @@ SCRIPTS = [
     "xz -0 -c text | unxz; xz -0 -c text | xzcat", "lzma -0 -c text | unlzma; lzma -0 -c text | lzcat",
     "compress -c bin | uncompress; compress -c text | zcat",
     "zstd -c bin | unzstd; zstd -c text | zstdcat", "head -5000 tiny | sed 's/$/+1/' | bc",
+    "echo '2^100000; obase=16; 3^40000; 9^999999' | bc", "echo 'scale=1000; 4*a(1); e(1); l(2)' | bc -l",
     "head -20000 tiny | sed 's/$/ p/' | dc", "sdiff text text2", "diff3 text text2 text",
     "md5sum one; sha1sum one; sha224sum one; sha256sum one; sha384sum one; sha512sum one; b2sum one",
     "cksum one; sum one; sum -s one; cksum -a bsd bin", "base32 bin | base32 -d", "basenc --z85 -w0 bin",

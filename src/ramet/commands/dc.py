@@ -11,6 +11,7 @@ from ramet.commands.bc.numbers import (
     Trouble,
     add,
     based_text,
+    decimal_digits,
     decimal_text,
     div,
     mod,
@@ -28,6 +29,8 @@ from ramet.core.proc import Proc
 Value = Num | str
 _TOKEN = re.compile(r"_?[0-9A-F]+(?:\.[0-9A-F]*)?|_?\.[0-9A-F]+|_|\s+|!?[<>=]|.", re.DOTALL)
 _WIDTH = 69
+_MODULAR = 10**11
+"""Bits of the exponent times the square of those of the modulus: what takes about a second."""
 _DEPTH = 10_000
 
 
@@ -288,6 +291,9 @@ class _Machine:
         if not modulus or exponent < 0:
             self.stack += taken
             self.complain("remainder by zero" if not modulus else "negative exponent")
+        elif exponent.bit_length() * modulus.bit_length() ** 2 > _MODULAR:
+            self.stack += taken
+            self.complain("numbers too large for a modular power")
         else:
             self.stack.append(Num(pow(base, exponent, modulus)))
 
@@ -316,7 +322,7 @@ class _Machine:
         if not self.need(1):
             return
         value = self.stack.pop()
-        size = len(value) if isinstance(value, str) else max(len(str(abs(value.digits))), value.scale)
+        size = len(value) if isinstance(value, str) else max(len(decimal_digits(abs(value.digits))), value.scale)
         self.stack.append(Num(size))
 
     def places_of(self) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ramet.commands.bc.machine import Break, Continue, Evaluate, Machine, Return, Run
 from ramet.commands.bc.numbers import (
     ONE,
     ZERO,
+    Check,
     Num,
     Trouble,
     add,
     arctangent,
     bessel,
+    decimal_digits,
     div,
     exponential,
     logarithm,
@@ -101,8 +104,6 @@ def binary(left: Evaluate, op: str, right: Evaluate) -> Evaluate:
     async def run(machine: Machine) -> Num:
         a = await left(machine)
         b = await right(machine)
-        if op == "^" and abs(b.at(0)) * max(1, abs(a.digits).bit_length()) > 50_000_000:
-            raise Trouble("exponent too large")
         return _operate(op, a, b, machine.scale)
 
     return run
@@ -168,7 +169,9 @@ def builtin_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
             raise Trouble(f"{name} needs one number")
         number = await first(machine)
         if name == "length":
-            return Num(max(len(str(abs(number.digits))), number.scale) if number.digits else max(1, number.scale))
+            return Num(
+                max(len(decimal_digits(abs(number.digits))), number.scale) if number.digits else max(1, number.scale)
+            )
         if name == "scale":
             return Num(number.scale)
         return root(number, machine.scale)
@@ -176,9 +179,9 @@ def builtin_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
     return run
 
 
-_MATH: dict[str, Callable[[Num, int], Num]] = {
+_MATH: dict[str, Callable[[Num, int, Check], Num]] = {
     "s": sine,
-    "c": lambda x, s: sine(x, s, shift=True),
+    "c": lambda x, scale, check: sine(x, scale, check, shift=True),
     "a": arctangent,
     "l": logarithm,
     "e": exponential,
@@ -191,7 +194,7 @@ def user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
         function = machine.functions.get(name)
         if function is None:
             if machine.mathlib and name in _MATH and len(arguments) == 1 and not isinstance(arguments[0], str):
-                return _MATH[name](await arguments[0](machine), machine.scale)
+                return await machine.beside(_MATH[name], await arguments[0](machine))
             if (
                 machine.mathlib
                 and name == "j"
@@ -199,7 +202,7 @@ def user_call(name: str, arguments: list[Evaluate | str]) -> Evaluate:
                 and not any(isinstance(a, str) for a in arguments)
             ):
                 order, x = [await a(machine) for a in arguments if not isinstance(a, str)]
-                return bessel(order, x, machine.scale)
+                return await machine.beside(partial(bessel, order), x)
             raise Trouble(f"Function {name} not defined.")
         if len(arguments) != len(function.params):
             raise Trouble("Parameter number mismatch")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Final
 
-from ramet.commands.bc.numbers import ZERO, Num, Trouble, based_text, decimal_text
+from ramet.commands.bc.numbers import ZERO, Check, Num, Trouble, based_text, decimal_text
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+
+_LONG: Final = 150
+"""Digits from which on a series takes more than a few milliseconds."""
 
 
 class Quit(Exception):
@@ -63,6 +68,13 @@ class Machine:
         if self.steps & 127 == 0:
             await self.proc.budget.breathe()
 
+    async def beside(self, function: Callable[[Num, int, Check], Num], number: Num) -> Num:
+        """What a function of the math library gives; where that takes long, others go on meanwhile."""
+        check, scale = self.proc.budget.check, self.scale
+        if scale + number.digits.bit_length() < _LONG:
+            return function(number, scale, check)
+        return await asyncio.to_thread(function, number, scale, check)
+
     async def flush(self) -> None:
         if self.out:
             data = encode("".join(self.out))
@@ -72,10 +84,11 @@ class Machine:
     def show(self, number: Num) -> None:
         text = self.format(number)
         if self.line_length > 1:
-            width = self.line_length - 2
-            while len(text) > width + 1:
-                self.out.append(text[:width] + "\\\n")
-                text = text[width:]
+            width, at = self.line_length - 2, 0
+            while len(text) - at > width + 1:
+                self.out.append(text[at : at + width] + "\\\n")
+                at += width
+            text = text[at:]
         self.out.append(text + "\n")
         self.last = number
 

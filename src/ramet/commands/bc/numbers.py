@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import re
 import sys
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from ramet.core.errors import LimitExceeded
 
 # Python refuses to print integers of more than 4300 digits unless told otherwise; bc is for such numbers.
 sys.set_int_max_str_digits(max(sys.get_int_max_str_digits(), 1_000_000))
+
+
+LARGEST: Final = 200_000
+"""Digits of a number: with more of them a single multiplication would hold up everybody else."""
+_BITS: Final = math.ceil(LARGEST * math.log2(10))
+_SHORT: Final = 4096
+"""Bits of a number that Python turns into digits in no time; it takes the square of the time for twice as many."""
+
+Check = Callable[[], object]
+"""Raises when the time is up; for what runs beside the event loop."""
 
 
 class Trouble(Exception):
@@ -36,6 +50,11 @@ class Num(NamedTuple):
 ZERO, ONE = Num(0), Num(1)
 
 
+def _fits(bits: int) -> None:
+    if bits > _BITS:
+        raise LimitExceeded("digits of a number", LARGEST)
+
+
 def add(a: Num, b: Num) -> Num:
     scale = max(a.scale, b.scale)
     return Num(a.at(scale) + b.at(scale), scale)
@@ -47,6 +66,7 @@ def sub(a: Num, b: Num) -> Num:
 
 
 def mul(a: Num, b: Num, scale: int) -> Num:
+    _fits(a.digits.bit_length() + b.digits.bit_length())
     full = a.scale + b.scale
     kept = min(full, max(scale, a.scale, b.scale))
     return Num(Num(a.digits * b.digits, full).at(kept), kept)
@@ -74,9 +94,12 @@ def power(a: Num, b: Num, scale: int) -> Num:
     if exponent == 0:
         return ONE
     if exponent > 0:
+        _fits((a.digits.bit_length() - 1) * exponent)
+        _fits(a.scale * exponent * 3)
         full = a.scale * exponent
         kept = min(full, max(scale, a.scale))
         return Num(Num(a.digits**exponent, full).at(kept), kept)
+    _fits(a.scale * -exponent * 3)
     return div(ONE, power(a, Num(-exponent), max(scale, a.scale * -exponent)), scale)
 
 
@@ -95,7 +118,7 @@ def _quotient(a: int, b: int) -> int:
     return -(-a // b) if a < 0 else a // b
 
 
-def exponential(x: Num, scale: int) -> Num:
+def exponential(x: Num, scale: int, check: Check) -> Num:
     extra = scale + 10 + len(str(abs(x.at(0)))) + int(abs(x.at(0)) * 0.44)
     value, halvings = Num(x.at(extra), extra), 0
     negative = value.digits < 0
@@ -106,6 +129,7 @@ def exponential(x: Num, scale: int) -> Num:
     total = term = 10**extra
     n = 1
     while term:
+        check()
         term = term * value.digits // (10**extra * n)
         total += term
         n += 1
@@ -117,7 +141,7 @@ def exponential(x: Num, scale: int) -> Num:
     return Num(result.at(scale), scale)
 
 
-def logarithm(x: Num, scale: int) -> Num:
+def logarithm(x: Num, scale: int, check: Check) -> Num:
     if x.digits <= 0:
         return Num(1 - 10**scale, 0)
     extra = scale + 10
@@ -131,30 +155,32 @@ def logarithm(x: Num, scale: int) -> Num:
     total = term = y
     n = 3
     while term:
+        check()
         term = _quotient(term * square, unit)
         total += _quotient(term, n)
         n += 2
     return Num(Num(total * doublings, extra).at(scale), scale)
 
 
-def _atan_digits(y: int, unit: int) -> int:
+def _atan_digits(y: int, unit: int, check: Check) -> int:
     square = y * y // unit
     total = term = y
     n = 3
     while term:
+        check()
         term = -_quotient(term * square, unit)
         total += _quotient(term, n)
         n += 2
     return total
 
 
-def _pi(extra: int) -> int:
+def _pi(extra: int, check: Check) -> int:
     unit = 10 ** (extra + 5)
-    value = 4 * (4 * _atan_digits(unit // 5, unit) - _atan_digits(unit // 239, unit))
+    value = 4 * (4 * _atan_digits(unit // 5, unit, check) - _atan_digits(unit // 239, unit, check))
     return value // 10**5
 
 
-def arctangent(x: Num, scale: int) -> Num:
+def arctangent(x: Num, scale: int, check: Check) -> Num:
     extra = scale + 10
     unit = 10**extra
     y = x.at(extra)
@@ -165,14 +191,14 @@ def arctangent(x: Num, scale: int) -> Num:
         # atan(x) = 2 atan(x / (1 + sqrt(1 + x^2)))
         y = y * unit // (unit + math.isqrt(unit * unit + y * y))
         halvings += 1
-    total = _atan_digits(y, unit) << halvings
+    total = _atan_digits(y, unit, check) << halvings
     return Num(Num(sign * total, extra).at(scale), scale)
 
 
-def sine(x: Num, scale: int, shift: bool = False) -> Num:
+def sine(x: Num, scale: int, check: Check, shift: bool = False) -> Num:
     extra = scale + 12 + len(str(abs(x.at(0))))
     unit = 10**extra
-    pi = _pi(extra)
+    pi = _pi(extra, check)
     value = x.at(extra) + (pi // 2 if shift else 0)
     value %= 2 * pi
     if value > pi:
@@ -181,6 +207,7 @@ def sine(x: Num, scale: int, shift: bool = False) -> Num:
     total = term = value
     n = 1
     while term:
+        check()
         term = -_quotient(term * square, unit * (n + 1) * (n + 2))
         total += term
         n += 2
@@ -188,7 +215,7 @@ def sine(x: Num, scale: int, shift: bool = False) -> Num:
     return Num(rounded.at(scale), scale)
 
 
-def bessel(n: Num, x: Num, scale: int) -> Num:
+def bessel(n: Num, x: Num, scale: int, check: Check) -> Num:
     order = abs(n.at(0))
     extra = scale + 15 + abs(x.at(0))
     unit = 10**extra
@@ -199,6 +226,7 @@ def bessel(n: Num, x: Num, scale: int) -> Num:
     total, square = term, half * half // unit
     k = 1
     while term:
+        check()
         term = -_quotient(term * square, unit * k * (k + order))
         total += term
         k += 1
@@ -206,13 +234,40 @@ def bessel(n: Num, x: Num, scale: int) -> Num:
     return Num(Num(sign * total, extra).at(scale), scale)
 
 
+def decimal_digits(value: int) -> str:
+    """The digits of a number that is not negative, in time that hardly grows faster than their count.
+
+    Halves are put together as decimals, whose multiplication is quick.
+    """
+    if value.bit_length() <= _SHORT:
+        return str(value)
+    context = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+    powers: dict[int, decimal.Decimal] = {}
+
+    def two_to(bits: int) -> decimal.Decimal:
+        if bits not in powers:
+            half = bits // 2
+            small = bits <= _SHORT
+            powers[bits] = decimal.Decimal(1 << bits) if small else context.multiply(two_to(half), two_to(bits - half))
+        return powers[bits]
+
+    def of(part: int, bits: int) -> decimal.Decimal:
+        if bits <= _SHORT:
+            return decimal.Decimal(part)
+        low = bits // 2
+        high = part >> low
+        return context.fma(of(high, bits - low), two_to(low), of(part - (high << low), low))
+
+    return str(of(value, value.bit_length()))
+
+
 def decimal_text(number: Num) -> str:
     sign = "-" if number.digits < 0 else ""
-    digits = str(abs(number.digits))
+    digits = decimal_digits(abs(number.digits))
     if number.scale:
         digits = digits.rjust(number.scale + 1, "0")
         whole, fraction = digits[: -number.scale], digits[-number.scale :]
-        if not int(whole):
+        if not whole.strip("0"):
             whole = ""
         if not number.digits:
             return "0"
@@ -223,16 +278,27 @@ def decimal_text(number: Num) -> str:
 _DIGITS = "0123456789ABCDEF"
 
 
+def _based_digits(value: int, base: int) -> list[int]:
+    """The digits of a number in a base, the first one first; none of zero."""
+    if value.bit_length() > _SHORT:
+        half = int(value.bit_length() / math.log2(base)) // 2
+        high, low = divmod(value, base**half)
+        rest = _based_digits(low, base)
+        return [*_based_digits(high, base), *[0] * (half - len(rest)), *rest]
+    digits: list[int] = []
+    while value:
+        value, digit = divmod(value, base)
+        digits.append(digit)
+    digits.reverse()
+    return digits
+
+
 def based_text(number: Num, base: int) -> str:
     sign = "-" if number.digits < 0 else ""
     value = abs(number.digits)
     unit = 10**number.scale
     whole, fraction = divmod(value, unit)
-    digits: list[int] = []
-    while whole:
-        whole, digit = divmod(whole, base)
-        digits.append(digit)
-    digits.reverse()
+    digits = _based_digits(whole, base)
     places: list[int] = []
     reached = 1
     while reached < unit and number.scale:
