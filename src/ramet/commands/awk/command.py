@@ -129,10 +129,10 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             runtime.edit = Inplace(proc)
         return await _Run(proc, o, compiled, runtime, operands).all()
     except (AwkError, MatchTimeout) as error:
-        message = str(error)
-        if name is not None:
-            message = message.replace("cmd. line:", f"{name}:")
-        proc.complain(message.replace(IN_NAMESPACE, "::"))
+        for message in (*getattr(error, "warnings", ()), str(error)):
+            if name is not None:
+                message = message.replace("cmd. line:", f"{name}:")
+            proc.complain(message.replace(IN_NAMESPACE, "::"))
         return error.status if isinstance(error, AwkError) else 2
     except RecursionError:
         proc.complain("fatal: function calls are nested too deeply")

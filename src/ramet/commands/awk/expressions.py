@@ -99,7 +99,11 @@ class Expressions:
 
     def wrong(self, message: str, token: Token | None = None) -> AwkError:
         at = self.token if token is None else token
-        return self.lexer.error(message, at.start, at.line)
+        if at.kind == "end":
+            end = len(self.lexer.text.rstrip("\n"))
+            return self.lexer.error(message, end, self.lexer.text.count("\n", 0, end) + 1)
+        # Whoever stumbles over the end of a line has read it already.
+        return self.lexer.error(message, at.start, at.line + (at.kind == "newline"))
 
     def newlines(self) -> None:
         while self.token.kind == "newline":

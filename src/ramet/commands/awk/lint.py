@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ramet.commands.awk.analyze import Facts, walk
 from ramet.commands.awk.emit import Emitter
 from ramet.commands.awk.libraries import functions_of
-from ramet.commands.awk.names import EXTENSIONS
 from ramet.commands.awk.tree import (
     Assign,
     Binary,
@@ -31,7 +30,6 @@ from ramet.commands.awk.tree import (
     Regex,
     Rule,
     Str,
-    Switch,
     Unary,
     Var,
 )
@@ -63,12 +61,19 @@ def static(program: Program, facts: Facts, kind: str) -> list[str]:
     """What can be seen without running the program, in the order of the source."""
     if kind == "invalid":
         return []
-    return [*_Reader(program, kind != "no-ext").all(), *_names(program, facts)]
+    if not program.rules and not program.functions:
+        return [
+            "cmd. line:1: warning: empty program text on command line",
+            "cmd. line:1: warning: source file does not end in newline",
+            "warning: no program text at all!",
+        ]
+    return [*_Reader(program, facts, kind != "no-ext").all(), *_names(program, facts)]
 
 
 class _Reader:
-    def __init__(self, program: Program, extensions: bool) -> None:
+    def __init__(self, program: Program, facts: Facts, extensions: bool) -> None:
         assert program.places is not None
+        self.facts = facts
         self.program, self.extensions, self.places = program, extensions, program.places
         self.known: set[str] = set()
         self.out: list[str] = []
@@ -84,6 +89,9 @@ class _Reader:
 
     def say(self, message: str) -> None:
         self.out.append(f"cmd. line:{self.line}: warning: {message}")
+
+    def is_array(self, node: Expr) -> bool:
+        return isinstance(node, Var) and ("", node.name) in self.facts.arrays
 
     def extension(self, word: str) -> None:
         if self.extensions and word not in self.known:
@@ -109,25 +117,15 @@ class _Reader:
 
     def before(self, node: Any) -> None:
         if isinstance(node, Builtin):
-            if node.name in EXTENSIONS:
-                self.extension(node.name)
             if node.name == "length" and not node.parens:
                 self.say("call of `length' without parentheses is not portable")
-        elif isinstance(node, Switch):
-            self.extension("switch")
-            self.extension("case")
-        elif isinstance(node, Rule) and node.kind in ("BEGINFILE", "ENDFILE"):
-            self.extension(node.kind)
+            elif node.name == "length" and self.is_array(node.args[0]):
+                self.extension("length(array)")
         elif isinstance(node, (Var, Index)) and node.name in _VARIABLES:
             self.extension(node.name)
         elif isinstance(node, Indirect) and self.extensions and "@" not in self.known:
             self.known.add("@")
             self.say("indirect function calls are a gawk extension")
-        elif isinstance(node, Num) and node.text[:1] == "0" and len(node.text) > 1:
-            if node.text[1] in "xX":
-                self.say(f"numeric constant `{node.text}' treated as hexadecimal")
-            elif node.text.isdecimal() and not set(node.text) & {"8", "9"}:
-                self.say(f"numeric constant `{node.text}' treated as octal")
 
     def after(self, node: Any) -> None:
         if isinstance(node, Print) and not node.args and not node.formatted and self.kind in ("BEGIN", "END"):

@@ -48,7 +48,13 @@ _SPECIAL = frozenset(("BEGIN", "END", "BEGINFILE", "ENDFILE"))
 
 def parse(text: str, dialect: Dialect = GNU, *, placed: bool = False) -> Program:
     """The tree of a program; `placed` keeps where everything stands, for those who print it."""
-    return _Parser(text, dialect).program(placed)
+    parser = None
+    try:
+        parser = _Parser(text, dialect)
+        return parser.program(placed)
+    except AwkError as error:
+        error.warnings = tuple(parser.lexer.warnings) if parser is not None else ()
+        raise
 
 
 class _Parser(Expressions):
@@ -124,7 +130,8 @@ class _Parser(Expressions):
             if not self.at("{", "newline", "end", ";"):
                 raise self.unexpected()
             if not self.at("{"):
-                raise AwkError(f"cmd. line:{self.token.line}: {kind} blocks must have an action part", 1)
+                line = self.token.line + (self.token.kind == "newline")
+                raise AwkError(f"cmd. line:{line}: {kind} blocks must have an action part", 1)
             self.where = kind
             brace = self.token.start + 1
             return Rule(kind, None, None, self.block()), brace

@@ -11,6 +11,8 @@ class AwkError(Exception):
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
         self.status = status
+        self.warnings: tuple[str, ...] = ()
+        """What was dubious in the program before that."""
 
 
 @dataclass(frozen=True, slots=True)
