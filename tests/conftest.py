@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Shared machines are slow at times: how long an example takes says nothing about what it shows.
@@ -18,3 +19,24 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.collect()
     gc.freeze()
+
+
+_unfreeze, _unfrozen = gc.unfreeze, False
+
+
+def _noted() -> None:
+    global _unfrozen
+    _unfreeze()
+    _unfrozen = True
+
+
+gc.unfreeze = _noted  # a server does so when it ends
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    global _unfrozen
+    if _unfrozen:
+        gc.collect(1)
+        gc.freeze()
+        _unfrozen = False
