@@ -67,3 +67,29 @@ def test_what_is_imported_at_its_first_use_holds_up_nobody(script: str) -> None:
         return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
     assert any(held() < 0.02 for _ in range(3))
+
+
+LENGTHS = {
+    "ternaries": ("echo $((" + "0?2:" * 20_000 + "3))", "3"),
+    "signs": ("echo $((" + "- " * 50_000 + "1))", "1"),
+    "powers": ("echo $((" + "1**" * 20_000 + "1))", "1"),
+    "assignments": ("echo $((" + "x=" * 20_000 + "1))", "1"),
+    "negations": ("! " * 50_000 + ":; echo $?", "0"),
+    "negated tests": ("[[ " + "! " * 50_000 + "a ]]; echo $?", "0"),
+    "a chain": (" && ".join([":"] * 20_000) + "; echo $?", "0"),
+    "tests": ("[[ " + " || ".join(["-z a"] * 20_000) + " ]]; echo $?", "1"),
+    "elses": ("if false; then :; " + "elif false; then :; " * 5_000 + "else echo 1; fi", "1"),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_length_is_no_depth(name: str) -> None:
+    script, expected = LENGTHS[name]
+
+    async def main() -> None:
+        ws = Workspace()
+        result = await ws.execute(script)
+        assert (result.stderr, result.stdout) == (b"", f"{expected}\n".encode())
+        await ws.close()
+
+    asyncio.run(main())

@@ -167,6 +167,15 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 }
 
 
+def signs_of(node: Node) -> tuple[list[str], Node]:
+    """The signs before an operand, the first one first, and the operand."""
+    signs: list[str] = []
+    while node[0] == "unary":
+        signs.append(node[1])
+        node = node[2]
+    return signs, node
+
+
 # ------------------------------------------------------------------------- walking
 
 
@@ -208,12 +217,17 @@ class _Walk:
         return method(node)
 
     def _pow(self, node: Node) -> int:
-        return binary("**", self.value(node[1]), self.value(node[2]), self.text, node[3])
+        *values, result = [self.value(one) for one in node[1]]
+        for value in reversed(values):
+            result = binary("**", value, result, self.text, node[2])
+        return result
 
     def _unary(self, node: Node) -> int:
-        value = self.value(node[2])
-        op = node[1]
-        return wrap(-value) if op == "-" else value if op == "+" else ~value if op == "~" else int(not value)
+        signs, operand = signs_of(node)
+        value = self.value(operand)
+        for op in reversed(signs):
+            value = wrap(-value) if op == "-" else value if op == "+" else ~value if op == "~" else int(not value)
+        return value
 
     def _fail(self, node: Node) -> int:
         self.value(node[1])
@@ -226,7 +240,10 @@ class _Walk:
         return int(any(self.value(one) for one in node[1]))
 
     def _cond(self, node: Node) -> int:
-        return self.value(node[2] if self.value(node[1]) else node[3])
+        for test, chosen in node[1]:
+            if self.value(test):
+                return self.value(chosen)
+        return self.value(node[2])
 
     def _comma(self, node: Node) -> int:
         result = 0
@@ -244,16 +261,20 @@ class _Walk:
         return self.value(target) if target[0] == "var" else element(self.vars, target[1], key)
 
     def _set(self, node: Node) -> int:
-        _, target, op, right, token = node
-        if op:
-            key: int | str = 0 if target[0] == "var" else self.key(target)
-            old = self._read(target, key)
-            value = binary(op, old, self.value(right), self.text, token)
-        else:
-            # Which element is meant is asked only when the value is known: `a[n] = n++`.
-            value = self.value(right)
-            key = 0 if target[0] == "var" else self.key(target)
-        self._store(target, key, value)
+        row: list[tuple[Node, int | str, int]] = []
+        while node[0] == "set":
+            _, target, op, right, _ = node
+            key: int | str = 0 if target[0] == "var" or not op else self.key(target)
+            row.append((node, key, self._read(target, key) if op else 0))
+            node = right
+        value = self.value(node)
+        for (_, target, op, _, token), key, old in reversed(row):
+            if op:
+                value = binary(op, old, value, self.text, token)
+            elif target[0] != "var":
+                # Which element is meant is asked only when the value is known: `a[n] = n++`.
+                key = self.key(target)
+            self._store(target, key, value)
         return value
 
     def _step(self, node: Node) -> int:
@@ -370,18 +391,22 @@ class _Generate:
         return total
 
     def _pow(self, node: Node) -> str:
-        left = self.value(node[1])
-        return self.operate("**", left, self.value(node[2]), node[3])
+        *values, result = [self.value(one) for one in node[1]]
+        for value in reversed(values):
+            result = self.operate("**", value, result, node[2])
+        return result
 
     def _unary(self, node: Node) -> str:
-        value, op = self.value(node[2]), node[1]
-        if op == "-":
-            return self.wrapped(f"-{value}")
-        if op == "+":
-            return value
-        temp = self.new()
-        self.line(f"{temp} = ~{value}" if op == "~" else f"{temp} = 0 if {value} else 1")
-        return temp
+        signs, operand = signs_of(node)
+        value = self.value(operand)
+        for op in reversed(signs):
+            if op == "-":
+                value = self.wrapped(f"-{value}")
+            elif op != "+":
+                temp = self.new()
+                self.line(f"{temp} = ~{value}" if op == "~" else f"{temp} = 0 if {value} else 1")
+                value = temp
+        return value
 
     def _fail(self, node: Node) -> str:
         failure = node[2]
@@ -409,14 +434,25 @@ class _Generate:
 
     def _cond(self, node: Node) -> str:
         temp = self.new()
-        test = self.value(node[1])
-        self.line(f"if {test}:")
+        if len(node[1]) == 1:
+            ((test, chosen),) = node[1]
+            self.line(f"if {self.value(test)}:")
+            self.indent += 1
+            self.line(f"{temp} = {self.value(chosen)}")
+            self.indent -= 1
+            self.line("else:")
+            self.indent += 1
+            self.line(f"{temp} = {self.value(node[2])}")
+            self.indent -= 1
+            return temp
+        self.line("while 1:")
         self.indent += 1
-        self.line(f"{temp} = {self.value(node[2])}")
-        self.indent -= 1
-        self.line("else:")
-        self.indent += 1
-        self.line(f"{temp} = {self.value(node[3])}")
+        for test, chosen in node[1]:
+            self.line(f"if {self.value(test)}:")
+            self.indent += 1
+            self.line(f"{temp} = {self.value(chosen)}; break")
+            self.indent -= 1
+        self.line(f"{temp} = {self.value(node[2])}; break")
         self.indent -= 1
         return temp
 
@@ -456,27 +492,26 @@ class _Generate:
         return temp
 
     def _set(self, node: Node) -> str:
-        _, target, op, right, token = node
-        name = target[1]
-        if target[0] == "var":
-            text = None
+        row: list[tuple[Node, str, str, str | None]] = []
+        while node[0] == "set":
+            _, target, op, right, _ = node
+            key, old, text = "", "", None
+            if op and target[0] == "var":
+                old, text = self.load(target[1])
+            elif op:
+                key, old = self.key(target), self.new()
+                self.line(f"{old} = element(V, {target[1]!r}, {key})")
+            row.append((node, key, old, text))
+            node = right
+        value = self.value(node)
+        for (_, target, op, _, token), key, old, text in reversed(row):
             if op:
-                old, text = self.load(name)
-                value = self.operate(op, old, self.value(right), token)
-            else:
-                value = self.value(right)
-            self.save(name, value, text)
-            return value
-        if op:
-            key = self.key(target)
-            old = self.new()
-            self.line(f"{old} = element(V, {name!r}, {key})")
-            value = self.operate(op, old, self.value(right), token)
-        else:
+                value = self.operate(op, old, value, token)
+            if target[0] == "var":
+                self.save(target[1], value, text)
+                continue
             # Which element is meant is asked only when the value is known: `a[n] = n++`.
-            value = self.value(right)
-            key = self.key(target)
-        self.line(f"V.set_item({name!r}, {key}, str({value}))")
+            self.line(f"V.set_item({target[1]!r}, {key or self.key(target)}, str({value}))")
         return value
 
     def _step(self, node: Node) -> str:

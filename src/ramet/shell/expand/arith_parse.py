@@ -1,9 +1,11 @@
 """The grammar of arithmetic expressions: text to nested tuples, errors worded as bash words them.
 
 Nodes: ("num", value), ("var", name), ("elt", name, source, index), ("hole", k), ("unary", op, x),
-("pow", x, y, token), ("chain", first, [(op, y, token), ...]), ("and", [..]), ("or", [..]), ("cond", c, a, b),
-("comma", [..]), ("set", target, op, value, token), ("step", target, delta, post), ("fail", x, failure).
-Rows of operators are lists, so that length never nests.
+("pow", [x, y, ..], token), ("chain", first, [(op, y, token), ...]), ("and", [..]), ("or", [..]),
+("cond", [(c, a), ..], b), ("comma", [..]), ("set", target, op, value, token),
+("step", target, delta, post), ("fail", x, failure).
+Rows of operators are lists, so that length never nests; what nests all the same (signs, assignments) is walked in
+loops.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ HOLE = "\0"
 Node = tuple[Any, ...]
 _DIGITS = {c: n for n, c in enumerate("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_")}
 _MAX_DEPTH = 1024
+_SHALLOW = 20
+"""Levels for which there is always room."""
+_FRAMES = 12
+"""Calls that one level takes."""
 
 
 def wrap(value: int) -> int:
@@ -81,6 +87,7 @@ class _Parser:
         self.before = 0  # end of the token before the one in sight
         self.holes = 0
         self.depth = 0
+        self.roomy = False
 
     def fail(self, reason: str) -> ArithFailure:
         return ArithFailure(self.text, reason, self.text[self.start :])
@@ -127,8 +134,9 @@ class _Parser:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise self.fail("expression recursion level exceeded")
-        if self.depth % 20 == 0:
+        if self.depth > _SHALLOW and not self.roomy:
             _room()
+            self.roomy = True
         items = [self.assignment()]
         try:
             while self.is_operator(","):
@@ -141,37 +149,46 @@ class _Parser:
         return items[0] if len(items) == 1 else ("comma", items)
 
     def assignment(self) -> Node:
-        left = self.conditional()
-        if self.kind == _OPERATOR and self.value in _ASSIGN:
-            if left[0] not in ("var", "elt"):
-                raise self.fail("attempted assignment to non-variable").after(left)
-            op = _ASSIGN[self.value]
+        targets: list[tuple[Node, str]] = []
+        while True:
+            node = self.conditional()
+            if self.kind != _OPERATOR or self.value not in _ASSIGN:
+                break
+            if node[0] not in ("var", "elt"):
+                raise self.fail("attempted assignment to non-variable").after(node)
+            targets.append((node, _ASSIGN[self.value]))
             self.advance()
-            value = self.assignment()
-            return ("set", left, op, value, self.start)
-        return left
+        while targets:
+            target, op = targets.pop()
+            node = ("set", target, op, node, self.start)
+        return node
 
     def conditional(self) -> Node:
-        test = self.either()
+        node = self.either()
         if not self.is_operator("?"):
-            return test
-        yes: Node | None = None
-        try:
-            self.advance()
-            if self.kind == _END or self.is_operator(":"):
-                raise self.fail("expression expected")
-            yes = self.comma()
-            if not self.is_operator(":"):
-                raise self.fail("`:' expected for conditional expression")
-            self.advance()
-            if self.kind == _END:
-                raise self.fail("expression expected")
-            no = self.conditional()
-        except ArithFailure as failure:
-            rest = _row(failure.done)
-            failure.done = [("cond", test, rest, ("num", 0)) if yes is None else ("cond", test, yes, rest)]
-            raise
-        return ("cond", test, yes, no)
+            return node
+        row: list[tuple[Node, Node]] = []
+        while True:
+            test, yes = node, None
+            try:
+                self.advance()
+                if self.kind == _END or self.is_operator(":"):
+                    raise self.fail("expression expected")
+                yes = self.comma()
+                if not self.is_operator(":"):
+                    raise self.fail("`:' expected for conditional expression")
+                self.advance()
+                if self.kind == _END:
+                    raise self.fail("expression expected")
+                node = self.either()
+            except ArithFailure as failure:
+                rest = _row(failure.done)
+                row.append((test, rest if yes is None else yes))
+                failure.done = [("cond", row, ("num", 0) if yes is None else rest)]
+                raise
+            row.append((test, yes))
+            if not self.is_operator("?"):
+                return ("cond", row, node)
 
     def either(self) -> Node:
         items = [self.both()]
@@ -228,13 +245,15 @@ class _Parser:
         base = self.unary()
         if not self.is_operator("**"):
             return base
+        row = [base]
         try:
-            self.advance()
-            exponent = self.power()
+            while self.is_operator("**"):
+                self.advance()
+                row.append(self.unary())
         except ArithFailure as failure:
-            failure.after(base)
+            failure.after(*row)
             raise
-        return ("pow", base, exponent, self.start)
+        return ("pow", row, self.start)
 
     def unary(self) -> Node:
         signs: list[str] = []
@@ -319,7 +338,7 @@ class _Parser:
         self.pos = pos + 1
         index: Node | ArithFailure
         inner = _Parser(source)
-        inner.holes, inner.depth = self.holes, self.depth + 1
+        inner.holes, inner.depth, inner.roomy = self.holes, self.depth + 1, self.roomy
         try:
             index = inner.whole()
         except ArithFailure as failure:
@@ -374,7 +393,7 @@ def _digits(text: str, base: int) -> int:
 
 def _room() -> None:
     """Python's own limit must not show before ours."""
-    frames, frame = 1000, sys._getframe()
+    frames, frame = 1000 + _MAX_DEPTH * _FRAMES, sys._getframe()
     while (caller := frame.f_back) is not None:
         frames, frame = frames + 1, caller
     if sys.getrecursionlimit() < frames:

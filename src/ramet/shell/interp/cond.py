@@ -262,7 +262,12 @@ def _expr(node: CondExpr) -> Test:
         return _expr(node.expr)
     if isinstance(node, CondNot):
         inner_node = node.expr
-        wait, inner = _unary(inner_node, "! ") if isinstance(inner_node, CondUnary) else _expr(inner_node)
+        if isinstance(inner_node, CondUnary):
+            wait, inner = _unary(inner_node, "! ")
+        elif isinstance(inner_node, CondWord):
+            wait, inner = _map(texts.operand(inner_node.word), "! -n", bool)
+        else:
+            wait, inner = _expr(inner_node)
         if not wait:
             return False, lambda sh: not inner(sh)
 

@@ -102,13 +102,13 @@ class ConditionReader(WordReader):
 
     def _cond_term(self) -> CondExpr:
         self._cond_newlines()
-        negations = 0
+        negated = False
         while self.kind == WORD and self.raw == "!":
-            negations += 1
+            negated = not negated
             self.skip()
             self._cond_newlines()
         expr = self._cond_primary()
-        for _ in range(negations):
+        if negated:
             expr = CondNot(expr)
         if self.kind == NEWLINE:
             # A newline may follow a whole term, not the first word of one.
