@@ -15,6 +15,8 @@ _SMALL = re.compile(r"[ \t\n]*(-?\d{1,15}(?:\.\d{1,6})?|-?\.\d{1,6})(?![\d.])")
 
 def numeric_key(text: str) -> Any:
     """The value of a leading decimal number; exact, so that long numbers never compare equal by rounding."""
+    if text.isdigit() and text.isascii():
+        return int(text)
     found = _NUMERIC.match(text)
     if found is None:
         return 0

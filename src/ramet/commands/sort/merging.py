@@ -13,7 +13,7 @@ from ramet.commands.sort.keys import Line
 from ramet.commands.sort.order import ODD_SPACES, Order, Reversed
 
 _SLICE = 16_384
-"""Lines of a slice, about; with keys a quarter of it, for a key takes longer to compare."""
+"""Lines of a slice, about; with keys a part of it, for a key takes longer to compare."""
 
 Chunk = tuple[list[Line], bool]
 """Some lines in order, and whether they are ASCII without odd spaces."""
@@ -54,7 +54,7 @@ def merge(runs: list[Iterator[Chunk]], order: Order) -> Iterator[list[Line]]:
 
     Some lists are empty: they are there for the caller to let others have a turn.
     """
-    size = _SLICE if order.key is None else _SLICE // 4 if order.number is not None else _SLICE // 8
+    size = _SLICE if order.key is None else _SLICE // 8 if order.slow else _SLICE // 4
     heads: list[_Head] = []
     for run in runs:
         head = _Head(run)

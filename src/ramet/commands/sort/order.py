@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from operator import eq
+from operator import eq, neg
 from typing import Any
 
 from ramet.commands.sort.comparing import comparer, numeric_key, version_key, version_keys
@@ -43,6 +43,8 @@ class Order:
     """Where the one key is a number: the words that hold it, for all lines at once."""
     many: Callable[[list[Line]], list[Any]] | None = None
     """The keys of many lines, where that is quicker than one after the other."""
+    slow: bool = False
+    """Whether comparing keys takes long, for it is not only C that does it."""
 
     @property
     def total(self) -> bool:
@@ -147,22 +149,53 @@ def make_order(o: SortOptions, separator: str | None, salt: bytes) -> Order:
             compare = lambda line: inner(line.lstrip(" \t\n"))  # noqa: E731
         many = version_keys if compare is version_key else None
         return Order(compare, o.reverse, not o.stable and not o.unique, o.reverse, many=many)
-    parts: list[tuple[KeyOf, bool]] = [(_extractor(key, separator, salt), "r" in key.ordering) for key in keys]
+    keys = [_narrow(key, separator) for key in keys]
     last_resort = not o.stable and not o.unique
-    if all(r == parts[0][1] for _, r in parts):
-        functions = [f for f, _ in parts]
-        if len(functions) == 1:
-            words = _number_words(keys[0], separator, keys[0].ordering)
-            return Order(functions[0], parts[0][1], last_resort, o.reverse, words, _many(keys[0], separator, salt))
-        if len(functions) == 2:
-            a, b = functions
-            return Order(lambda line: (a(line), b(line)), parts[0][1], last_resort, o.reverse)
-        return Order(lambda line: tuple([f(line) for f in functions]), parts[0][1], last_resort, o.reverse)
+    parts = [_extractor(key, separator, salt) for key in keys]
+    reversed_ = ["r" in key.ordering for key in keys]
+    if len(parts) == 1:
+        words = _number_words(keys[0], separator, keys[0].ordering)
+        return Order(parts[0], reversed_[0], last_resort, o.reverse, words, _many(keys[0], separator, salt))
+    slow = False
+    if len(set(reversed_)) > 1:
+        for index, key in enumerate(keys):
+            if "r" in key.ordering:
+                turn = _turn(key.ordering)
+                slow = slow or turn is Reversed
+                parts[index] = _then(parts[index], turn)
+    if len(parts) == 2:
+        a, b = parts
+        return Order(lambda line: (a(line), b(line)), all(reversed_), last_resort, o.reverse, slow=slow)
+    return Order(lambda line: tuple([f(line) for f in parts]), all(reversed_), last_resort, o.reverse, slow=slow)
 
-    def mixed_key(line: Line) -> Any:
-        return tuple([Reversed(f(line)) if r else f(line) for f, r in parts])
 
-    return Order(mixed_key, False, last_resort, o.reverse)
+def _then(first: KeyOf, second: Callable[[Any], Any]) -> KeyOf:
+    return lambda line: second(first(line))
+
+
+def _narrow(key: Key, separator: str | None) -> Key:
+    """A number goes no further than its field where that ends with what belongs to no number."""
+    open_ended = "n" in key.ordering and key.first_char == 1 and key.last_field is None
+    if open_ended and separator is not None and separator not in "0123456789-. \t\n":
+        return replace(key, last_field=key.first_field, last_char=0)
+    return key
+
+
+def _turn(ordering: frozenset[str]) -> Callable[[Any], Any]:
+    """What makes a key of which the least comes last; plain values wherever that can be, for C to compare."""
+    if ordering & {"n", "M"}:
+        return neg
+    if ordering & {"g", "h"}:
+        return lambda pair: (-pair[0], -pair[1])
+    return _turned_text if not ordering & {"V", "R"} else Reversed
+
+
+_TURNED = bytes(range(255, -1, -1))
+
+
+def _turned_text(text: Line) -> str:
+    # The end of a text comes behind every character.
+    return text.encode("latin-1").translate(_TURNED).decode("latin-1") + "\u0100"
 
 
 def _many(key: Key, separator: str | None, salt: bytes) -> Callable[[list[Line]], list[Any]] | None:
@@ -193,7 +226,8 @@ _FEW_FIELDS = 100
 
 def _fast_numeric(key: Key, find: Callable[[Line], Line]) -> KeyOf:
     """`-n -k2`: one match per line for ordinary numbers, the exact way for the rest."""
-    number = re.compile(rf"(?:[ \t\n]*[^ \t\n]+){{{key.first_field - 1}}}[ \t\n]*(-?\d{{1,15}})(?![\d.])")
+    # Nothing is given back: else the fields of a line that has too few would be parts of others.
+    number = re.compile(rf"(?:[ \t\n]*+[^ \t\n]++){{{key.first_field - 1}}}[ \t\n]*+(-?\d{{1,15}})(?![\d.])")
     match = number.match
 
     def extract(line: Line) -> Any:

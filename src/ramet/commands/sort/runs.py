@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
-from typing import IO
+from typing import IO, Any
 
 from ramet.commands.sort.keys import Line
 from ramet.commands.sort.merging import Chunk, chunk, merge
@@ -21,7 +21,7 @@ PIECE = 1 << 19
 _LINES = 8192
 """Lines that are sorted at once."""
 _KEYED_LINES = 1024
-"""The same where each has a key that takes a while to make and to compare."""
+"""Lines whose keys are made at once where that takes a while, and that are sorted where comparing these does, too."""
 _CHUNK = 64 * 1024
 """Bytes of a run that are loaded at once to merge it."""
 _FAN_IN = 256
@@ -47,16 +47,26 @@ class Runs:
         """Some input that ends at a line end."""
         lines, simple = chunk(data, self._end, self._order)
         order = self._order
-        most = _LINES if order.key is None or (simple and order.number is not None) else _KEYED_LINES
-        most = most * 2 if order.many is not None else most
+        quick = order.key is None or (simple and order.number is not None)
+        few = _KEYED_LINES if order.many is None else 2 * _KEYED_LINES
+        most = _LINES if quick else few if order.slow else _LINES // 2
         for at in range(0, len(lines), most):
             await budget.breathe()
-            self._add(lines[at : at + most], simple)
+            some = lines[at : at + most]
+            keys = order.keys(some, simple) if quick else await self._made_keys(some, simple, few, budget)
+            self._add(some, keys)
         if len(self._small) >= _FAN_IN:
             await self._gather(budget)
 
-    def _add(self, lines: list[Line], simple: bool) -> None:
-        self._order.sort(lines, self._order.keys(lines, simple))
+    async def _made_keys(self, lines: list[Line], simple: bool, few: int, budget: Budget) -> list[Any]:
+        keys: list[Any] = []
+        for at in range(0, len(lines), few):
+            keys += self._order.keys(lines[at : at + few], simple) or ()
+            await budget.breathe()
+        return keys
+
+    def _add(self, lines: list[Line], keys: list[Any] | None) -> None:
+        self._order.sort(lines, keys)
         data = self._pack(lines)
         if self._held + len(data) <= self._memory:
             self._held += len(data)
