@@ -71,6 +71,10 @@ async def append_archives(job: Job) -> None:
             reader = await proc.open(name)
         except OSError as error:
             raise Failed(f"{shown_name(job, name)}: Cannot open: {reason(error)}") from None
+        first = await reader.read(8)
+        if compression.sniff(first) is not None:
+            raise Failed("Cannot update compressed archives")
+        reader.unread(first)
         members = Members(reader)
         try:
             while (member := await members.next()) is not None:

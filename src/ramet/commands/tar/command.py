@@ -48,6 +48,9 @@ async def tar(proc: Proc, o: TarOptions, operands: list[str]) -> int:
         proc.complain("You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
         proc.stderr.write(b"Try 'tar --help' or 'tar --usage' for more information.\n")
         return 2
+    if len({given for kind, given in o.order if kind == "mode"}) > 1:
+        one = "You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
+        raise UsageError(one, 2)
     job = Job(proc, _settled(proc, o), proc.cwd, sum(1 for name, _ in o.order if name == "verbose"))
     job.record = _record(o)
     if o.transform:

@@ -95,18 +95,19 @@ async def _place(
     else:
         await ops.make_dirs(proc.fs, path.parent)
     if member.kind == SYMLINK:
-        await proc.fs.write(path, encode(member.link), How.LINK)
+        target = member.link if job.rename is None else job.rename(member.link, "s")
+        await proc.fs.write(path, encode(target), How.LINK)
         if not o.touch:
             await ops.keep_link_time(proc.fs, path, int(member.mtime * NANO))
         return
     if member.kind == HARDLINK:
-        target = safe_name(job, member.link, "h")
-        if target is None:
+        linked = safe_name(job, member.link, "h")
+        if linked is None:
             return
-        source = job.path(target)
+        source = job.path(linked)
         if not await within(job, source) or ((await proc.fs.stat(source)).kind is Kind.LINK and not o.absolute):
             job.complain(
-                f"{shown_name(job, name)}: Cannot hard link to {quoted(job, target)}: it is not inside the directory"
+                f"{shown_name(job, name)}: Cannot hard link to {quoted(job, linked)}: it is not inside the directory"
             )
             return
         try:
@@ -137,7 +138,7 @@ async def _make_room(job: Job, name: str, path: Path, existing: Stat) -> None:
         try:
             await proc.fs.remove(path)
         except OSError:
-            raise OSError(errno.EISDIR, "", name) from None
+            raise OSError(errno.EEXIST, "", name) from None
     elif backups(o.backup, o.suffix):
         moved = await back_up(proc, path, o.backup, o.suffix)
         if job.verbose:

@@ -87,12 +87,19 @@ def header(member: Member, form: str = "gnu", extra: Mapping[str, str] | None = 
 def _old_header(info: tarfile.TarInfo, form: str) -> bytes:
     if form == "v7" and len(encode(info.name)) > 99:
         raise TooLong("file name is too long (max 99); not dumped")
+    if len(encode(info.name)) > 100 and not _splits(encode(info.name).rstrip(b"/")):
+        raise TooLong("file name is too long (cannot be split); not dumped")
     try:
         block = info.tobuf(tarfile.USTAR_FORMAT, "utf-8", "surrogateescape")
     except ValueError as error:
         what = "link name is too long" if "link" in str(error) else "file name is too long (cannot be split)"
         raise TooLong(f"{what}; not dumped") from None
     return block if form == "ustar" else checked(block[:257] + b"\0" * (BLOCK - 257))
+
+
+def _splits(name: bytes) -> bool:
+    """Whether a name can be cut at a slash into two parts that there is room for."""
+    return any(name[at : at + 1] == b"/" for at in range(max(0, len(name) - 101), min(156, len(name))))
 
 
 def checked(block: bytes) -> bytes:

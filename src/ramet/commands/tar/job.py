@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ramet.commands.tar.format import RECORD
 from ramet.commands.tar.options import TarOptions
@@ -11,6 +12,18 @@ from ramet.core import paths
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
 from ramet.core.streams import Writer
+
+
+class Matching(NamedTuple):
+    """How a name on the command line is compared, by the options before it; None is what is usual for its kind."""
+
+    wildcards: bool | None = None
+    anchored: bool | None = None
+    ignore_case: bool = False
+    match_slash: bool | None = None
+
+
+USUAL = Matching()
 
 
 class Failed(Exception):
@@ -27,7 +40,7 @@ class Job:
     record: int = RECORD
     """The archive is a row of records of this size."""
     quoting: str = "escape"
-    excluded: list[str] = field(default_factory=list)
+    excluded: list[tuple[str, Matching]] = field(default_factory=list)
     rename: Callable[[str, str], str] | None = None
     stripped_warned: set[str] = field(default_factory=set)
     listing_to: Writer | None = None

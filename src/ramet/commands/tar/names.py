@@ -31,7 +31,7 @@ def shown_name(job: Job, name: str) -> str:
     if style == "literal":
         return name
     if style.startswith("shell"):
-        if "escape" not in style and not name.isprintable():
+        if "escape" not in style and not _BYTES.sub("", name).isprintable():
             return "'" + name.replace("'", "'\\''") + "'"
         return quote(name) if style.endswith("always") else shown(name)
     if style == "c-maybe":
@@ -46,33 +46,36 @@ def shown_name(job: Job, name: str) -> str:
 
 
 def _escaped(job: Job, name: str, also: str) -> str:
-    return c_escaped(name, also + (job.o.quote_chars or ""), job.o.no_quote_chars or "")
+    return c_escaped(name, also + (job.o.quote_chars or ""), (job.o.no_quote_chars or "").replace("\\", ""))
 
 
 async def confirmed(job: Job, what: str, name: str) -> bool:
     """What -w asks before each action."""
     await job.proc.emit(encode(f"{what} {quoted(job, name)}?"))
     await job.proc.stdout.drain()
-    return (await job.proc.stdin.readline())[:1] in (b"y", b"Y")
+    reply = await job.proc.stdin.readline()
+    if not reply:
+        await job.proc.emit(b"\n")
+    return reply[:1] in (b"y", b"Y")
 
 
+_BYTES = re.compile("[\udc80-\udcff]")
+"""Bytes that are no characters."""
 _UPWARD = re.compile(r"(?:.*/)?\.\.(?:/|\Z)")
 
 
 def stored_name(job: Job, name: str, kind: str = "r") -> str:
     """The name as it goes into the archive: no leading slash, no `..`."""
-    if job.rename is not None:
-        name = job.rename(name, kind)
-    if job.o.absolute:
-        return name
-    lead = warn_of_lead(job, name, "hard link targets" if kind == "h" else "member names")
-    return name[len(lead) :] or "./"
+    if not job.o.absolute:
+        lead = warn_of_lead(job, name, "hard link targets" if kind == "h" else "member names")
+        name = name[len(lead) :] or "./"
+    return name if job.rename is None else job.rename(name, kind)
 
 
 def warn_of_lead(job: Job, name: str, what: str = "member names") -> str:
     """The part of a name that would lead out of a directory; that it is taken away is said once."""
     found = _UPWARD.match(name)
-    if found and name != "..":
+    if found:
         lead = found[0]
     elif name.startswith("/"):
         lead = name[: len(name) - len(name.lstrip("/"))]
@@ -104,7 +107,10 @@ def member_line(job: Job, member: Member) -> str:
         form += ":%S.%N" if nanos else ":%S"
     stamp = strftime(form, when, nanos)
     name = shown_name(job, listed_name(job, member))
-    link = shown_name(job, member.link)
+    target = member.link
+    if job.rename is not None and job.o.show_names and job.o.mode in ("t", "x"):
+        target = job.rename(target, "s" if member.kind == SYMLINK else "h")
+    link = shown_name(job, target)
     tail = f" -> {link}" if member.kind == SYMLINK else f" link to {link}" if member.kind == HARDLINK else ""
     if member.kind == CONTINUED:
         tail = f"--Continued at byte {member.skipped}--"
@@ -130,7 +136,7 @@ def safe_name(job: Job, name: str, kind: str) -> str | None:
     """The name to extract to: stripped, transformed, and never out of the directory; None when nothing is left."""
     strip = int(job.o.strip)
     if job.rename is not None:
-        name = job.rename(name, "r")
+        name = job.rename(name, kind)
     if strip:
         parts = [p for p in name.split("/") if p]
         if len(parts) <= strip:

@@ -120,7 +120,7 @@ async def read_archive(job: Job) -> None:
                 continue
             elif o.mode == "d":
                 await compare_member(job, member, members)
-            elif not o.interactive or await confirmed(job, "extract", member.name):
+            elif not o.interactive or await confirmed(job, "extract", member.name.rstrip("/")):
                 await extract_member(job, member, members, later)
         if members.reader is not raw:
             # Whether what is packed is whole shows only at its end.
@@ -230,7 +230,9 @@ async def compare_member(job: Job, member: Member, members: Members) -> None:
     stat = await lookup(job.proc, job.path(name))
     differences: list[str] = []
     if stat is None:
-        job.proc.complain(f"{shown_name(job, name)}: Warning: Cannot stat: No such file or directory")
+        verb = "readlink" if member.kind == SYMLINK else "stat"
+        where = shown_name(job, name.rstrip("/"))
+        job.proc.complain(f"{where}: Warning: Cannot {verb}: No such file or directory")
         job.status = max(job.status, 1)
         return
     if member.is_dir != stat.is_dir:

@@ -9,7 +9,7 @@ from ramet.commands.copy import lookup
 from ramet.commands.declare import UsageError
 from ramet.commands.globs import fnmatch, has_wildcards
 from ramet.commands.inputs import slurp
-from ramet.commands.tar.job import Failed, Job
+from ramet.commands.tar.job import USUAL, Failed, Job, Matching
 from ramet.commands.tar.names import quoted, shown_name
 from ramet.core import paths
 from ramet.core.errors import reason
@@ -30,6 +30,7 @@ class Named:
     cwd: Path
     name: str
     recursive: bool = True
+    how: Matching = USUAL
 
 
 async def named_files(job: Job) -> list[Named]:
@@ -40,6 +41,7 @@ async def named_files(job: Job) -> list[Named]:
 class _Naming:
     def __init__(self, job: Job) -> None:
         self.job = job
+        self.how = USUAL
         self.cwd = job.cwd
         self.recursive, self.unquotes, self.null, self.verbatim = True, True, False, False
         self.out: list[Named] = []
@@ -80,9 +82,10 @@ class _Naming:
         elif kind == "verbatim":
             self.verbatim = bool(given)
         elif kind == "exclude":
-            job.excluded.append(str(given))
+            job.excluded.append((str(given), self.how))
             self.unused.append(f"--exclude {quoted(job, str(given))}")
         elif kind in ("anchored", "wildcards", "ignore_case", "match_slash"):
+            self.how = self.how._replace(**{kind: bool(given)})
             word = {"match_slash": "wildcards-match-slash"}.get(kind, kind.replace("_", "-"))
             self.unused.append(f"--{'' if given else 'no-'}{word}")
         elif kind in ("", "add_file"):
@@ -91,7 +94,7 @@ class _Naming:
     def add(self, name: str) -> None:
         self.unused.clear()
         self.effective = len(self.job.excluded)
-        self.out.append(Named(self.cwd, _unquoted(name) if self.unquotes else name, self.recursive))
+        self.out.append(Named(self.cwd, _unquoted(name) if self.unquotes else name, self.recursive, self.how))
 
     async def enter(self, name: str) -> None:
         job = self.job
@@ -128,7 +131,7 @@ class _Naming:
         elif found := re.fullmatch(r"-(?:T *|-files-from[= ])(.+)", line):
             await self.listed(found[1])
         elif found := re.fullmatch(r"--exclude[= ](.+)", line):
-            self.job.excluded.append(found[1])
+            self.job.excluded.append((found[1], self.how))
         elif found := re.fullmatch(r"--add-file[= ](.+)", line):
             self.add(found[1])
         elif found := re.fullmatch(r"--(no-)?(recursion|unquote)", line):
@@ -157,47 +160,50 @@ def _unquoted(name: str) -> str:
 async def read_exclusions(job: Job) -> None:
     """Patterns that do not stand on the command line themselves."""
     o = job.o
-    for word in o.exclude_from:
+    how = USUAL
+    for kind, given in o.order:
+        if kind in Matching._fields:
+            how = how._replace(**{kind: bool(given)})
+        if kind != "exclude_from":
+            continue
+        word = str(given)
         try:
             data = await slurp(job.proc, word)
         except OSError as error:
             raise Failed(f"{shown_name(job, word)}: Cannot open: {reason(error)}") from None
-        job.excluded += [decode(line) for line in data.split(b"\n") if line]
+        job.excluded += [(decode(line), how) for line in data.split(b"\n") if line]
     if o.exclude_vcs:
-        job.excluded += _VERSION_CONTROL
+        job.excluded += [(pattern, USUAL) for pattern in _VERSION_CONTROL]
     if o.exclude_backups:
-        job.excluded += _BACKUPS
+        job.excluded += [(pattern, USUAL) for pattern in _BACKUPS]
 
 
 def is_excluded(job: Job, name: str) -> bool:
     """Patterns match a whole name or any trailing part behind a slash, and then everything below it."""
-    o = job.o
     return any(
-        _matches(job, name, pattern, wildcards=o.wildcards is not False, anchored=o.anchored is True)
-        for pattern in job.excluded
+        _matches(name, pattern, how, wildcards=how.wildcards is not False, anchored=how.anchored is True)
+        for pattern, how in job.excluded
     )
 
 
 def wanted_match(job: Job, name: str, wanted: list[Named]) -> Named | None:
     """Which of the named members this one is, or lies below."""
-    o = job.o
     for want in wanted:
         if _matches(
-            job,
             name,
-            want.name,
-            wildcards=o.wildcards is True,
-            anchored=o.anchored is not False,
+            want.name.rstrip("/"),
+            want.how,
+            wildcards=want.how.wildcards is True,
+            anchored=want.how.anchored is not False,
             below=want.recursive,
         ):
             return want
     return None
 
 
-def _matches(job: Job, name: str, pattern: str, *, wildcards: bool, anchored: bool, below: bool = True) -> bool:
+def _matches(name: str, pattern: str, how: Matching, *, wildcards: bool, anchored: bool, below: bool = True) -> bool:
     pieces = name.rstrip("/").split("/")
-    pattern = pattern.rstrip("/")
-    icase, pathname = job.o.ignore_case, job.o.match_slash is False
+    icase, pathname = how.ignore_case, how.match_slash is False
     if not wildcards and icase:
         pattern = pattern.lower()
         pieces = [piece.lower() for piece in pieces]
