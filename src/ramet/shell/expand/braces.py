@@ -65,7 +65,7 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
                     # An empty word that nothing quotes is no word: `{,a}` is `a`.
                     yield Word((Literal(text),))
                 continue
-        if len(found) > 1 and _BACKTICK in found and (plain or _BACKTICK not in units):
+        if _BACKTICK in found[:-1] and (plain or _BACKTICK not in units):
             rest = word_text(_word(found[found.index(_BACKTICK) + 1 :]))
             raise Discard(f'bad substitution: no closing "`" in `{rest}')
         if found:
@@ -118,11 +118,10 @@ def _count(units: Sequence[_Unit]) -> int:
     total = 1
     while (found := _first_brace(units)) is not None:
         _, end, kind = found
-        total *= (
-            len(kind.numbers)
-            if isinstance(kind, _Range)
-            else sum([_count(choice) if "{" in choice else 1 for choice in kind])
-        )
+        if isinstance(kind, _Range):
+            total *= len(kind.numbers)
+        elif not isinstance(kind, _Itself):
+            total *= sum([_count(choice) if "{" in choice else 1 for choice in kind])
         units = units[end + 1 :]
     return total
 
@@ -158,7 +157,10 @@ def _blocks(text: str) -> Iterator[list[str]]:
                     yield [one + tail for tail in tails]
 
 
-def _middles(kind: _Range | list[Sequence[_Unit]]) -> Iterator[list[str]]:
+def _middles(kind: _Kind) -> Iterator[list[str]]:
+    if isinstance(kind, _Itself):
+        yield ["".join(kind.units)]  # type: ignore[arg-type]
+        return
     if not isinstance(kind, _Range):
         row: list[str] = []
         for choice in kind:
@@ -189,7 +191,7 @@ def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
         yield list(units)
         return
     begin, end, kind = found
-    alternatives = kind.shown() if isinstance(kind, _Range) else (one for choice in kind for one in _expand(choice))
+    alternatives = (one for choice in kind for one in _expand(choice)) if isinstance(kind, list) else kind.shown()
     before, after = list(units[:begin]), units[end + 1 :]
     if not after:
         for middle in alternatives:
@@ -217,56 +219,99 @@ class _Range(NamedTuple):
             yield _letter(number) if self.letters else [_padded(number, self.width)]
 
 
-def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, _Range | list[Sequence[_Unit]]] | None:
-    """The first brace that expands: where it begins and ends, and its range or choices."""
-    if "{" not in units:
-        return None
-    closers = _closers(units)
-    for begin, end in sorted(closers.items()):
-        if isinstance(units, str) and units.find("{", begin + 1, end) < 0:
-            inner = units[begin + 1 : end]
-            if "," in inner:
-                return begin, end, list[Sequence[_Unit]](inner.split(","))
-            numbers = _sequence(inner)
-            if numbers is not None:
-                return begin, end, numbers
-            continue
-        commas = _commas(units, begin, end, closers)
-        if commas:
-            return begin, end, [units[a + 1 : b] for a, b in itertools.pairwise([begin, *commas, end])]
-        numbers = _sequence(units[begin + 1 : end])
-        if numbers is not None:
-            return begin, end, numbers
-    return None
+class _Itself(NamedTuple):
+    """A brace with neither choices nor a sequence in it."""
+
+    units: Sequence[_Unit]
+
+    def shown(self) -> Iterator[list[_Unit]]:
+        yield list(self.units)
 
 
-def _closers(units: Sequence[_Unit]) -> dict[int, int]:
-    """Each opening brace that is closed, with its closer."""
-    stack: list[int] = []
-    closers: dict[int, int] = {}
-    found = ((m.start(), m[0]) for m in _BRACE(units)) if isinstance(units, str) else enumerate(units)
+_Kind = _Range | _Itself | list[Sequence[_Unit]]
+
+
+def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, _Kind] | None:
+    """The first brace that is closed: where it begins and ends, and what it stands for. None when nothing expands."""
+    begin = -1
+    tries = 0
+    while True:
+        begin = _next(units, "{", begin + 1)
+        if begin < 0:
+            return None
+        if not begin and (len(units) == 1 or units[1] == "}"):
+            continue  # `{}` and `{` are words of their own
+        tries += 1
+        end = _closer(units, begin) if tries < _TRIES else -1
+        if end >= 0:
+            break
+        if tries >= _TRIES or _next(units, "}", begin + 1) < 0:
+            return None
+    inner = units[begin + 1 : end]
+    if "," in inner:
+        return begin, end, _choices(inner)
+    numbers = _sequence(inner)
+    if numbers is not None:
+        return begin, end, numbers
+    # It stands for itself, and what follows it is looked at alone.
+    return (begin, end, _Itself(units[begin : end + 1])) if end + 1 < len(units) else None
+
+
+_TRIES = 1000
+"""Braces in a word that may turn out not to be closed before it is taken as it is."""
+
+
+def _next(units: Sequence[_Unit], wanted: str, start: int) -> int:
+    if isinstance(units, str):
+        return units.find(wanted, start)
+    return next((place for place in range(start, len(units)) if units[place] == wanted), -1)
+
+
+def _closer(units: Sequence[_Unit], begin: int) -> int:
+    """Where a brace is closed: by the first closing one after a comma or `..` that is not deeper; -1 for nowhere."""
+    level = commas = 0
+    if isinstance(units, str):
+        found = ((m.start(), m[0]) for m in _ACTIVE(units, begin + 1))
+    else:
+        found = ((place, units[place]) for place in range(begin + 1, len(units)))  # type: ignore[misc]
     for place, unit in found:
+        if unit == "}":
+            if level:
+                level -= 1
+            elif commas:
+                return place
+        elif unit == "{":
+            level += 1
+        elif level:
+            continue
+        elif unit == "," or (
+            unit == "." and place + 2 < len(units) and units[place + 1] == "." and units[place + 2] != "}"
+        ):
+            commas += 1
+    return -1
+
+
+def _is_range(units: Sequence[_Unit], place: int) -> bool:
+    """Whether `..` stands here, and not at the end."""
+    return place + 2 < len(units) and units[place + 1] == "." and units[place + 2] != "}"
+
+
+_ACTIVE = re.compile(r"[{},.]").finditer
+
+
+def _choices(units: Sequence[_Unit]) -> list[Sequence[_Unit]]:
+    """What stands between the commas that are not in deeper braces."""
+    if isinstance(units, str) and "{" not in units:
+        return list[Sequence[_Unit]](units.split(","))
+    commas, level = [-1], 0
+    for place, unit in enumerate(units):
         if unit == "{":
-            stack.append(place)
-        elif unit == "}" and stack:
-            closers[stack.pop()] = place
-    return closers
-
-
-_BRACE = re.compile(r"[{}]").finditer
-
-
-def _commas(units: Sequence[_Unit], begin: int, end: int, closers: dict[int, int]) -> list[int]:
-    commas = []
-    place = begin + 1
-    while place < end:
-        unit = units[place]
-        if unit == "{" and place in closers:
-            place = closers[place]
-        elif unit == ",":
+            level += 1
+        elif unit == "}" and level:
+            level -= 1
+        elif unit == "," and not level:
             commas.append(place)
-        place += 1
-    return commas
+    return [units[a + 1 : b] for a, b in itertools.pairwise([*commas, len(units)])]
 
 
 def _sequence(units: Sequence[_Unit]) -> _Range | None:

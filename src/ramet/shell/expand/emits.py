@@ -373,7 +373,7 @@ def _emit_tildes(parts: tuple[Part, ...], assign: bool) -> list[Emit]:
         cut = (part,) if number else parts[: number + 1]
         last = number == len(parts) - 1
         # A sentinel keeps `~user` from reaching over the end of the literal when more parts follow.
-        pieces = with_tildes(cut if last else (*cut, Literal("")), assign, None)
+        pieces = with_tildes(cut if last else (*cut, Literal("")), assign, None, assign)
         if number and not assign:
             pieces = [const(part.text)]
         out += [_emit_text(piece, Fields.literal if piece.const is not None else Fields.quoted) for piece in pieces]

@@ -116,6 +116,8 @@ def _measured(host: Any, name: str, subscript: str) -> Found:
         array = store.array(target)
         if index + (0 if array is None else array.top) < 0 and store.values.get(target) is not None:
             raise Slip(f"{subscript}]: bad array subscript")
+        if array is None and host.nounset:
+            raise Discard(f"{name}: unbound variable")
         if array is None and index < 0:
             return None
         return store.item(target, index)  # type: ignore[no-any-return]
@@ -174,7 +176,7 @@ def _indirect(node: Param) -> Base:
             value = host.vars.get(node.name)
             if type(value) is NameRef:
                 if not value.target:
-                    return None
+                    raise Discard(f"{shown(node)}: invalid indirect expansion")
                 target, deeper = host.store.follow(node.name)
                 return str(target) if deeper is None else f"{target}[{deeper}]"
         found = direct(host, key)

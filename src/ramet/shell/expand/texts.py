@@ -229,8 +229,23 @@ def _filled(pieces: list[Text]) -> Callable[[Any], int] | None:
 TILDE_WORD: Final = re.compile(r"~([^/:]*)")
 
 
-def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote) -> list[Text]:
-    """The parts of an unquoted word with `~` at its start (and after each colon of an assignment) expanded."""
+def untilded(word: Word) -> Word:
+    """A word that looks like an assignment and is none: its tildes are text."""
+    first = word.parts[0] if word.parts else None
+    if type(first) is not Literal or "~" not in first.text or not ASSIGNMENT.match(first.text):
+        return word
+    pieces: list[Part] = []
+    for number, piece in enumerate(first.text.split("~")):
+        pieces += [Escaped("~")] if number else []
+        pieces += [Literal(piece)] if piece else []
+    return Word((*pieces, *word.parts[1:]))
+
+
+def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote, loose: bool = False) -> list[Text]:
+    """The parts of an unquoted word with `~` at its start (and after each colon of an assignment) expanded.
+
+    `loose`: the word only looks like an assignment, which in POSIX mode is not enough.
+    """
     out: list[Text] = []
     for number, part in enumerate(parts):
         if type(part) is not Literal:
@@ -243,7 +258,7 @@ def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote) -> list[Tex
                 match = TILDE_WORD.match(rest)
                 assert match is not None
                 if match.end() < len(rest) or last:
-                    out.append(_tilde(match[1], quote))
+                    out.append(_tilde(match[1], quote, loose))
                     rest = rest[match.end() :]
                     at_start = False
                     continue
@@ -256,9 +271,9 @@ def with_tildes(parts: tuple[Part, ...], assign: bool, quote: Quote) -> list[Tex
     return out
 
 
-def _tilde(prefix: str, quote: Quote) -> Text:
+def _tilde(prefix: str, quote: Quote, loose: bool) -> Text:
     def run(host: Any) -> str:
-        found = host.tilde(prefix)
+        found = None if loose and host.posix else host.tilde(prefix)
         return "~" + prefix if found is None else _quoted(found, quote)
 
     return Text(False, run)

@@ -15,12 +15,14 @@ from typing import Any, Final, NamedTuple
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, WINDOW, aside
 from ramet.shell.expand.braces import count_words, expand_braces, has_braces, text_blocks
 from ramet.shell.expand.emits import emit_word, gives_several, in_sequence, put_many, split_aside, unordered
+from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.fields import ACTIVE as IS_PATTERN
 from ramet.shell.expand.fields import LONG, PLAIN, Fields, fields_for
 from ramet.shell.expand.texts import (
     concat,
     is_plain,
     part_text,
+    untilded,
     variable,
 )
 from ramet.shell.expand.values import key_names
@@ -96,10 +98,13 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
         if listed is not None:
             return False, None, None, listed
     emit = in_sequence(emit_word(parts))
+    whole = _stays_whole(parts)
     if emit.wait:
 
         async def waiting(host: Any, out: list[str]) -> None:
             fields = fields_for(host, out)
+            if whole:
+                fields.ifs = ""
             await emit.run(host, fields)
             _finish(host, fields)
 
@@ -109,6 +114,8 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
     def run(host: Any, out: list[str]) -> Awaitable[None] | None:
         fields = fields_for(host, out)
         fields.patient = patient
+        if whole:
+            fields.ifs = ""
         pending = inner(host, fields)
         if pending is not None:
             return _finish_later(host, fields, pending)
@@ -116,6 +123,18 @@ def _plan(word: Word, patient: bool = False) -> tuple[bool, str | None, Callable
         return None
 
     return False, None, None, run
+
+
+def _stays_whole(parts: tuple[Part, ...]) -> bool:
+    """Whether a dollar that means nothing comes after all expansions: to bash such a word has none to split."""
+    if not any(map(_loose_dollar, parts)):
+        return False
+    for part in reversed(parts):
+        if _loose_dollar(part):
+            return True
+        if not isinstance(part, Literal | Escaped | SingleQuoted | AnsiQuoted | DoubleQuoted):
+            return False
+    return False
 
 
 def _joined_field(run: Callable[[Any], str], large: Callable[[Any], Awaitable[str] | None]) -> Plan:
@@ -258,11 +277,14 @@ _SMALL: Final = 512
 def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callable[[Any], Any] | None, Plan | None]]:
     if not has_braces(source):
         return [_plan(source, patient)]
-    found = [_rejoined(word) for word in itertools.islice(expand_braces(source), _SMALL + 1)]
+    try:
+        found = [_rejoined(word) for word in itertools.islice(expand_braces(source), _SMALL + 1)]
+    except Discard as error:
+        return [(False, None, None, _failing(error))]
     plain = _plan(source, True)
     if len(found) == 1:
         return [_plan(found[0], patient)]
-    small = [_plan(word, True) for word in found] if len(found) <= _SMALL else None
+    small = [_plan(untilded(word), True) for word in found] if len(found) <= _SMALL else None
 
     async def run(host: Any, out: list[str]) -> None:
         if "braceexpand" not in host.options:
@@ -283,6 +305,15 @@ def _braced(source: Word, patient: bool) -> list[tuple[bool, str | None, Callabl
                     await pending
 
     return [(True, None, None, run)]
+
+
+def _failing(error: Discard) -> Plan:
+    """A word whose braces cannot be expanded, which is an error once it is used."""
+
+    def append(host: Any, out: list[str]) -> Awaitable[None] | None:
+        raise type(error)(error.message)
+
+    return append
 
 
 def _rejoined(word: Word) -> Word:

@@ -12,7 +12,7 @@ from ramet.shell.expand.braces import expand_braces, has_braces
 from ramet.shell.expand.errors import Discard
 from ramet.shell.expand.values import EXPORT, NAMEREF, Assoc, Dynamic, Indexed, NameRef, to_evaluate
 from ramet.shell.interp.session import Session
-from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Escaped, Literal, Part, Word
+from ramet.shell.syntax.nodes import ArrayElement, ArrayLiteral, Assignment, Literal, Part, Word
 from ramet.shell.syntax.printer import assignment_text, word_text
 
 
@@ -310,22 +310,10 @@ def _pair_plans(literal: ArrayLiteral) -> Iterator[tuple[texts.Text | None, bool
             yield texts.bare(subscript), element.append, texts.bare(element.value)
 
 
-def _untilded(word: Word) -> Word:
-    """An element that looks like an assignment is none: its tildes are text."""
-    first = word.parts[0] if word.parts else None
-    if type(first) is not Literal or "~" not in first.text or not texts.ASSIGNMENT.match(first.text):
-        return word
-    pieces: list[Part] = []
-    for number, piece in enumerate(first.text.split("~")):
-        pieces += [Escaped("~")] if number else []
-        pieces += [Literal(piece)] if piece else []
-    return Word((*pieces, *word.parts[1:]))
-
-
 def _plain_array(node: Assignment, literal: ArrayLiteral) -> Assign:
     """`name=(words)` without subscripts, as nearly all are."""
     name, append = node.name, node.append
-    fields = words.words([_untilded(element.value) for element in literal.elements], patient=True)
+    fields = words.words([texts.untilded(element.value) for element in literal.elements], patient=True)
 
     async def evaluate(sh: Session) -> list[str]:
         found = await words.fields_of(fields, sh)
@@ -410,7 +398,7 @@ class _Plan(NamedTuple):
 def _element_plan(element: ArrayElement) -> _Plan | Item:
     """An element as it always is, or how to come by it."""
     if element.subscript is None:
-        return _Plan(None, False, None, words.words((_untilded(element.value),)))
+        return _Plan(None, False, None, words.words((texts.untilded(element.value),)))
     key, text, spread = texts.text(element.subscript), texts.text(element.value, assign=True), _spread(element)
     if key.const is not None and text.const is not None and spread is None:
         return Item(key.const, element.append, text.const)
@@ -502,7 +490,9 @@ def _assign_pairs(sh: Session, name: str, old: Assoc, items: Sequence[Item], app
     loose = items and items[0].key is None
     pending: str | None = None
     for item in _looking_up(items):
-        if item.key is not None and not loose:
+        if item.key == "" and not loose:
+            sh.complain(f"[]{'+=' if item.append else '='}{item.value}: bad array subscript")
+        elif item.key is not None and not loose:
             value = item.value
             if item.append:
                 value = store._appended(name, (array if append else old).items.get(item.key, ""), value)

@@ -69,7 +69,7 @@ async def _not_found(sh: Session, argv: list[str]) -> int:
         return int(result if type(result) is int else await result)
     if not sh.store.get("PATH"):
         return sh.error(f"{argv[0]}: No such file or directory", 127)
-    shown = argv[0] if argv[0].isprintable() else quote.word(argv[0])
+    shown = quote.ansi(argv[0]) if quote.unprintable(argv[0]) else argv[0]
     return sh.error(f"{shown}: command not found", 127)
 
 
@@ -199,12 +199,14 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     group = Group() if argv[0] == "timeout" else None
     if group is not None:
         services = {**services, "signal": group.signal}
+    stdin = sh.reader(0)
+    stdin.longest = sh.budget.limits.string_bytes
     proc = Proc(
         argv=[str(word) for word in argv] if len(argv) < WINDOW else await _plain(sh, argv),
         fs=wrapped(shell.fs, sh.fds, argv),
         cwd=sh.cwd,
         env=await _given(sh, str(argv[0])),
-        stdin=sh.reader(0),
+        stdin=stdin,
         stdout=sh.writer(1),
         stderr=sh.writer(2),
         run=_runner(sh, str(argv[0]), group),

@@ -144,7 +144,12 @@ async def _document(sh: Session, text: str, end: str = "") -> Description:
 
 async def _apply(sh: Session, plan: Plan, undo: Undo) -> None:
     op = plan.op
-    found = await plan.target(sh) if plan.wait else plan.target(sh)
+    noglob = sh.noglob
+    sh.noglob = noglob or sh.posix  # there, names of files are no patterns
+    try:
+        found = await plan.target(sh) if plan.wait else plan.target(sh)
+    finally:
+        sh.noglob = noglob
     if op in ("<<", "<<-"):
         _install(sh, plan, await _document(sh, found), undo)
         return
@@ -207,7 +212,7 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
         raise RedirectError(f"{plan.shown}: ambiguous redirect")
     shared = sh.fds.get(int(source))
     if shared is None:
-        raise RedirectError(f"{plan.shown}: Bad file descriptor")
+        raise RedirectError(f"{plan.shown.removesuffix('-')}: Bad file descriptor")
     _install(sh, plan, shared.share(), undo)
     if move and int(source) != fd:
         _put(sh, int(source), None, undo)

@@ -24,7 +24,7 @@ from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import CommandSub, ProcessSub, Script, Simple
+from ramet.shell.syntax.nodes import CommandSub, Node, ProcessSub, Script, Simple
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
 """What ends a shell, or its current line, with a message."""
@@ -160,6 +160,8 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         run, cat = _cat(simple), True
     else:
         run = sh.shell.compiled(body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, body)
+        if _shows_file(body):
+            run = _then_cat(sh.shell.compiled(Script(body.statements[:-1])), body.statements[-1].node)
     child = sh.fork(borrow=True)
     shift_lines(sh, child, body)
     child.jobs.inherited = sh.jobs.seen()
@@ -188,6 +190,39 @@ async def command_text(sh: Session, node: CommandSub) -> str:
         sh.complain("warning: command substitution: ignored null byte in input")
         data = data.replace(b"\0", b"")
     return decode(data)
+
+
+def _shows_file(body: Script) -> bool:
+    """Whether `< file` stands alone on the last line, which shows the file as it would alone in the substitution."""
+    if len(body.statements) < 2:
+        return False
+    before, last = body.statements[-2:]
+    node = last.node
+    return (
+        isinstance(node, Simple)
+        and not node.words
+        and not node.assigns
+        and len(node.redirects) == 1
+        and node.redirects[0].op == "<"
+        and not last.background
+        and last.line > before.line
+    )
+
+
+def _then_cat(run: Run, last: Node) -> Run:
+    assert isinstance(last, Simple)
+    show = _cat(last)
+
+    async def both(sh: Session) -> int:
+        result: Any = run(sh)
+        if type(result) is not int:
+            result = await result
+        if result > 255:
+            return int(result)
+        result = show(sh)
+        return int(result if type(result) is int else await result)
+
+    return lambda sh: drive(both(sh))
 
 
 async def _last_writers(sh: Session, output: Description) -> None:

@@ -27,6 +27,8 @@ from ramet.shell.syntax.usual import EMPTY
 
 CLOSERS = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 """Reserved words that end a list."""
+DUPLICATIONS = frozenset(["<&", ">&"])
+_CLOSED = Word((Literal("-"),))
 REDIRECTIONS = frozenset(["<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<", "<<-", "<<<"])
 _FD_VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?)\}", re.ASCII).fullmatch
 
@@ -88,9 +90,19 @@ class RedirectReader(ConditionReader):
 
     def _redirect(self, fd: int | None, var: str | None) -> Redirect:
         op, line = self.raw, self.line_at(self.start)
+        if op in DUPLICATIONS and self.text.startswith("-", self.stop):
+            # `>&-` is one token: what follows it is another word.
+            self.pos = self.stop + 1
+            self.peek()
+            return Redirect(op, _CLOSED, fd, var, None, line)
         self.skip()
-        if self.kind not in (WORD, COMPLEX):
-            self.unexpected()
+        if self.kind not in (WORD, COMPLEX) or (
+            self.kind == WORD
+            and op not in DUPLICATIONS
+            and self.raw.isdigit()
+            and self.text.startswith(("<", ">"), self.stop)
+        ):
+            self.unexpected()  # a number before another redirection is no name of a file
         target = self.read_word()
         if op == "<<" or op == "<<-":
             delimiter, quoted = _delimiter(target.parts)

@@ -32,7 +32,7 @@ _UNUSUAL = _DECLARATIONS | _WRAPPERS | _COMPOUND_OK
 _AHEAD = r"(?=[ \t\n|&;)]|\Z)"
 _BULK = re.compile(
     r"((?:[ \t]++(?!\#)" + SIMPLE + _AHEAD + r")*+)"
-    r"((?:(?:[ \t]++[0-9])?[ \t]*+(?>>>|[<>]&?)[ \t]*+(?!\#)" + SIMPLE + _AHEAD + r")*+)"
+    r"((?:(?:[ \t]++[0-9])?[ \t]*+(?>>>|[<>](?:&(?!-[^ \t\n|&;)]))?)[ \t]*+(?!\#)" + SIMPLE + _AHEAD + r")*+)"
     r"[ \t]*+(?:\#[^\n]*+)?(?:(\n)|((?>;;?&?|\|[|&]?|&&|&(?!>)|\)))(?!\\))?",
     re.ASCII,
 ).match

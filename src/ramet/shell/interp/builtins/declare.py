@@ -300,7 +300,8 @@ def _apply_one(sh: Session, request: _Request, word: str, local: bool) -> bool:
         if request.command == "export":
             store.flag(name, EXPORT)
         return False
-    if not _shape(sh, request, name, key, assignment):
+    marking = assignment is None and request.command in _MARKERS  # those make no arrays
+    if not marking and not _shape(sh, request, name, key, assignment):
         return False
     if request.add & NAMEREF:
         return _make_reference(sh, request, name, assignment)
@@ -413,6 +414,16 @@ def _shape(sh: Session, request: _Request, name: str, key: str | None, assignmen
     return True
 
 
+def _is_balanced(target: str, base: str) -> bool:
+    """Whether all of what follows a name is one subscript that has something in it."""
+    depth = 0
+    for place, char in enumerate(target[len(base) :]):
+        depth += (char == "[") - (char == "]")
+        if not depth and place + 1 < len(target) - len(base):
+            return False
+    return not depth and target != f"{base}[]"
+
+
 def _make_reference(sh: Session, request: _Request, name: str, assignment: AssignWord | None) -> bool:
     store = sh.store
     value = store.values.get(name)
@@ -435,7 +446,7 @@ def _make_reference(sh: Session, request: _Request, name: str, assignment: Assig
     if assignment is not None and not target:
         sh.complain(f"{request.command}: `': not a valid identifier")
         return False
-    if target and not is_name(base):
+    if target and not (is_name(base) and _is_balanced(target, base)):
         sh.complain(f"{request.command}: `{target}': invalid variable name for name reference")
         return False
     if base == name:

@@ -48,6 +48,11 @@ def set_(sh: Session, argv: list[str]) -> Result:
         if len(sh.vars) > MANY_VARIABLES or any(is_large(sh, name) for name in sh.vars):
             return drive(write_settings(sh, _settings, "set"))
         return sh.out(encode(_settings(sh)), "set")
+    wrong = _wrong_letter(argv)
+    if wrong:
+        sh.complain(f"set: {wrong}: invalid option")
+        sh.err("set: usage: set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]\n")
+        return 2
     i = 1
     while i < len(argv):
         word = argv[i]
@@ -80,16 +85,28 @@ def set_(sh: Session, argv: list[str]) -> Result:
                 if not on:
                     return sh.error("set: +r: invalid option")
                 restrict(sh)
-            elif letter in LETTERS:
-                sh.set_option(LETTERS[letter], on)
             else:
-                sh.complain(f"set: {word[0]}{letter}: invalid option")
-                sh.err("set: usage: set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]\n")
-                return 2
+                sh.set_option(LETTERS[letter], on)
     sh.rewatch()
     if i < len(argv):
         sh.params = [str(found) for found in argv[i:]]
     return 0
+
+
+def _wrong_letter(argv: list[str]) -> str:
+    """The first option that there is none of, looked for before any is set."""
+    i = 1
+    while i < len(argv):
+        word = argv[i]
+        i += 1
+        if word in ("--", "-") or (word != "+" and (len(word) < 2 or word[0] not in "-+")):
+            break
+        for letter in word[1:]:
+            if letter == "o":
+                i += 1
+            elif letter != "r" and letter not in LETTERS:
+                return word[0] + letter
+    return ""
 
 
 def _list_options(sh: Session, table: bool) -> Result:
