@@ -17,13 +17,13 @@ def decode_prompt(sh: Session, text: str) -> str:
     out: list[str] = []
     i = 0
     while i < len(text):
-        char = text[i]
-        i += 1
-        if char != "\\" or i >= len(text):
-            out.append(char)
-            continue
-        code = text[i]
-        i += 1
+        end = text.find("\\", i, len(text) - 1)  # at the very end it stands for itself
+        if end < 0:
+            out.append(text[i:])
+            break
+        out.append(text[i:end])
+        code = text[end + 1]
+        i = end + 2
         if code in "01234567":
             digits = text[i - 1 : i + 2]
             value = ""
