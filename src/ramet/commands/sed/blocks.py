@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from ramet.commands.sed import substitute
-from ramet.commands.sed.program import Instruction, Kind, Substitution
+from ramet.commands.sed.program import LONG, Instruction, Kind, Piece, Substitution
 from ramet.patterns import Lines, Matcher
 from ramet.patterns.engines import ReEngine
 from ramet.patterns.selecting import select
@@ -19,7 +19,11 @@ BlockChange = Callable[[bytes], bytes]
 """From some lines to what becomes of them; only the last line of the input may lack its newline."""
 
 
-def block_change(program: list[Instruction], quiet: bool, several: bool) -> BlockChange | None:
+Check = Callable[[], object]
+"""Raises when the time is up; called now and then in a long block, which is worked on beside the event loop."""
+
+
+def block_change(program: list[Instruction], quiet: bool, several: bool, check: Check) -> BlockChange | None:
     """One function for whole blocks; None when the script needs a cycle for each line."""
     if not program:
         return None
@@ -30,7 +34,7 @@ def block_change(program: list[Instruction], quiet: bool, several: bool) -> Bloc
         return _selection(program[0], "p") if len(program) == 1 else None
     changes: list[BlockChange] = []
     for item in program:
-        change = _substitution(item) if item.name == "s" else _selection(item, "d")
+        change = _substitution(item, check) if item.name == "s" else _selection(item, "d")
         if change is None:
             return None
         changes.append(change)
@@ -65,14 +69,14 @@ def _selection(item: Instruction, name: str) -> BlockChange | None:
 # ------------------------------------------------------------------------------------------------------ substitutions
 
 
-def _substitution(item: Instruction) -> BlockChange | None:
+def _substitution(item: Instruction, check: Check) -> BlockChange | None:
     substitution = item.substitution
     if item.first is not None or item.negated or substitution is None:
         return None
     matcher = substitution.matcher
     if matcher is None or any(b"\n" in piece.text for piece in substitution.pieces):
         return None
-    quick = _quick(substitution, matcher)
+    quick = _quick(substitution, matcher, check)
     if quick is None:
         return None
     plain = bool(matcher.literal) or _edge(substitution, matcher) is not None
@@ -91,7 +95,7 @@ def _by_line(change: substitute.Change, block: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
+def _quick(substitution: Substitution, matcher: Matcher, check: Check) -> BlockChange | None:
     if substitution.number != 1 or substitution.show or substitution.file is not None or substitution.run:
         return None
     constant = substitute.constant_of(substitution.pieces)
@@ -107,12 +111,30 @@ def _quick(substitution: Substitution, matcher: Matcher) -> BlockChange | None:
         return _at_start(substitution, engine)
     template = substitute.template_of(substitution.pieces)
     if substitution.every:
-        return lambda block: engine.pattern.sub(template, block)
+        fill = _filler(substitution.pieces, check)
+        return lambda block: engine.pattern.sub(template if len(block) < LONG else fill, block)
     # One more group around all, one behind for the rest of the line: the first match of a line then takes the line.
     pattern = re.compile(b"(" + engine.pattern.pattern + b")(.*)", engine.pattern.flags)
     moved = tuple(piece._replace(group=piece.group + 1) if piece.group >= 0 else piece for piece in substitution.pieces)
     template = substitute.template_of(moved) + b"\\g<%d>" % pattern.groups
     return lambda block: pattern.sub(template, block)
+
+
+def _filler(pieces: tuple[Piece, ...], check: Check) -> Callable[[re.Match[bytes]], bytes]:
+    """What puts the replacement together in Python, so that other threads get their turn in between."""
+    parts = [(piece.text, piece.group) for piece in pieces]
+    constant, count = substitute.constant_of(pieces), 0
+
+    def fill(found: re.Match[bytes]) -> bytes:
+        nonlocal count
+        count += 1
+        if not count & 255:
+            check()
+        if constant is not None:
+            return constant
+        return b"".join([text if group < 0 else found[group] or b"" for text, group in parts])
+
+    return fill
 
 
 _START, _END = b"(?m:^)", b"(?m:$)"

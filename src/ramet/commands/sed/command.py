@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import functools
 import os
@@ -15,7 +16,7 @@ from ramet.commands.inputs import LARGE, PART, is_utf8, slurp
 from ramet.commands.sed.blocks import BlockChange, block_change
 from ramet.commands.sed.debug import Trace
 from ramet.commands.sed.machine import Machine, Need, Output
-from ramet.commands.sed.program import Flavour, Instruction, Kind, ScriptError, Source
+from ramet.commands.sed.program import LONG, Flavour, Instruction, Kind, ScriptError, Source
 from ramet.commands.sed.script import parse, place_behind
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
@@ -150,7 +151,7 @@ class _Run:
         await self.open_outputs()
         change = None
         if not (self.in_place or self.o.null_data or self.o.debug):
-            change = block_change(self.program, self.quiet, several=len(self.words) > 1)
+            change = block_change(self.program, self.quiet, len(self.words) > 1, self.proc.budget.check)
         try:
             if change is not None:
                 await self.by_block(change)
@@ -309,7 +310,7 @@ class _Run:
             assert self.reader is not None
             try:
                 async for block in line_blocks(self.reader, size=size):
-                    changed = change(block)
+                    changed = change(block) if len(block) < LONG else await asyncio.to_thread(change, block)
                     if changed or not drops:
                         await proc.emit(b"\n" + changed if missing else changed)
                         missing = not (changed if drops else block).endswith(b"\n")
@@ -356,6 +357,8 @@ class _Run:
                     await self.next_input(machine)
                 elif need is Need.TURN:
                     await self.breathe()
+                elif need is Need.ASIDE:
+                    await asyncio.to_thread(machine.work)
                 elif need is Need.RUN:
                     await self.run_command(machine)
                 elif need is Need.HEAD:
@@ -416,7 +419,7 @@ class _Run:
         await self.breathe()
         assert self.reader is not None
         parts = [self.rest] if self.rest else []
-        self.rest = b""
+        self.rest, held = b"", len(self.rest)
         while True:
             try:
                 # Few enough bytes that a cycle for each of their lines takes a moment, however short these are.
@@ -436,6 +439,8 @@ class _Run:
             if cut >= 0:
                 break
             parts.append(block)
+            held += len(block)
+            self.reader.hold(held)
         parts.append(block[:cut])
         self.rest = block[cut + 1 :]
         machine.lines, machine.at = b"".join(parts).split(self.delim), 0

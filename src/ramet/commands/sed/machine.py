@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from enum import Enum
+from functools import partial
 
 from ramet.commands.sed import substitute
 from ramet.commands.sed.debug import Trace
-from ramet.commands.sed.program import AFTER_RUN, Address, Instruction, Kind, ScriptError, Substitution
+from ramet.commands.sed.program import AFTER_RUN, LONG, Address, Instruction, Kind, ScriptError, Substitution
 from ramet.core.streams import Writer
 from ramet.patterns import Matcher
 
@@ -28,6 +29,8 @@ class Need(Enum):
     """The files that are to be read before the first line, written out."""
     RUN = "run"
     """The output of the command line in `command`, put into `answer`."""
+    ASIDE = "aside"
+    """That `work` is done, which takes long."""
 
 
 class Output:
@@ -106,6 +109,7 @@ class Machine:
         self.queue: list[tuple[str, bytes]] = []
         self.last_regex: Matcher | None = None
         self.replaced = False
+        self.work: Callable[[], None] = lambda: None
         self.jumps = 0
         self.active = [instruction.first is not None and instruction.first.kind is Kind.ZERO for instruction in program]
         self.limit = [0] * len(program)
@@ -340,8 +344,11 @@ class Machine:
             if name == "s":
                 if item.substitution is not None and item.substitution.run:
                     yield from self._substitute_and_run(pc - 1, item)
-                else:
+                elif len(self.space) < LONG:
                     self._substitute(pc - 1, item)
+                else:
+                    self.work = partial(self._substitute, pc - 1, item)
+                    yield Need.ASIDE
             elif name == "p":
                 out.line(self.space, self.end)
             elif name == "d":

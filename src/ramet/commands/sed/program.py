@@ -41,6 +41,8 @@ class Address(NamedTuple):
 
 
 AFTER_RUN = 2
+LONG = 1 << 20
+"""Bytes from which on lines are substituted in beside the event loop."""
 
 
 class Piece(NamedTuple):
