@@ -92,3 +92,27 @@ def is_word(char: str) -> bool:
     ranges = extra("alpha")
     at = bisect_right(ranges, (ord(char), 0x110000)) - 1
     return at >= 0 and ord(char) <= ranges[at][1]
+
+
+_LONE = (
+    0xB5, 0x131, 0x17F, 0x1C5, 0x1C8, 0x1CB, 0x1F2, 0x345, 0x3C2, 0x3D0, 0x3D1, 0x3D5, 0x3D6, 0x3F0, 0x3F1, 0x3F5,
+    0x1E9B, 0x1FBE,
+)  # fmt: skip
+"""Small letters whose capital has another small one."""
+
+
+def upper(code: int) -> int:
+    """The one capital of a letter, or the letter."""
+    char = chr(code)
+    found = char.upper()
+    if len(found) > 1:
+        found = char.title()  # of letters that become two, this may be the one that stands for both
+    return ord(found) if len(found) == 1 else code
+
+
+def alike(code: int) -> frozenset[int]:
+    """The characters that one stands for where case does not matter: those with the same capital."""
+    capital = upper(code)
+    small = chr(capital).lower()
+    near = {code, capital, *_LONE} | ({ord(small)} if len(small) == 1 else set())
+    return frozenset(other for other in near if upper(other) == capital)

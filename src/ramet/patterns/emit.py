@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ramet.patterns.classes import extra
+from ramet.patterns.classes import alike, extra
 from ramet.patterns.tree import (
     AnyChar,
     Assert,
@@ -60,6 +60,8 @@ class Target:
     coding: Coding
     lines: Lines
     captures: bool = True
+    folds: bool = False
+    """Whether case does not matter, beyond ASCII too; engines have ideas of their own there."""
 
 
 _ASCII_CLASSES = {
@@ -88,6 +90,8 @@ _UNICODE_CLASSES = _ASCII_CLASSES | {
     "graph": r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}",
 }
 _RE2_REPEAT_MAX = 1000
+_MANY = 1000
+"""Characters of a set up to which their other cases are spelled out."""
 _NO_CHARS = r"\x{d800}-\x{dfff}"
 """What RE2 takes for code points although UTF-8 has none there."""
 _BYTE_LETTERS = r"\udcaa\udcb5\udcba\udcc0-\udcd6\udcd8-\udcf6\udcf8-\udcff"
@@ -102,6 +106,7 @@ class _Emitter:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.unicode = target.coding is Coding.UTF8
+        self.folds = target.folds and self.unicode
         self.limit = {Coding.ASCII: 0x7F, Coding.BYTES: 0xFF, Coding.UTF8: 0x10FFFF}[target.coding]
         self.writers = {
             Char: self.char,
@@ -139,24 +144,41 @@ class _Emitter:
     def char(self, node: Char) -> str:
         code = ord(node.char)
         if code > self.limit:
-            return self.never
+            near = [other for other in alike(code) if other <= self.limit] if self.target.folds else []
+            return f"[{''.join(map(self.point, near))}]" if near else self.never
         if 0xD800 <= code <= 0xDFFF and self.target.engine is Engine.RE2:
             return self.never
+        if self.folds and (code > 0x7F or node.char in "iIkKsS"):
+            return f"(?-i:[{''.join(map(self.point, sorted(alike(code))))}])"
         return self.point(code)
 
     def any(self, node: AnyChar) -> str:
         return self.charset(CharSet((), (), True))
 
     def charset(self, node: CharSet) -> str:
+        if self.folds and node.ranges and not node.classes:
+            size = sum(high - low + 1 for low, high in node.ranges)
+            if size <= _MANY and not any(high > 0xD7FF and low < 0xE000 for low, high in node.ranges):
+                codes = {other for low, high in node.ranges for code in range(low, high + 1) for other in alike(code)}
+                return f"(?-i:{self.spelled(CharSet(_ranges(codes), (), node.negated))})"
+        return self.spelled(node)
+
+    def spelled(self, node: CharSet) -> str:
         parts: list[str] = []
         # In a block of lines the newline only separates; no set may take it.
         block = self.target.lines is Lines.BLOCK
         for low, high in _without_newline(node.ranges) if block and not node.negated else node.ranges:
+            if low > self.limit and self.target.folds and high - low <= _MANY:
+                parts += [
+                    self.point(near) for code in range(low, high + 1) for near in alike(code) if near <= self.limit
+                ]
             if low > self.limit or (low >= 0xD800 and high <= 0xDFFF and self.target.engine is Engine.RE2):
                 continue
             top = min(high, self.limit)
             parts.append(self.point(low) if low == top else f"{self.point(low)}-{self.point(top)}")
         for name in node.classes:
+            if self.target.folds and name in ("upper", "lower"):
+                name = "alpha"  # which has letters without case, too
             members = (_UNICODE_CLASSES if self.unicode else _ASCII_CLASSES)[name]
             parts.append(_LINE_CLASSES.get(name, members) if block else members)
             if self.unicode:
@@ -264,6 +286,16 @@ class _Emitter:
                 parts.append(f"{text}{{0,{min(rest, _RE2_REPEAT_MAX)}}}")
                 rest -= _RE2_REPEAT_MAX
         return f"(?:{''.join(parts)})"
+
+
+def _ranges(codes: set[int]) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    for code in sorted(codes):
+        if found and found[-1][1] == code - 1:
+            found[-1] = (found[-1][0], code)
+        else:
+            found.append((code, code))
+    return tuple(found)
 
 
 def _without_newline(ranges: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, int]]:

@@ -234,11 +234,14 @@ class _PosixMatcher(Matcher):
             return LiteralEngine(self.literal)
         coding = Coding.ASCII if ascii_only else self._coding
         node, icase, lines = self._parsed.tree, self._icase, self._lines
+        folds = icase and self._coding is Coding.UTF8
         if coding is not Coding.UTF8 and is_simple(node, coding, lines, icase):
-            return ReEngine(emit(node, Target(Engine.RE, coding, lines)), icase, tree.nullable(node))
+            return ReEngine(emit(node, Target(Engine.RE, coding, lines, folds=folds)), icase, tree.nullable(node))
         if not self._parsed.back_references:
             try:
-                return Re2Engine(emit(node, Target(Engine.RE2, coding, lines)), icase, coding is Coding.UTF8)
+                return Re2Engine(
+                    emit(node, Target(Engine.RE2, coding, lines, folds=icase)), icase, coding is Coding.UTF8
+                )
             except Inexpressible:
                 pass
             except PatternError:
@@ -253,7 +256,10 @@ class _PosixMatcher(Matcher):
         return self._odd
 
     def _backtracking(self, coding: Coding, guard: MatchEngine | None) -> MatchEngine:
-        source, icase = emit(self._parsed.tree, Target(Engine.REGEX, coding, self._lines)), self._icase
+        source, icase = (
+            emit(self._parsed.tree, Target(Engine.REGEX, coding, self._lines, folds=self._icase)),
+            self._icase,
+        )
         if coding is Coding.UTF8:
             return RegexTextEngine(source, icase, True, self._seconds, guard)
         return RegexEngine(source, icase, True, self._seconds, guard)
@@ -270,12 +276,12 @@ class _PosixMatcher(Matcher):
         if self.literal == b"" or self._parsed.back_references:
             return None
         coding = Coding.ASCII if ascii_only else self._coding
-        node = self._parsed.tree
+        node, folds = self._parsed.tree, self._icase and self._coding is Coding.UTF8
         if self.literal is not None:
             coding = Coding.BYTES
             node = tree.Sequence(tuple(tree.Char(char) for char in self.literal.decode("latin-1")))
         try:
-            source = emit(node, Target(Engine.RE2, coding, self._lines, captures=False))
+            source = emit(node, Target(Engine.RE2, coding, self._lines, captures=False, folds=folds))
             return Re2Engine(source, self._icase, coding is Coding.UTF8)
         except (Inexpressible, PatternError):
             return None
@@ -284,7 +290,8 @@ class _PosixMatcher(Matcher):
         """A linear engine that matches wherever the pattern might: back-references widened to their group's body."""
         try:
             widened = _widen(self._parsed.tree, _bodies(self._parsed.tree))
-            source = emit(widened, Target(Engine.RE2, coding, self._lines, captures=False))
+            folds = self._icase and self._coding is Coding.UTF8
+            source = emit(widened, Target(Engine.RE2, coding, self._lines, captures=False, folds=folds))
             return Re2Engine(source, self._icase, coding is Coding.UTF8)
         except (Inexpressible, PatternError, RecursionError):
             return None
