@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     words = [sys.executable, "-m", "ramet.apps.cli", "serve", "--store", str(folder / "store")]
     process = subprocess.Popen([*words, "--socket", str(place), "--token-file", str(token)], stderr=subprocess.DEVNULL)
     try:
-        for _ in range(400):
+        for _ in range(4_000):
             with socket.socket(socket.AF_UNIX) as probe:
                 if probe.connect_ex(str(place)) == 0:
                     break

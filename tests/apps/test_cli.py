@@ -515,7 +515,7 @@ def test_what_was_done_before_the_end_is_kept(how: str, status: int, tmp_path: P
             running.send_signal(signal.SIGINT)
             running.stdout.read()
         running.stdout.close()
-        assert running.wait(30) == status
+        assert running.wait(200) == status
     assert json.loads(command("log", "demo", home=tmp_path).stdout)[0]["message"] == line
     assert command("show", "demo:/f", home=tmp_path).stdout == "kept\n"
 

@@ -72,7 +72,7 @@ def test_a_client_that_goes_stops_the_work(tmp_path: Path) -> None:
                         ended.set()
 
                 async def receive(began: Any = began) -> dict[str, Any]:
-                    await asyncio.to_thread(began.wait, 10)
+                    await asyncio.to_thread(began.wait, 200)
                     return {"type": "http.disconnect"}
 
                 sent: list[Any] = []

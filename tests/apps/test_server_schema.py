@@ -55,7 +55,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         threading.Event().wait(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     headers = {"authorization": f"Bearer {TOKEN}"}
-    with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=headers) as http:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=200) as http:
         http.post("/v1/workspaces", json={"name": "m", "kind": "memory"}).raise_for_status()
         http.post("/v1/sandboxes", json={"name": "box", "workspace": "q"}).raise_for_status()
         http.post("/v1/workspaces/p/exec", json={"command": "echo x > /f; mkdir /d"}).raise_for_status()
@@ -63,7 +63,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     app.events.close()
     server.should_exit = True
-    thread.join(20)
+    thread.join(200)
 
 
 @schema.exclude(path="/v1/events").parametrize()
@@ -81,5 +81,5 @@ def test_answers_are_what_the_document_says(case: schemathesis.Case[Any], addres
         case.body.update({name: f"env:{key}" for name, key in case.body.items() if name in ("to", "old") and key})
     if case.query and "follow" in case.query:
         case.query["follow"] = False
-    response = case.call(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)
+    response = case.call(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=200)
     case.validate_response(response, checks=CHECKS)

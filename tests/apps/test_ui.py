@@ -263,7 +263,7 @@ def test_the_verb_prints_a_link_that_lets_in(tmp_path: Path) -> None:
         found = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/ui/#/ws/proj\?link=([\w-]{43})", running.link)
         assert found, running.link
         with httpx2.Client(base_url=found[1], timeout=200) as http:
-            for _ in range(100):
+            for _ in range(4_000):
                 try:
                     http.get("/v1/health")
                     break
@@ -339,7 +339,7 @@ def test_serve_has_the_page_when_it_is_told_to(tmp_path: Path) -> None:
             assert process.stderr is not None
             url = re.search(r"http://\S+:\d+", process.stderr.readline())
             assert url
-            for _ in range(200):
+            for _ in range(4_000):
                 try:
                     assert httpx2.get(f"{url[0]}/ui/", timeout=200).status_code == 200
                     break
@@ -352,7 +352,7 @@ def test_serve_has_the_page_when_it_is_told_to(tmp_path: Path) -> None:
                 verb.asked(url[0], "x" * 20, "")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(200)
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         assert process.stderr is not None
         url = re.search(r"http://\S+:\d+", process.stderr.readline())
         assert url
-        for _ in range(400):
+        for _ in range(4_000):
             try:
-                httpx2.get(f"{url[0]}/v1/health", timeout=30)
+                httpx2.get(f"{url[0]}/v1/health", timeout=200)
                 break
             except httpx2.TransportError:
                 time.sleep(0.05)
         yield url[0], (place / "server-token").read_text().strip()
         process.terminate()
-        process.wait(30)
+        process.wait(200)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_the_commands_that_ran(page: Browser) -> None:
 
 def test_the_commands_of_a_running_sandbox_appear_as_they_end(server: tuple[str, str], page: Browser) -> None:
     url, token = server
-    with httpx2.Client(base_url=f"{url}/v1", headers={"authorization": f"Bearer {token}"}) as there:
+    with httpx2.Client(base_url=f"{url}/v1", headers={"authorization": f"Bearer {token}"}, timeout=200) as there:
         box = there.post("/sandboxes", json={"image": "python"}).json()["name"]
         there.post(f"/workspaces/{box}/exec", json={"command": "echo at work"})
         page.go("#/")
@@ -229,7 +229,7 @@ def test_what_others_do_appears(server: tuple[str, str], page: Browser) -> None:
     page.sees("proj-3")
     body = {"command": "echo new > /new"}
     headers = {"authorization": f"Bearer {server[1]}"}
-    done = httpx2.post(f"{server[0]}/v1/workspaces/proj/exec", json=body, headers=headers, timeout=30)
+    done = httpx2.post(f"{server[0]}/v1/workspaces/proj/exec", json=body, headers=headers, timeout=200)
     assert done.status_code == 200
     page.sees("echo new > /new")
 

@@ -229,9 +229,10 @@ def test_a_reader_that_stops_ends_the_query(reader: str, owner: str) -> None:
             await source.aclose()
         watcher = await asyncpg.connect(owner)
         busy = "select count(*) from pg_stat_activity where application_name = 'ramet' and state <> 'idle'"
-        for _ in range(500):
+        for _ in range(20_000):
             if not await watcher.fetchval(busy):
                 break
+            await asyncio.sleep(0.005)
         else:
             pytest.fail("the server still works for a reader that left")
         await watcher.close()

@@ -195,7 +195,7 @@ class Racer:
         self.store = Store(objects_of(place, Countdown(None)), clock=lambda: time.time() + self.ahead)
 
     def run(self) -> None:
-        done, tried, until = 0, 0, time.monotonic() + 120
+        done, tried, until = 0, 0, time.monotonic() + 250
         while done < self.rounds and time.monotonic() < until:
             # Such a clock runs ahead ever faster: it takes also leases for dead that were taken with such a clock.
             self.ahead = self.rng.choice([0.0, 0.0, 500 * (time.time() % 100_000)])

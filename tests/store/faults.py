@@ -198,7 +198,7 @@ class Racer:
 
     def run(self) -> None:
         done = 0
-        until = time.monotonic() + 120
+        until = time.monotonic() + 250
         while done < self.rounds and time.monotonic() < until:
             self.ahead = self.rng.choice([0.0, 0.0, 0.0, 200.0])
             try:
@@ -334,7 +334,7 @@ class Nursery:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(200)
         self._process.stdout.close()
 
     def run(self, place: dict[str, Any], workers: list[dict[str, Any]], kind: str = "worker") -> list[int]:

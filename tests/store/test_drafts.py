@@ -644,7 +644,7 @@ def test_when_drafts_are_written(drafts: str | float, kept: bool) -> None:
     store.create("w")
 
     async def then(ws: StoredWorkspace) -> None:
-        for _ in range(200):
+        for _ in range(20_000):
             if len(drafts_in(store)) > 1 or not kept:
                 break
             await asyncio.sleep(0.005)

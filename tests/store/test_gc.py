@@ -379,7 +379,7 @@ def test_nobody_waits_for_a_collection_but_who_closes(monkeypatch: pytest.Monkey
 
     def slow(self: Repository, **options: Any) -> Any:
         going.set()
-        assert committed.wait(20), "commits go on while it collects"
+        assert committed.wait(200), "commits go on while it collects"
         return collect(self, **options)
 
     monkeypatch.setattr(Repository, "gc", slow)

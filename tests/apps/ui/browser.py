@@ -15,7 +15,7 @@ import httpx2
 PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
-PATIENCE = 25.0
+PATIENCE = 200.0
 
 
 class Browser:

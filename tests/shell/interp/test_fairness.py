@@ -208,7 +208,7 @@ async def cancelled_at(script: str, moment: float) -> float:
 def test_cancelled_at_any_moment_a_session_goes_on(name: str) -> None:
     script = (HOSTILE | ENDLESS)[name]
     moments = random.Random(name)
-    assert not too_long(lambda: cancelled_at(script, moments.uniform(0, 0.25)), 0.05)
+    assert not too_long(lambda: cancelled_at(script, moments.uniform(0, 0.12)), 0.05)
 
 
 @pytest.mark.parametrize("name", ENDLESS)
