@@ -75,6 +75,13 @@ async def _place(
             if followed is None or not followed.is_dir:
                 await proc.fs.remove(path)
                 await proc.fs.mkdir(path)
+        elif o.overwrite == "unlink":
+            try:
+                await proc.fs.remove(path)
+                await proc.fs.mkdir(path)
+            except OSError as error:
+                job.complain(f"{shown_name(job, name.rstrip('/'))}: Cannot unlink: {reason(error)}")
+                return
         elif o.overwrite == "skip" and job.verbose:
             proc.complain(f"{shown_name(job, name.rstrip('/'))}: skipping existing file")
         if existing is None or o.overwrite_dir:

@@ -31,7 +31,10 @@ def shown_name(job: Job, name: str) -> str:
     if style == "literal":
         return name
     if style.startswith("shell"):
-        if "escape" not in style and not _BYTES.sub("", name).isprintable():
+        if "escape" not in style and not name.isprintable():
+            legible = _BYTES.sub("x", name)
+            if legible.isprintable() and shown(legible) == legible and not style.endswith("always"):
+                return name
             return "'" + name.replace("'", "'\\''") + "'"
         return quote(name) if style.endswith("always") else shown(name)
     if style == "c-maybe":

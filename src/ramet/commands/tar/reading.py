@@ -44,14 +44,33 @@ async def opened_archive(job: Job) -> tuple[Reader, Members]:
     first = await raw.read(1 << 18)
     found = compression.sniff(first)
     if o.packing and o.packing != "auto" and found is not compression.FORMATS[o.packing] and first:
-        job.proc.stderr.write(b"\ngzip: stdin: not in gzip format\n" if o.packing == "gzip" else b"")
-        job.proc.complain("Child returned status 1")
+        words, status = _REFUSALS[o.packing]
+        job.proc.stderr.write(encode(words))
+        job.proc.complain(f"Child returned status {status}")
         raise _unrecoverable(job)
+    if found is not None and o.packing in ("", "auto") and raw is proc.stdin:
+        # What comes through a pipe cannot be looked at twice: one has to say what it is.
+        raise Failed(f"Archive is compressed. Use {_LETTERS[found.name]} option")
     if found is None:
         raw.unread(first)
         return raw, Members(raw, past_zeros=o.past_zeros)
     unpacked = IteratorReader(compression.decompressed(raw, found, first))
     return raw, Members(unpacked, past_zeros=o.past_zeros)
+
+
+_LETTERS = {
+    "gzip": "-z", "bzip2": "-j", "xz": "-J", "lzma": "--lzma", "zstd": "--zstd", "compress": "-Z", "lzip": "--lzip",
+}  # fmt: skip
+_REFUSALS = {
+    "gzip": ("\ngzip: stdin: not in gzip format\n", 1),
+    "bzip2": ("bzip2: (stdin) is not a bzip2 file.\n", 2),
+    "xz": ("xz: (stdin): File format not recognized\n", 1),
+    "lzma": ("xz: (stdin): File format not recognized\n", 1),
+    "zstd": ("zstd: /*stdin*\\: unsupported format \n", 1),
+    "compress": ("stdin: not in compressed format\n", 1),
+    "lzip": ("lzip: (stdin): Bad magic number (file not in lzip format).\n", 2),
+}
+"""What the program for a format says to data of another, and how it ends."""
 
 
 async def tell_label(job: Job) -> None:
@@ -91,8 +110,10 @@ def _unrecoverable(job: Job) -> Failed:
 async def read_archive(job: Job) -> None:
     proc, o = job.proc, job.o
     wanted = await named_files(job)
-    for word in o.directory:
-        job.cwd = paths.parse(word, job.cwd)
+    if not wanted:
+        # Where nothing is named, all of the directories count; else each for the names behind it.
+        for word in o.directory:
+            job.cwd = paths.parse(word, job.cwd)
     if o.to_stdout and job.index is None:
         job.listing_to = proc.stderr
     raw, members = await opened_archive(job)
@@ -168,6 +189,7 @@ class _Choice:
             return False
         if match is not None:
             self.seen.add(match.name)
+            job.cwd = match.cwd
         if is_excluded(job, name):
             return False
         if self.starting is not None:

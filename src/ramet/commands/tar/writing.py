@@ -200,6 +200,8 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
     filling = _Filling(out, archive, await _limit(job, newer) if newer else None)
     if job.o.mtime is not None:
         filling.mtime = await _given_time(job, job.o.mtime)
+        if job.verbose and not re.match(r"[./]", job.o.mtime):
+            _tell_date(job, "--mtime", job.o.mtime, filling.mtime)
     await out.start()
     if job.o.label is not None and not out.size:
         label = f"{job.o.label} Volume {job.volume}" if job.o.multi else job.o.label
@@ -273,10 +275,13 @@ async def _limit(job: Job, text: str) -> int:
         job.proc.complain(f"Substituting -9223372036854775807 for unknown date format {quoted(job, text)}")
         return -(1 << 63)
     if job.verbose:
-        when, _ = at(found, zone_of(job.proc))
-        option = "--after-date" if job.o.newer else "--newer-mtime"
-        job.proc.complain(f"Option {option}: Treating date '{text}' as {strftime('%Y-%m-%d %H:%M:%S', when, 0)}")
+        _tell_date(job, "--after-date" if job.o.newer else "--newer-mtime", text, found)
     return found
+
+
+def _tell_date(job: Job, option: str, text: str, found: int) -> None:
+    when, _ = at(found, zone_of(job.proc))
+    job.proc.complain(f"Option {option}: Treating date '{text}' as {strftime('%Y-%m-%d %H:%M:%S', when, 0)}")
 
 
 async def _add(job: Job, filling: _Filling, name: str, path: Path, stat: Stat, recursive: bool) -> None:
@@ -356,7 +361,7 @@ async def _write(job: Job, filling: _Filling, member: Member, name: str, path: P
         else:
             await out.member(member, job.proc.fs.read(path) if member.is_file else None)
     except TooLong as why:
-        job.complain(f"{shown_name(job, name)}: {why}")
+        job.complain(f"{shown_name(job, member.name)}: {why}")
         return False
     except OSError as error:
         job.complain(f"{shown_name(job, name)}: Cannot open: {reason(error)}")
