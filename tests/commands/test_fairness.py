@@ -71,6 +71,10 @@ SCRIPTS = [
     "sort -c sorted", "tr -d a < one", "tr -s ' ' < text", "awk '{print length}' one", "gawk '{print $2}' text",
     "mawk 1 text; nawk 1 text", "sed s/abc/x/g one", "sed 's/^/x/' tiny", "sed -n '$p' text", "grep -c abc one",
     "egrep -c '2$' tiny; fgrep -c GET text", "jq length array", "jq -R length text", "jq -s length json",
+    "jq -C . array", "jq -c --stream . array", "jq -n '[inputs.v] | add' json", "jq --tab . array | jq -c .",
+    "jq '{a: ., b: 1}' array | jq -c .a", "sed -E 's/([a-z]+) ([a-z]+)/\\2 \\1/g' one", "sed 's/[a-c]/&&/g' one",
+    "pr -n tiny", "pr -m tiny pairs", "sort -t' ' -k1,1 -k2,2nr text", "paste -s -d, tiny", "paste - - - < tiny",
+    "col -b < text; col < one", "shuf -i 1-300000", "cut -d' ' -f1,3 text",
     "factor < tiny", "cmp one one", "install text x; cp one y; mv y z; shred -n1 x", "cat bin | file -",
 ]  # fmt: skip
 
@@ -98,7 +102,7 @@ IDLE = re.findall(
     """,
 )
 """What reads no data, or only what it is told."""
-SLOW = {"col", "ed", "rg", "sqlite3"}
+SLOW = {"ed", "rg", "sqlite3"}
 """What may hold the loop a little longer, or is only tried on less."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import uuid
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
     if operands:
         raise UsageError("bad usage")
     data = (await proc.stdin.read_all()).decode("utf-8", "surrogateescape")
+    if data and "\v" not in data and "\x1b" not in data:
+        await _by_line(proc, o, data)
+        return 0
     rows: dict[int, dict[int, list[str]]] = {}
     row = column = 0
     chars = iter(data)
@@ -70,6 +74,60 @@ async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
             await proc.budget.breathe()
     await proc.emit("".join(out).encode("utf-8", "surrogateescape"))
     return 0
+
+
+async def _by_line(proc: Proc, o: ColOptions, data: str) -> None:
+    """Where nothing moves up or down each line is for itself."""
+    at, end = 0, len(data)
+    while at < end:
+        stop = data.find("\n", min(at + _PART, end)) + 1 or end
+        lines = data[at:stop].removesuffix("\n").split("\n")
+        at = stop
+        await proc.emit("".join([_straight(line, o) + "\n" for line in lines]).encode("utf-8", "surrogateescape"))
+        await proc.budget.breathe()
+
+
+_PART = 16 * 1024
+"""Characters whose lines are worked on at a time."""
+_GAP = re.compile("  +")
+
+
+def _straight(line: str, o: ColOptions) -> str:
+    """A line; one in which every character has a place of its own needs only its blanks changed."""
+    wide = line.expandtabs(8) if "\t" in line else line
+    if not wide.isprintable():
+        return _line(_cells(line, o), o)
+    wide = wide.rstrip(" ")
+    if not o.tabs or "  " not in wide:
+        return wide
+    out: list[str] = []
+    last = 0
+    for found in _GAP.finditer(wide):
+        begin, end = found.span()
+        stop = end // 8 * 8
+        # One blank before a stop stays one, and so does what is behind the last stop.
+        tabs = stop // 8 - begin // 8 if stop > begin else 0
+        out += (wide[last:begin], "\t" * tabs, " " * (end - stop if tabs else end - begin))
+        last = end
+    return "".join(out) + wide[last:]
+
+
+def _cells(line: str, o: ColOptions) -> dict[int, list[str]]:
+    cells: dict[int, list[str]] = {}
+    column = 0
+    for char in line:
+        if char == "\r":
+            column = 0
+        elif char == "\b":
+            column = max(0, column - 1)
+        elif char == "\t":
+            column = (column // 8 + 1) * 8
+        elif char == " ":
+            column += 1
+        elif char.isprintable() or "\ud800" <= char <= "\udfff" or o.passing:
+            cells.setdefault(column, []).append(char)
+            column += 1
+    return cells
 
 
 def _line(cells: dict[int, list[str]], o: ColOptions) -> str:
