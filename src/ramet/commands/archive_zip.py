@@ -373,7 +373,8 @@ async def _collect(
         path = proc.path(word)
         stat = await lookup(proc, path, follow=not o.symlinks)
         if stat is None:
-            await proc.emit(encode(f"\tzip warning: name not matched: {word}\n"))
+            if not o.quiet:
+                await proc.emit(encode(f"\tzip warning: name not matched: {word}\n"))
             missing.append(word)
             continue
         async for item in _walk(proc, o, word, path, stat):

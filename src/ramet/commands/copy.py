@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from ramet.commands.copy_options import CpOptions
-from ramet.commands.declare import Command, UsageError, quote
+from ramet.commands.declare import Command, UsageError, quote, shown
 from ramet.commands.modes import mode_of
 from ramet.core import ops
 from ramet.core.errors import Unsupported, reason
@@ -226,6 +226,9 @@ class Copier:
             await proc.fs.remove(dst)
             there = None
         if o.symbolic:
+            if not source.startswith("/") and dst.parent != proc.cwd:
+                self.fail(f"{shown(target)}: can make relative symbolic links only in current directory")
+                return
             await proc.fs.write(dst, encode(source), How.LINK)
             return
         if o.hard:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, several, shown
+from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, several, shown
 from ramet.commands.diff_core import changes
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
@@ -36,6 +36,7 @@ class Diff3Options:
             "-X": "like -x",
         },
     )
+    order: tuple[tuple[str, object], ...] = ordered()
     write: bool = flag("-i", help="append 'w' and 'q' commands to ed scripts")
     tabs: bool = flag("-T", "--initial-tab", help="make tabs line up by prepending a tab")
     strip_cr: bool = flag("--strip-trailing-cr", help="strip trailing carriage return on input")
@@ -108,13 +109,18 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
             if len(operands) < 3
             else f"extra operand {quote(operands[3])}"
         )
+    kinds = [given for name, given in o.order if name == "kind"]
+    if len(set(kinds)) > 1:
+        raise UsageError("incompatible options")
     texts: list[list[bytes]] = []
+    ends: list[bool] = []
     for word in operands:
         try:
             lines = (await slurp(proc, word)).split(b"\n")
         except OSError as error:
             proc.complain(f"{shown(word)}: {reason(error)}")
             return 2
+        ends.append(not lines[-1])
         if not lines[-1]:
             lines.pop()
         texts.append([line.removesuffix(b"\r") for line in lines] if o.strip_cr else lines)
@@ -131,6 +137,7 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
         return await _merge(proc, o, operands, mine, old, yours, found)
     out: list[bytes] = []
     indent = b"\t" if o.tabs else b"  "
+    unended = b"\\ No newline at end of file\n"
     for block in found:
         parts = [mine[slice(*block.mine)], old[slice(*block.old)], yours[slice(*block.yours)]]
         odd = 1 if parts[1] == parts[2] else 2 if parts[0] == parts[2] else 3 if parts[0] == parts[1] else 0
@@ -142,6 +149,8 @@ async def diff3(proc: Proc, o: Diff3Options, operands: list[str]) -> int:
             out.append(f"{number}:{_span(*spans[number - 1])}\n".encode())
             if number != quiet:
                 out.extend(indent + line + b"\n" for line in parts[number - 1])
+                if parts[number - 1] and spans[number - 1][1] == len(texts[number - 1]) and not ends[number - 1]:
+                    out.append(unended)
     await proc.emit(b"".join(out))
     return 0
 

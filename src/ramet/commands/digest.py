@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, shown, value
 from ramet.commands.old_sums import bsd_total, sysv_total
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -46,6 +46,7 @@ class SumOptions:
         default=False,
         help={"-b --binary": "read in binary mode", "-t --text": "read in text mode (default)"},
     )
+    order: tuple[tuple[str, object], ...] = ordered()
     check: bool = flag("-c", "--check", help="read checksums from the FILEs and check them")
     tag: bool = flag("--tag", help="create a BSD-style checksum")
     zero: bool = flag("-z", "--zero", help="end each output line with NUL, not newline, and disable file name escaping")
@@ -94,6 +95,10 @@ async def checksum(proc: Proc, o: SumOptions, operands: list[str]) -> int:
         return await _print_all(proc, o, operands, kind, bits)
     if o.tag:
         raise UsageError("the --tag option is meaningless when verifying checksums")
+    if o.zero:
+        raise UsageError("the --zero option is not supported when verifying checksums")
+    if any(name == "binary" for name, _ in o.order):
+        raise UsageError("the --binary and --text options are meaningless when verifying checksums")
     status = 0
     for word in operands or ["-"]:
         status |= await _check_file(proc, o, word, kind)
@@ -297,7 +302,8 @@ async def _cksum_line(proc: Proc, o: CksumOptions, reader: Reader, word: str, na
         return await _old_sum(proc, reader, o.algorithm == "sysv", word if named else "", count) + end
     bits = int(o.length) if o.length.isdigit() else 0
     value_ = await digest_of(proc, reader, o.algorithm, bits)
-    return line_of(word, value_, o.algorithm, bits, not o.untagged, False, o.zero)
+    last = next((name for name, _ in reversed(o.order) if name in ("tag", "untagged")), "tag")
+    return line_of(word, value_, o.algorithm, bits, last == "tag", False, o.zero)
 
 
 async def _old_sum(proc: Proc, reader: Reader, sysv: bool, name: str, count: int) -> str:

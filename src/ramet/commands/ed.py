@@ -90,10 +90,14 @@ class Editor:
             got.append(line)
         return got
 
+    def prompted(self) -> bytes | None:
+        """The next line of the script, asked for where somebody wants that."""
+        if self.prompting:
+            self.out.append(encode(self.o.prompt or "*"))
+        return self.next_line()
+
     async def run(self) -> int:
-        while (line := self.next_line()) is not None:
-            if self.prompting:
-                self.out.append(encode(self.o.prompt or "*"))
+        while (line := self.prompted()) is not None:
             try:
                 await self.command(decode(line))
             except Trouble as error:
@@ -108,8 +112,9 @@ class Editor:
             await self.flush()
         else:
             if self.modified and not self.warned:
-                self.out.append(b"?\n")
+                self.out.append(b"?\n" + (b"Warning: buffer modified\n" if self.verbose else b""))
                 self.status = 2
+                self.prompted()
         await self.flush()
         return 0 if self.o.loose else self.status
 

@@ -53,8 +53,13 @@ class HeadOptions:
         ),
         default=("lines", "10"),
     )
-    quiet: bool = flag("-q", "--quiet", "--silent", help="never print headers giving file names")
-    verbose: bool = flag("-v", "--verbose", help="always print headers giving file names")
+    headed: bool | None = choose(
+        {"-q --quiet --silent": False, "-v --verbose": True},
+        help={
+            "-q --quiet --silent": "never print headers giving file names",
+            "-v --verbose": "always print headers giving file names",
+        },
+    )
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
 
 
@@ -79,7 +84,7 @@ async def head(proc: Proc, o: HeadOptions, operands: list[str]) -> int:
     drop_last = text.startswith("-")
     amount = parse_size(text.lstrip("-") if drop_last else text, f"number of {unit}")
     delim = b"\0" if o.zero else b"\n"
-    titled = (o.verbose or len(operands) > 1) and not o.quiet
+    titled = len(operands) > 1 if o.headed is None else o.headed
     inputs = Inputs(proc, operands, form="cannot open {} for reading: {}")
     first = True
     for word in inputs.words:
@@ -236,8 +241,13 @@ class TailOptions:
         metavar="N",
         help="with --follow=name, reopen a file that has not changed after N looks",
     )
-    quiet: bool = flag("-q", "--quiet", "--silent", help="never output headers giving file names")
-    verbose: bool = flag("-v", "--verbose", help="always output headers giving file names")
+    headed: bool | None = choose(
+        {"-q --quiet --silent": False, "-v --verbose": True},
+        help={
+            "-q --quiet --silent": "never output headers giving file names",
+            "-v --verbose": "always output headers giving file names",
+        },
+    )
     zero: bool = flag("-z", "--zero-terminated", help="line delimiter is NUL, not newline")
 
 
@@ -281,7 +291,7 @@ async def tail(proc: Proc, o: TailOptions, operands: list[str]) -> int:
             proc.complain("warning: PID ignored; --pid=PID is useful only when following")
     delim = b"\0" if o.zero else b"\n"
     words = operands or ["-"]
-    titled = (o.verbose or len(operands) > 1) and not o.quiet
+    titled = len(operands) > 1 if o.headed is None else o.headed
     status, first = 0, True
     open_files: list[_Followed] = []
     by_name = o.follow.startswith("name")

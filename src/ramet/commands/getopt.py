@@ -129,7 +129,7 @@ class _Scan:
                 listed = " ".join(f"'{dashes}{n}'" for n in matches)
                 self.errors.append(f"option '{dashes}{name}' is ambiguous; possibilities: {listed}")
             else:
-                self.errors.append(f"unrecognized option '{dashes}{name}'")
+                self.errors.append(f"unrecognized option '{word}'")
             return
         full = matches[0]
         takes = self.long[full]

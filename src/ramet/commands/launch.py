@@ -109,8 +109,11 @@ def split_string(text: str, env: Mapping[str, str]) -> list[str]:
 
 
 def _env_words(words: list[str]) -> list[str]:
-    """A lone `-` means -i."""
-    return ["-i" if w == "-" and all(x.startswith("-") for x in words[:i]) else w for i, w in enumerate(words)]
+    """A lone `-` means -i and ends the options."""
+    for place, word in enumerate(words):
+        if word == "-" and all(before.startswith("-") and before != "--" for before in words[:place]):
+            return [*words[:place], "-i", "--", *words[place + 1 :]]
+    return words
 
 
 async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
@@ -144,7 +147,7 @@ async def env(proc: Proc, o: EnvOptions, operands: list[str]) -> int:
         steps += [f"chdir:    {quote(o.chdir)}"] if o.chdir is not None else []
         if operands:
             steps.append(f"executing: {operands[0]}")
-        words = [typographic(proc, quote(word.replace("\\", "\\\\"))) for word in operands]
+        words = [typographic(proc, quote(word)) for word in operands]
         steps += [f"   arg[{index}]= {word}" for index, word in enumerate(words)]
         proc.stderr.write(encode("".join(f"{step}\n" for step in steps)))
     if operands in (["env"], ["printenv"]) and o.chdir is None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from ramet.commands.copy import lookup
-from ramet.commands.declare import Command, UsageError, choose, flag, quote, value
+from ramet.commands.declare import Command, UsageError, choose, flag, ordered, quote, value
 from ramet.commands.modes import BadMode, change_mode, mode_of, mode_string
 from ramet.core import ops
 from ramet.core.errors import reason
@@ -24,6 +24,7 @@ class ChmodOptions:
     changes: bool = flag("-c", "--changes", help="like verbose but report only when a change is made")
     quiet: bool = flag("-f", "--silent", "--quiet", help="suppress most error messages")
     verbose: bool = flag("-v", "--verbose", help="output a diagnostic for every file processed")
+    order: tuple[tuple[str, object], ...] = ordered()
     root: bool = choose(
         {"--no-preserve-root": False, "--preserve-root": True}, default=False, help="treat '/' specially, or not"
     )
@@ -82,7 +83,8 @@ async def chmod(proc: Proc, o: ChmodOptions, operands: list[str]) -> int:
                     proc.complain(f"changing permissions of {quote(word)}: {reason(error)}")
                 status = 1
                 continue
-        if o.verbose or (o.changes and new != old):
+        told = next((name for name, _ in reversed(o.order) if name in ("verbose", "changes")), "")
+        if told == "verbose" or (told == "changes" and new != old):
             a, b = mode_string(stat.kind, old)[1:], mode_string(stat.kind, new)[1:]
             if new != old:
                 text = f"mode of {quote(word)} changed from {old:04o} ({a}) to {new:04o} ({b})\n"

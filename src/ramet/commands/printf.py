@@ -94,7 +94,8 @@ class Format:
         except Stop:
             return
         if self.used == 0 and values:
-            self.proc.complain(f"warning: ignoring excess arguments, starting with {quote(values[0])}")
+            first = typographic(self.proc, quote(values[0]))
+            self.proc.complain(f"warning: ignoring excess arguments, starting with {first}")
 
     def _once(self, raw: bytes) -> None:
         at_ = 0
@@ -112,7 +113,8 @@ class Format:
             assert found is not None
             at_ = found.end()
             if found["conv"] is None:
-                self._bad(raw[percent:at_])
+                # The character that is no conversion belongs to what is told.
+                self._bad(raw[percent : at_ + 1])
             self._convert(found)
 
     def _bad(self, spec: bytes) -> None:
@@ -193,8 +195,6 @@ class Format:
         if found is None:
             if text:
                 self.complain(f"{quote(text)}: expected a numeric value")
-            elif text == "":
-                self.complain("'': expected a numeric value")
             return 0
         digits = found[2].lower()
         number = (
@@ -231,8 +231,6 @@ class Format:
         from decimal import Decimal
 
         if text is None or text == "":
-            if text == "":
-                self.complain("'': expected a numeric value")
             return Decimal(0)
         if text[0] in "'\"":
             return Decimal(ord(text[1])) if len(text) > 1 else Decimal(0)

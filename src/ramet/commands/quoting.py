@@ -30,7 +30,10 @@ def typographic(proc: Proc, message: str) -> str:
     locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     if "utf" not in locale.lower() or "'" not in message:
         return message
-    return re.sub(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'", "\u2018\\1\u2019", message)
+    return _QUOTED.sub(lambda found: f"\u2018{found[1]}\u2019".replace("\\", "\\\\"), message)
+
+
+_QUOTED = re.compile(r"(?<!\w)(?<!leading )(?<!with )(?<!number after )'([^']*)'")
 
 
 def quote(text: str) -> str:

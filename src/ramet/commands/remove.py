@@ -6,7 +6,7 @@ import errno
 from dataclasses import dataclass
 
 from ramet.commands.copy import TOGETHER, confirm
-from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, quote, shown, value
+from ramet.commands.declare import Command, UsageError, choose, flag, mixed, optional, ordered, quote, shown, value
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.fs import Lending
@@ -40,10 +40,13 @@ class RmOptions:
     recursive: bool = flag("-r", "-R", "--recursive", help="remove directories and their contents recursively")
     dir: bool = flag("-d", "--dir", help="remove empty directories")
     verbose: bool = flag("-v", "--verbose", help="explain what is being done")
+    order: tuple[tuple[str, object], ...] = ordered()
 
 
 async def rm(proc: Proc, o: RmOptions, operands: list[str]) -> int:
-    quiet = o.how == "force"
+    said = [str(given) for name, given in o.order if name == "how"]
+    asking = [place for place, given in enumerate(said) if given in ("always", "once")]
+    quiet = "force" in said[asking[-1] + 1 if asking else 0 :]
     if not operands:
         if quiet:
             return 0

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import IO
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
 from ramet.commands.inputs import parse_count, parse_size
 from ramet.core.errors import reason
 from ramet.core.paths import encode
@@ -72,6 +72,7 @@ class SplitOptions:
     )
     unbuffered: bool = flag("-u", "--unbuffered", help="immediately copy input to output with '-n r/...'")
     verbose: bool = flag("--verbose", help="print a diagnostic just before each output file is opened")
+    order: tuple[tuple[str, object], ...] = ordered()
 
 
 class _Output:
@@ -86,6 +87,10 @@ class _Output:
             if isinstance(o.numeric, tuple)
             else ("d" if "--num" in " ".join(proc.argv) else "x", o.numeric)
         )
+        if start == "0" and isinstance(o.numeric, tuple):
+            # A letter alone leaves the beginning as an option before it has set it.
+            earlier = [str(given) for name, given in o.order if name == "numeric" and isinstance(given, str)]
+            start = earlier[-1] if earlier else start
         if not re.fullmatch(r"[0-9a-fA-F]+" if kind == "x" else r"\d+", start):
             raise UsageError(
                 f"{quote(start)}: invalid start value for {'numerical' if kind == 'd' else 'hexadecimal'} suffix",

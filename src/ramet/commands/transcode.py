@@ -6,7 +6,7 @@ import codecs
 import re
 from dataclasses import dataclass, field
 
-from ramet.commands.declare import Command, UsageError, flag, quote, value
+from ramet.commands.declare import Command, UsageError, flag, quote, shown, value
 from ramet.commands.inputs import Inputs, size_suffix
 from ramet.core.errors import reason
 from ramet.core.fs import Open
@@ -387,6 +387,10 @@ async def _dd_run(job: _Dd, status: str) -> int:
     skip_bytes = skip if "skip_bytes" in job.iflag else skip * ibs
     if skip_bytes:
         if isinstance(reader, FileStream):
+            size = (await reader.stat()).size
+            if size is not None and reader.tell() + skip_bytes > size:
+                name = shown(job.options["if"]) if "if" in job.options else "'standard input'"
+                proc.complain(f"{name}: cannot skip to specified offset")
             reader.seek(reader.tell() + skip_bytes)
         else:
             await reader.read_exactly(skip_bytes)

@@ -143,7 +143,7 @@ class _Tree:
             else:
                 whole = all_wanted or (o.match_dirs and self._matches(child.name, o.patterns))
                 await self.load(child, depth + 1, rules, whole)
-            if o.prune and child.stat.kind is Kind.DIR and not child.children:
+            if o.prune and not o.dirs_only and child.stat.kind is Kind.DIR and not child.children:
                 continue
             node.children.append(child)
             node.size += child.size

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, shown, typographic, value
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, ordered, quote, shown, typographic, value
 from ramet.commands.inputs import PART
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -19,6 +19,7 @@ LIMIT = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class XargsOptions:
+    order: tuple[tuple[str, object], ...] = ordered()
     null: bool = flag("-0", "--null", help="items are separated by a null, not whitespace")
     arg_file: str | None = value(
         "-a", "--arg-file", metavar="FILE", help="read arguments from FILE, not standard input"
@@ -147,7 +148,8 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
         kept, lost = ("--max-args/-n", "--max-lines") if order[-1] == "-n" else ("-L", "--max-args")
         proc.complain(f"warning: options {lost} and {kept} are mutually exclusive, ignoring previous {lost} value")
         max_args, max_lines = (max_args, None) if order[-1] == "-n" else (None, max_lines)
-    delimiter = b"\0" if o.null else _delimiter(o.delimiter) if o.delimiter is not None else None
+    last = next((name for name, _ in reversed(o.order) if name in ("null", "delimiter")), "")
+    delimiter = b"\0" if last == "null" else _delimiter(o.delimiter) if o.delimiter is not None else None
     try:
         reader = proc.stdin if o.arg_file is None else await proc.open(o.arg_file)
     except OSError as error:
