@@ -83,10 +83,10 @@ def test_a_sort_that_spills_gives_the_same_result(options: list[str]) -> None:
 
 
 def test_tail_follows_a_growing_file_until_its_time_is_up() -> None:
-    async def follow() -> bytes:
+    async def follow(seconds: float) -> bytes:
         fs = await make({"log": b"one\n"})
         out = Capture()
-        task = asyncio.create_task(call(fs, ["tail", "-f", "log"], limits=Limits(wall_time=0.4), out=out))
+        task = asyncio.create_task(call(fs, ["tail", "-f", "log"], limits=Limits(wall_time=seconds), out=out))
         await asyncio.sleep(0.1)
         stream = await fs.open(CWD / "log", Open.WRITE | Open.APPEND)
         stream.write(b"two\n")
@@ -95,7 +95,8 @@ def test_tail_follows_a_growing_file_until_its_time_is_up() -> None:
             await task
         return out.getvalue()
 
-    assert asyncio.run(follow()) == b"one\ntwo\n"
+    # A machine that stands still may leave no time between the write and the end.
+    assert any(asyncio.run(follow(seconds)) == b"one\ntwo\n" for seconds in (0.4, 4, 20))
 
 
 class Endless(Reader):
