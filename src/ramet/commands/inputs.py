@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from ramet.commands.declare import UsageError, quote, shown
-from ramet.core.errors import reason
+from ramet.core.errors import LimitExceeded, reason
 from ramet.core.proc import Proc
-from ramet.core.streams import BLOCK, Reader, line_blocks
+from ramet.core.streams import BLOCK, WHOLE, Reader, line_blocks
 
 LARGE = 1 << 20
 """What those who only look at a block ask of a reader: as much as memory keeps in one piece, so nothing is copied."""
@@ -60,11 +60,16 @@ class Inputs:
     async def joined_lines(self, delim: bytes = b"\n") -> AsyncIterator[bytes]:
         """The content of all files as one stream, in blocks that end at a line end, for work on each line."""
         rest: list[bytes] = []
+        held, longest = 0, self.proc.budget.limits.string_bytes
         async for block in self.blocks(PART):
             cut = block.rfind(delim) + 1
             if not cut:
                 rest.append(block)
+                held += len(block)
+                if held > longest:
+                    raise self.proc.budget.exceeded("string_bytes")
                 continue
+            held = 0
             rest.append(block[:cut])
             yield rest[0] if len(rest) == 1 else b"".join(rest)
             rest = [block[cut:]] if cut < len(block) else []
@@ -111,12 +116,17 @@ async def lead(proc: Proc, word: str, size: int) -> bytes:
 
 
 async def slurp(proc: Proc, word: str) -> bytes:
-    """All of one operand; errors are the caller's."""
+    """All of one operand; errors are the caller's. What has no end is an error."""
     reader = await proc.open(word)
     parts: list[bytes] = []
+    most = proc.budget.limits.string_bytes * WHOLE
+    room = most
     try:
         while block := await reader.read(LARGE):
             parts.append(block)
+            room -= len(block)
+            if room < 0:
+                raise LimitExceeded("string_bytes", most)
             await proc.budget.breathe()
     finally:
         await proc.close(reader)

@@ -114,7 +114,9 @@ class Proc:
             if not isinstance(found, Reader):
                 raise fail(errno.EACCES, word)
             return found
-        return await self.fs.open(self.path(word), Open.READ)
+        reader = await self.fs.open(self.path(word), Open.READ)
+        reader.longest = self.budget.limits.string_bytes
+        return reader
 
     async def close(self, stream: Reader | Writer) -> None:
         """Close what `open` or `create` returned; the command's own descriptors stay open."""

@@ -13,23 +13,28 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Generic, TypeVar
 
 from ramet.core.errors import LimitExceeded, fail
+from ramet.core.limits import DEFAULT_LIMITS
 from ramet.core.stat import Stat
 
 Item = TypeVar("Item")
 BLOCK = 256 * 1024
 PIPE_CAPACITY = 256 * 1024
+WHOLE = 4
+"""How many times the size of the longest string an input may have that is held in one piece."""
 
 
 class Reader:
     """Buffered input. Subclasses give `_fill` (and `_fill_now` when they can answer without waiting)."""
 
-    __slots__ = ("_buffer", "_pos")
+    __slots__ = ("_buffer", "_pos", "longest")
     terminal: bool = False
     """Whether somebody types this (`test -t`)."""
 
     def __init__(self) -> None:
         self._buffer = b""
         self._pos = 0
+        self.longest = DEFAULT_LIMITS.string_bytes
+        """Bytes of a line: who waits for the end of one that has none would take all memory."""
 
     async def _fill(self) -> bytes:
         """The next block; empty at the end."""
@@ -63,12 +68,14 @@ class Reader:
         return b"".join(parts)
 
     async def read_all(self, limit: int | None = None) -> bytes:
+        """Everything up to the end; what has none, or too much, is an error."""
         parts: list[bytes] = []
         total = 0
+        limit = self.longest * WHOLE if limit is None else limit
         while block := await self.read():
             parts.append(block)
             total += len(block)
-            if limit is not None and total > limit:
+            if total > limit:
                 raise LimitExceeded("string_bytes", limit)
         return b"".join(parts)
 
@@ -98,6 +105,7 @@ class Reader:
         end = self._buffer.find(delim, self._pos)
         if end < 0:
             parts = [self._buffer[self._pos :]]
+            held = len(parts[0])
             self._buffer, self._pos = b"", 0
             while block := await self._fill():
                 end = block.find(delim)
@@ -106,10 +114,17 @@ class Reader:
                     self._buffer, self._pos = block, end + 1
                     break
                 parts.append(block)
+                held += len(block)
+                self.hold(held)
             return b"".join(parts)
         line = self._buffer[self._pos : end + 1]
         self._pos = end + 1
         return line
+
+    def hold(self, size: int) -> None:
+        """Say that so many bytes of a line are held, whose end has not come; an error where that is too much."""
+        if size > self.longest:
+            raise LimitExceeded("string_bytes", self.longest)
 
     def unread(self, data: bytes) -> None:
         """Give back what was read too much: the next reader gets it first."""
@@ -452,11 +467,15 @@ async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -
     They are made of pieces of `size` bytes at most, which is to be little where each line takes long.
     """
     rest: list[bytes] = []
+    held = 0
     while block := await reader.read(size):
         cut = block.rfind(delim) + 1
         if not cut:
             rest.append(block)
+            held += len(block)
+            reader.hold(held)
             continue
+        held = 0
         rest.append(block[:cut])
         yield rest[0] if len(rest) == 1 else b"".join(rest)
         rest = [block[cut:]] if cut < len(block) else []

@@ -62,6 +62,7 @@ class Records:
                 self._split(joined[:cut], rs)
                 return True
             self._raw = [joined]
+        held = sum(map(len, self._raw))
         while not self.done:
             block = await self.reader.read()
             if not block:
@@ -70,6 +71,8 @@ class Records:
             cut = block.rfind(delim)
             if cut < 0:
                 self._raw.append(block)
+                held += len(block)
+                self.reader.hold(held)
                 continue
             self._raw.append(block[:cut])
             data = b"".join(self._raw) if len(self._raw) > 1 else self._raw[0]
@@ -98,6 +101,7 @@ class Records:
             self._rest += self._decoder.decode(b"", True)
             return False
         self._rest += self._decoder.decode(block)
+        self.reader.hold(len(self._rest) - len(block))
         return True
 
     async def _fill_by_regex(self, rs: str, icase: bool) -> bool:

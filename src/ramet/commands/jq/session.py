@@ -30,9 +30,12 @@ from ramet.core.errors import reason
 from ramet.core.limits import Cancelled
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
+from ramet.core.streams import WHOLE
 
 _MOMENT = 32 * 1024
 """Characters of input that are read without a look at the clock."""
+_MANY = 64
+"""Blocks of one line that has not ended, after which it is asked how long it is."""
 _EVENTS = 2000
 """Events of a stream that are inputs of one batch."""
 
@@ -300,6 +303,8 @@ class Session:
             end = block.rfind(b"\n")
             if end < 0:
                 rest.append(block)
+                if len(rest) % _MANY == 0 and sum(map(len, rest)) > self.proc.budget.limits.string_bytes * WHOLE:
+                    raise self.proc.budget.exceeded("string_bytes")
                 continue
             head = b"".join((*rest, block[:end]))
             rest = [block[end + 1 :]]

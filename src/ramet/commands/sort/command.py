@@ -193,6 +193,8 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
                     yield held[0] if len(held) == 1 else b"".join(held)
                     held = [block[cut:]] if cut < len(block) else []
                     size = len(block) - cut
+                elif size >= PIECE:
+                    reader.hold(size)
             if last != end:
                 held.append(end)
         finally:

@@ -134,7 +134,7 @@ async def _by_path(sh: Session, argv: list[str], name: str) -> int:
 async def _script_file(sh: Session, path: Path, shown: str, argv: list[str]) -> int:
     """Run a file of the tree: by its `#!` line, else as a shell script."""
     try:
-        data = b"".join([block async for block in sh.shell.fs.read(path)])
+        data = await sh.shell.read_file(path)
     except OSError as error:
         return sh.error(f"{shown}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
     if data.startswith(b"#!"):

@@ -1,0 +1,35 @@
+"""A line that never ends takes no more memory than a string may have, and whoever waits for its end says so."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ramet import Limits, Workspace
+
+MIB = 1024 * 1024
+
+SCRIPTS = [
+    "uniq /dev/zero", "cut -d: -f1 /dev/zero", "rev /dev/zero", "paste /dev/zero /dev/zero", "comm /dev/zero /dev/zero",
+    "sort /dev/zero", "sort -k2 < /dev/zero", "awk 1 /dev/zero",
+    "awk 'BEGIN{RS=\"\"} 1' /dev/zero", "awk 'BEGIN{while ((getline x < \"/dev/zero\") > 0) n++}'", "sed p /dev/zero",
+    "sed -n '$p' < /dev/zero", "jq . /dev/zero", "nl /dev/zero", "shuf /dev/zero",
+    "join /dev/zero /dev/zero", "column -t /dev/zero", "tsort /dev/zero", "fmt /dev/zero", "pr /dev/zero",
+    "grep -v x -f /dev/zero a", "xargs < /dev/zero -d: echo", "numfmt < /dev/zero", "diff /dev/zero a",
+    "patch < /dev/zero", "ed /dev/zero <<< p", "ed < /dev/zero", "sqlite3 :memory: < /dev/zero", "bash /dev/zero",
+    ". /dev/zero", "bash < /dev/zero", "mapfile x < /dev/zero", "x=$(< /dev/zero)", "bc /dev/zero",
+    "dc -f /dev/zero", "parallel echo < /dev/zero", "csplit /dev/zero 5", "look a /dev/zero",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_what_waits_for_an_end_that_never_comes_is_told(script: str) -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(string_bytes=2 * MIB)) as ws:
+            await ws.execute("echo a > a")
+            result = await ws.execute(f"{{ {script}; }} > /dev/null", timeout=60)
+            assert result.exit_code not in (0, 124, 70), result.error_text[-300:]
+            assert (await ws.execute("echo fine")).text == "fine\n"
+
+    asyncio.run(act())
