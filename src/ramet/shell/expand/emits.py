@@ -215,7 +215,10 @@ def _put(host: Any, fields: Fields, found: Found, quoted: bool) -> Awaitable[Non
     elif fields.patient and len(found) > WINDOW:
         return put_many(host, fields, found, quoted)
     elif not quoted:
-        fields.several_split(found)
+        if type(found) is Star and not fields.ifs and host.joining:
+            fields.literal("".join(found))
+        else:
+            fields.several_split(found)
     elif type(found) is Star:
         fields.quoted(star_join(host, found))
     else:

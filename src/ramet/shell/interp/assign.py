@@ -144,7 +144,11 @@ def _scalar(node: Assignment, value: Word) -> Assign:
     if text.wait:
 
         async def waiting(sh: Session) -> None:
-            found = await inner(sh)
+            sh.joining = True
+            try:
+                found = await inner(sh)
+            finally:
+                sh.joining = False
             if len(found) > LONG_SOURCE and name in sh.store.attrs:
                 await aside(sh, lambda: put(sh, name, found, append))
             else:

@@ -197,10 +197,11 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
     if plan.var is not None and word == "-":
         found = parameter(sh, plan.var)
         named = found if isinstance(found, str) else ""
-        closing = sh.fds.pop(int(named), None) if named.isdigit() else None
-        if closing is None:
-            raise RedirectError(f"{plan.var}: Bad file descriptor")
-        await _closed(closing)
+        if not named.isdigit():
+            raise RedirectError(f"{plan.var}: ambiguous redirect")
+        closing = sh.fds.pop(int(named), None)
+        if closing is not None:
+            await _closed(closing)
         return True
     if word == "-":
         _put(sh, fd, None, undo)

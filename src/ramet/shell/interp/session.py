@@ -111,6 +111,7 @@ class Session:
         "ignore",
         "in_trap",
         "jobs",
+        "joining",
         "killed",
         "last_arg",
         "late_trap",
@@ -227,6 +228,8 @@ class Session:
         self.debug_status = 0
         """What the DEBUG trap ended with."""
         self.in_trap = 0
+        self.joining = False
+        """Whether an unquoted `$*` is one text where IFS is empty: in substitutions that are assigned."""
         self.told: object = None
         """The command for which the shell around this one has run the DEBUG trap."""
         self.parent: Session | None = None
@@ -310,7 +313,7 @@ class Session:
         twin.globbing = False
         twin.pending = []
         twin.debug_status = 0
-        twin.told = None
+        twin.told, twin.joining = None, self.joining
         twin.debugging = twin.late_trap = False
         twin.in_trap, twin.exiting, twin.returning = 0, None, False
         twin.parent, twin.process, twin.group = self, self.process, self.group

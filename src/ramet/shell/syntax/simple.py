@@ -144,6 +144,7 @@ class SimpleReader(AssignmentReader):
                         return self._function_after(self.text[start : self.pos], line)
             elif kind == OPERATOR and self.raw in REDIRECTIONS:
                 redirects.append(self._redirect(None, None))
+                self._alias_next = -1
                 continue
             else:
                 break
@@ -190,8 +191,8 @@ class SimpleReader(AssignmentReader):
         return self.options.expand_aliases and raw in self.aliases and self._alias(raw)
 
     def _alias_follows(self, raw: str) -> bool:
-        """After an alias that ends in a blank the next word is looked up as well."""
-        if len(self.text) - self.start > self._alias_next:
+        """After an alias that ends in a blank the next word without quotes is looked up as well."""
+        if len(self.text) - self.start > self._alias_next or any(char in raw for char in "'\"\\"):
             return False
         self._alias_next = -1
         return self._alias_here(raw)

@@ -134,6 +134,8 @@ def commands(sh: Session, argv: list[str]) -> Result:
         if not sh.history:
             return 0
         return sh.error("fc: not supported here: there is no terminal")
+    if not sh.history:
+        return 0
     ends: list[int] = []
     for word in words[:2]:
         place = _place(sh, word)

@@ -89,6 +89,8 @@ def _unset_element(sh: Session, name: str, subscript: str) -> int:
     store = sh.store
     value = store.values.get(name)
     if value is None:
+        if subscript == "0" and name in store.values:
+            store.unset(name)
         return 0
     if not isinstance(value, Indexed | Assoc):
         if isinstance(value, str) and subscript == "0":
