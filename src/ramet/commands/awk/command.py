@@ -123,7 +123,8 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
             await print_program(proc, compiled.program, o.pretty)
             return 0
         runtime = Runtime(proc, utf8)
-        runtime.sandbox = o.sandbox
+        runtime.sandbox, runtime.given = o.sandbox, frozenset(operands)
+        runtime.extensions = dialect.extensions
         runtime.source = name or runtime.source
         if "inplace" in o.includes:
             runtime.edit = Inplace(proc)
@@ -141,6 +142,11 @@ async def awk(proc: Proc, o: AwkOptions, operands: list[str]) -> int:
 
 async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str | None:
     parts: list[str] = []
+    for setting in o.variables:
+        if "=" not in setting:
+            raise UsageError(f"`{setting}' argument to `-v' not in `var=value' form", 1, hint=False)
+    for library in o.libraries:
+        check(library, "fatal", 2)
     main = False
     for name, stored in o.order:
         if name in ("files", "executed"):
@@ -155,9 +161,7 @@ async def _program_text(proc: Proc, o: AwkOptions, operands: list[str]) -> str |
         if not operands:
             return None
         parts.append(operands.pop(0))
-    for library in o.libraries:
-        check(library, "fatal", 2)
-        parts.append(f'@load "{library}"')
+    parts += [f'@load "{library}"' for library in o.libraries]
     text = "\n".join(parts)
     return await _included(proc, text, set()) if "@include" in text else text
 
@@ -246,9 +250,7 @@ class _Run:
         if self.o.separator is not None:
             runtime.set("FS", unescape(self.o.separator))
         for setting in self.o.variables:
-            name, equals, text = setting.partition("=")
-            if not equals:
-                raise UsageError(f"`{setting}' argument to `-v' not in `var=value' form", 1, hint=False)
+            name, _, text = setting.partition("=")
             if not re.fullmatch(r"([A-Za-z_]\w*::)?[A-Za-z_]\w*", name, re.ASCII):
                 raise AwkError(f"fatal: `{name}' is not a legal variable name")
             if name in BUILTINS or name in KEYWORDS:
@@ -359,8 +361,12 @@ def _located(message: str, runtime: Runtime) -> str:
 
 
 def _after_exec(words: list[str]) -> list[str]:
-    """`-E FILE` is the last option, whatever the words behind it look like."""
+    """`-E FILE` is the last option, whatever the words behind it look like; `-W NAME` is `--NAME`."""
     for place, word in enumerate(words):
+        if word == "-W" and place + 1 < len(words):
+            return [*words[:place], *_after_exec([f"--{words[place + 1]}", *words[place + 2 :]])]
+        if word.startswith("-W") and not word.startswith("--"):
+            return [*words[:place], *_after_exec([f"--{word[2:]}", *words[place + 1 :]])]
         if word in ("-E", "--exec") and place + 2 < len(words) and words[place + 2] != "--":
             return [*words[: place + 2], "--", *words[place + 2 :]]
         if word.startswith("--exec=") or (word.startswith("-E") and len(word) > 2):

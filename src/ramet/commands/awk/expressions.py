@@ -280,7 +280,8 @@ class Expressions:
         kind = token.kind
         if kind == "number":
             self.advance()
-            return Num(_literal(token.text), token.text)
+            octal = self.lexer.dialect.extensions
+            return Num(_literal(token.text) if octal else float(token.text), token.text)
         if kind == "string":
             self.advance()
             return Str(token.text)

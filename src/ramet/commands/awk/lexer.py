@@ -44,6 +44,7 @@ _OPERATORS = (
     "{", "}", "(", ")", "[", "]", ";", ",", "+", "-", "*", "/", "%", "^", "!", ">", "<", "|", "?", ":", "~", "$", "=",
 )  # fmt: skip
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _HEX_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\x")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)?")
 IN_NAMESPACE = "__ns__"
@@ -114,7 +115,7 @@ class Lexer:
             return Token("newline", "\n", pos, self.line - 1)
         if char == '"':
             return Token("string", self._string(), pos, self.line)
-        found = _NUMBER.match(text, pos)
+        found = (_NUMBER if self.dialect.extensions else _DECIMAL).match(text, pos)
         if found and (char.isdecimal() or char == "."):
             self.pos = found.end()
             self._look_at(found[0])
@@ -194,6 +195,9 @@ class Lexer:
                 raise self.error("unterminated string", self.pos)
             if text[end] == "\\" and end + 1 < len(text):
                 if text[end + 1] == "\n":
+                    if self.dialect.posix:
+                        why = "POSIX does not allow physical newlines in string values"
+                        raise AwkError(f"cmd. line:{self.line}: fatal: {why}")
                     self.line += 1
                 end += 1
             end += 1
@@ -201,7 +205,7 @@ class Lexer:
             raise self.error("unterminated string", self.pos)
         if self.dialect.lint and _HEX_ESCAPE.search(text, self.pos, end):
             self.lint("POSIX does not allow `\\x' escapes")
-        value = unescape(text[self.pos + 1 : end], self.odd)
+        value = unescape(text[self.pos + 1 : end], self.odd, hexadecimal=not self.dialect.posix)
         self.pos = end + 1
         return value
 
@@ -244,7 +248,7 @@ class Lexer:
         raise self.error("unterminated regexp", start + 1)
 
 
-def unescape(text: str, odd: Callable[[str], None] | None = None) -> str:
+def unescape(text: str, odd: Callable[[str], None] | None = None, *, hexadecimal: bool = True) -> str:
     """The value of the inside of a string constant (or of a command-line assignment)."""
     if "\\" not in text:
         return text
@@ -268,6 +272,8 @@ def unescape(text: str, odd: Callable[[str], None] | None = None) -> str:
                 end += 1
             out.append(_byte(int(text[pos - 1 : end], 8) & 0xFF))
             pos = end
+        elif char == "x" and not hexadecimal:
+            out.append(char)
         elif char == "x" and pos < len(text) and text[pos] in "0123456789abcdefABCDEF":
             end = pos
             while end < len(text) and end - pos < 2 and text[end] in "0123456789abcdefABCDEF":

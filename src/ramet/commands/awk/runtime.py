@@ -89,7 +89,9 @@ class Runtime(State):
     def complain_input(self, error: OSError) -> None:
         what = reason(error)
         if error.errno == errno.EISDIR:
-            self.proc.complain(f"warning: command line argument `{self.main_name}' is a directory: skipped")
+            self.flush()
+            where = f"{self.source}:1: " if self.watches_files else ""
+            self.proc.complain(f"{where}warning: command line argument `{self.main_name}' is a directory: skipped")
         else:
             self.proc.complain(f"warning: command line argument `{self.main_name}': {what}")
 
@@ -123,6 +125,8 @@ class Runtime(State):
             word = self.text(self.argv.get(key))
             if not word:
                 continue
+            if self.sandbox and word not in self.given:
+                raise AwkError(f"fatal: cannot add a new file ({word}) to ARGV in sandbox mode")
             if _ASSIGNMENT.match(word):
                 name, _, value = word.partition("=")
                 self.assign(name, Field(unescape(value, self.odd)))

@@ -93,6 +93,10 @@ class State:
         self.stdout: Writer = proc.stdout
         self.edit: Inplace | None = None
         self.libraries: frozenset[str] = frozenset()
+        self.extensions = True
+        """Whether variables mean what only gawk makes of them."""
+        self.given: frozenset[str] = frozenset()
+        """The operands, which are all the files that a program in a sandbox may read."""
         self.lint = ""
         """What is warned of."""
         self.source = "cmd. line"
@@ -151,6 +155,12 @@ class State:
         """Assign to a special variable, with what follows from it."""
         self.special[name] = value
         text = self.text(value)
+        if not self.extensions and name in ("IGNORECASE", "FPAT", "FIELDWIDTHS"):
+            if name == "IGNORECASE":
+                self.proc.complain("cmd. line:1: warning: `IGNORECASE' is a gawk extension")
+            return value
+        if not self.extensions and name == "RS":
+            text = text[:1]
         if name == "OFS":
             # Fields that were changed before this are joined by what OFS was then.
             self.get_record()
