@@ -171,6 +171,9 @@ async def xargs(proc: Proc, o: XargsOptions, operands: list[str]) -> int:
             await _gather(proc, o, reader, delimiter, command, runner, max_args, max_lines, limit)
     except _Stop as stop:
         runner.status = runner.status or stop.status
+    except BaseException:
+        await runner.abandon()
+        raise
     await runner.finish()
     if o.arg_file is not None:
         await proc.close(reader)
@@ -367,9 +370,11 @@ class _Runner:
                 raise self.stop
             return
         while len(self.tasks) >= self.procs:
-            done, self.tasks = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(self.tasks, return_when=asyncio.FIRST_COMPLETED)
+            done = {task for task in self.tasks if task.done()}
             for task in done:
                 task.result()
+            self.tasks -= done
         slot = next(i for i in range(self.procs) if i not in self.slots)
         self.slots.append(slot)
         self.tasks.add(asyncio.create_task(self._run(words, slot)))
@@ -415,9 +420,18 @@ class _Runner:
         return False
 
     async def finish(self) -> None:
-        if self.tasks:
+        try:
             await asyncio.gather(*self.tasks)
-            self.tasks.clear()
+        except BaseException:
+            await self.abandon()
+            raise
+        self.tasks.clear()
+
+    async def abandon(self) -> None:
+        """What runs ends here: the time is up, or somebody has lost patience."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
 COMMANDS = [
