@@ -26,17 +26,40 @@ from ramet.patterns import Dialect, Lines, Matcher, MatchTimeout, PatternError
 from ramet.patterns.errors import CLASS_SYNTAX
 from ramet.patterns.scanning import find
 
+_MATCHERS = {"grep": "G", "egrep": "E", "fgrep": "F", "perl": "P", "awk": "A", "gawk": "A", "posixawk": "A"}
+
 
 def _context(text: str) -> int:
-    if not text.isdecimal():
+    if not re.fullmatch(r"[ \t\n\v\f\r]*\+?[0-9]+", text):
         raise UsageError(f"{text}: invalid context length argument", hint=False)
     return int(text)
 
 
 def _limit(text: str) -> int:
-    if not re.fullmatch(r"[+-]?\d+", text):
+    if not re.fullmatch(r"[ \t\n\v\f\r]*[+-]?[0-9]+", text):
         raise UsageError("invalid max count", hint=False)
     return int(text)
+
+
+def _devices(text: str) -> str:
+    if text not in ("read", "skip"):
+        raise UsageError("unknown devices method", hint=False)
+    return text
+
+
+def _directories(text: str) -> str:
+    found = [word for word in ("read", "recurse", "skip") if text and word.startswith(text)]
+    if text not in found and len(found) != 1:
+        what = "ambiguous" if found else "invalid"
+        listed = "\n  - ‘read’\n  - ‘recurse’\n  - ‘skip’"
+        raise UsageError(f"{what} argument ‘{text}’ for ‘--directories’\nValid arguments are:{listed}", 1)
+    return found[0]
+
+
+def _matcher(text: str) -> str:
+    if text not in _MATCHERS:
+        raise UsageError(f"invalid matcher {text}", hint=False)
+    return _MATCHERS[text]
 
 
 def _binary_type(text: str) -> str:
@@ -47,20 +70,23 @@ def _binary_type(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GrepOptions:
-    syntax: str = choose(
-        {
-            "-E --extended-regexp": "E",
-            "-F --fixed-strings": "F",
-            "-G --basic-regexp": "G",
-            "-P --perl-regexp": "P",
-        },
+    syntax: str = mixed(
+        choose(
+            {
+                "-E --extended-regexp": "E",
+                "-F --fixed-strings": "F",
+                "-G --basic-regexp": "G",
+                "-P --perl-regexp": "P",
+            },
+            help={
+                "-E --extended-regexp": "PATTERNS are extended regular expressions",
+                "-F --fixed-strings": "PATTERNS are strings",
+                "-G --basic-regexp": "PATTERNS are basic regular expressions",
+                "-P --perl-regexp": "PATTERNS are Perl regular expressions",
+            },
+        ),
+        value("-X", metavar="MATCHER", convert=_matcher, help="grep, egrep, fgrep, perl, awk, gawk or posixawk"),
         default="",
-        help={
-            "-E --extended-regexp": "PATTERNS are extended regular expressions",
-            "-F --fixed-strings": "PATTERNS are strings",
-            "-G --basic-regexp": "PATTERNS are basic regular expressions",
-            "-P --perl-regexp": "PATTERNS are Perl regular expressions",
-        },
     )
     patterns: tuple[str, ...] = several("-e", "--regexp", metavar="PATTERNS", help="use PATTERNS for matching")
     pattern_files: tuple[str, ...] = several("-f", "--file", metavar="FILE", help="take PATTERNS from FILE")
@@ -101,12 +127,14 @@ class GrepOptions:
         default="binary",
     )
     directories: str = mixed(
-        value("-d", "--directories", metavar="ACTION", choices=("read", "recurse", "skip"), help="how to treat them"),
+        value("-d", "--directories", metavar="ACTION", convert=_directories, help="read, recurse or skip"),
         flag("-r", "--recursive", const="recurse", help="like --directories=recurse"),
         flag("-R", "--dereference-recursive", const="dereference", help="likewise, but follow all symlinks"),
         default="read",
     )
-    devices: str = value("-D", "--devices", metavar="ACTION", default="read", choices=("read", "skip"), help="likewise")
+    devices: str = value(
+        "-D", "--devices", metavar="ACTION", default="read", convert=_devices, help="read or skip devices and pipes"
+    )
     include: tuple[str, ...] = several("--include", metavar="GLOB", help="search only files that match GLOB")
     exclude: tuple[str, ...] = several("--exclude", metavar="GLOB", help="skip files that match GLOB")
     exclude_from: tuple[str, ...] = several("--exclude-from", metavar="FILE", help="skip files by patterns from FILE")
@@ -151,6 +179,7 @@ _DIALECTS: dict[str, Dialect | str] = {
     "G": patterns.GREP_BASIC,
     "F": patterns.FIXED,
     "P": patterns.PERL,
+    "A": patterns.AWK,
 }
 
 
@@ -396,7 +425,7 @@ class _Run:
             if self.recursive and proc.descriptor(word) is None:
                 stat = await proc.fs.stat(proc.path(word), follow=True)
                 if stat.kind is Kind.DIR:
-                    if not self.dirs.skips(_suffixes(word)):
+                    if not self.dirs.skips([word] if word.endswith("/") else _suffixes(word)):
                         await self.tree(proc.path(word), word if word.endswith("/") else word + "/")
                     return
             if self.files.skips(_suffixes(word)) and not await self.is_directory(word):
