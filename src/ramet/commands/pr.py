@@ -120,7 +120,8 @@ def _layout(o: PrOptions, length: int, width: int, files: int, pages: str) -> _L
     elif not joined and glue == "\t":
         glue = " "
     digits, after = 5, "\t"
-    if o.number and (found := re.fullmatch(r"(\D?)(\d*)", o.number)):
+    numbered = next((str(given) for name, given in reversed(o.order) if name == "number" and given), "")
+    if numbered and (found := re.fullmatch(r"(\D?)(\d*)", numbered)):
         after, digits = found[1] or "\t", int(found[2] or 5)
     used = (digits + (8 - digits % 8 if after == "\t" else 1)) if o.number is not None and o.merge else 0
     cell = (width - used - (columns - 1) * len(glue)) // columns
@@ -184,20 +185,41 @@ async def pr(proc: Proc, o: PrOptions, operands: list[str]) -> int:
             merged.append(head + _row(layout, [lines[i] if i < len(lines) else "" for _, lines, _ in texts]))
             if not i & 1023:
                 await proc.budget.breathe()
-        await _pages(proc, o, layout, merged, moment, "", ended)
+        await _pages(proc, o, layout, [merged], moment, "", ended)
         return inputs.status
     for name, lines, moment in texts:
-        for begin in range(0, len(lines) if o.number is not None else 0, 1024):
-            some = [layout.numbered(start + i) + line for i, line in enumerate(lines[begin : begin + 1024], begin)]
-            lines[begin : begin + 1024] = some
-            await proc.budget.breathe()
-        found = _rows(o, layout, lines)
-        made: list[str] = []
-        while some := [_row(layout, row) for row in islice(found, 1024)]:
-            made += some
-            await proc.budget.breathe()
+        parts = _parts(lines)
+        made: list[list[str]] = []
+        for part in parts:
+            for begin in range(0, len(part) if o.number is not None else 0, 1024):
+                numbers = enumerate(part[begin : begin + 1024], start + begin)
+                part[begin : begin + 1024] = [layout.numbered(number) + line for number, line in numbers]
+                await proc.budget.breathe()
+            start += len(part)
+            found = _rows(o, layout, part)
+            rows: list[str] = []
+            while some := [_row(layout, row) for row in islice(found, 1024)]:
+                rows += some
+                await proc.budget.breathe()
+            made.append(rows)
+        start -= sum(map(len, parts))
         await _pages(proc, o, layout, made, moment, name, ended)
     return inputs.status
+
+
+def _parts(lines: list[str]) -> list[list[str]]:
+    """What stands between form feeds: each of these begins a page."""
+    if not any("\f" in line for line in lines):
+        return [lines]
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        first, *rest = line.split("\f")
+        if first or not rest:
+            parts[-1].append(first)
+        parts += [[text] if text else [] for text in rest]
+    if not parts[-1]:
+        parts.pop()
+    return parts
 
 
 _PAGES = re.compile(r"\+\d+(?::\d+)?")
@@ -222,7 +244,7 @@ def _visible(line: str, hats: bool) -> str:
             return f"^{chr(byte ^ 64)}"
         return f"\\{byte:03o}"
 
-    return "".join(c if c == "\t" or " " <= c <= "~" else "".join(map(shown, encode(c))) for c in line)
+    return "".join(c if c in "\t\f" or " " <= c <= "~" else "".join(map(shown, encode(c))) for c in line)
 
 
 def _rows(o: PrOptions, layout: _Layout, lines: list[str]) -> Iterator[list[str]]:
@@ -274,8 +296,44 @@ def _tabbed(text: str, size: int, tab: str) -> str:
 
 
 async def _pages(
-    proc: Proc, o: PrOptions, layout: _Layout, lines: list[str], moment: int, name: str, ended: bool
+    proc: Proc, o: PrOptions, layout: _Layout, parts: list[list[str]], moment: int, name: str, ended: bool
 ) -> None:
+    pages: list[list[str]] = []
+    breaks: list[int] = []  # the pages that a form feed of the input comes before
+    for part in parts:
+        lines = await _finished(proc, o, layout, part)
+        if o.double and lines and not ended and part is parts[-1] and layout.omit:
+            lines.pop()
+        breaks.append(len(pages))
+        pages += [lines[at : at + layout.body] for at in range(0, len(lines), layout.body)] or [[]]
+    if pages == [[]]:
+        pages = []
+    first, last = layout.pages
+    if first > len(pages) > 0:
+        proc.complain(f"starting page number {first} exceeds page count {len(pages)}")
+    if layout.omit:
+        feed = "" if o.omit_all else "\f"
+        for page, chunk in enumerate(pages[first - 1 : last], first - 1):
+            lead = feed if page in breaks and page else ""
+            await proc.emit(encode(lead + "".join(line + "\n" for line in chunk)))
+            await proc.budget.breathe()
+        return
+    stamp = strftime(o.date, *at(moment, zone_of(proc)))
+    title = o.header if o.header is not None else name
+    for page, chunk in enumerate(pages, 1):
+        if page < first or (last is not None and page > last):
+            continue
+        left, right = stamp, f"Page {page}"
+        room = layout.width - len(left) - len(right) - len(title)
+        middle = " " * max(1, room // 2) + title + " " * max(1, room - room // 2)
+        head = f"{layout.margin}\n\n{layout.margin}{left}{middle}{right}\n\n\n"
+        filler = "\f" if o.formfeed else "\n" * (layout.body - len(chunk)) + "\n" * 5
+        await proc.emit(encode(head + "".join(line + "\n" for line in chunk) + filler))
+        await proc.budget.breathe()
+
+
+async def _finished(proc: Proc, o: PrOptions, layout: _Layout, lines: list[str]) -> list[str]:
+    """Lines with their margin, cut to the width of the page, with tabs for blanks where these are wanted."""
     found = re.fullmatch(r"(\D?)(\d*)", o.tabs) if o.tabs is not None else None
     tab, size = (found[1] or "\t", int(found[2] or 8)) if found is not None else ("\t", 8)
     out: list[str] = []
@@ -288,27 +346,7 @@ async def _pages(
             if o.double:
                 out.append("")
         await proc.budget.breathe()
-    first, last = layout.pages
-    body = layout.body
-    if layout.omit:
-        if o.double and out and not ended:
-            out.pop()
-        out = out[(first - 1) * body : None if last is None else last * body]
-        await proc.emit(encode("".join(line + "\n" for line in out)))
-        return
-    stamp = strftime(o.date, *at(moment, zone_of(proc)))
-    title = o.header if o.header is not None else name
-    for page, start in enumerate(range(0, len(out), body), 1):
-        if page < first or (last is not None and page > last):
-            continue
-        chunk = out[start : start + body]
-        left, right = stamp, f"Page {page}"
-        room = layout.width - len(left) - len(right) - len(title)
-        middle = " " * max(1, room // 2) + title + " " * max(1, room - room // 2)
-        head = f"\n\n{layout.margin}{left}{middle}{right}\n\n\n"
-        filler = "\f" if o.formfeed else "\n" * (body - len(chunk)) + "\n" * 5
-        await proc.emit(encode(head + "".join(line + "\n" for line in chunk) + filler))
-        await proc.budget.breathe()
+    return out
 
 
 COMMANDS = [
