@@ -7,7 +7,8 @@ import errno
 import importlib
 import lzma
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from operator import itemgetter
 
 from ramet import patterns
@@ -77,6 +78,23 @@ _NOTHING = (
     b"No files were searched, which means ripgrep probably applied a filter you didn't expect.\n"
     b"Running with --debug will show why files are being skipped.\n"
 )
+
+
+_PIECE = 128 * 1024
+"""Bytes that are searched without a look at the clock."""
+
+
+def _pieces(data: bytes, delim: bytes) -> Iterator[bytes]:
+    """A file in parts that end at a line end; one with a NUL is looked at as a whole."""
+    if len(data) <= _PIECE or b"\0" in data:
+        if data:
+            yield data
+        return
+    start = 0
+    while start < len(data):
+        end = data.find(delim, min(start + _PIECE, len(data) - 1)) + 1 or len(data)
+        yield data[start:end]
+        start = end
 
 
 class _Colours(Colours):
@@ -435,7 +453,7 @@ class _Run:
     async def search(self, name: str, data: bytes) -> None:
         o = self.o
         if self.messages is not None:
-            out = self.messages.file(name, data, o.max_count)
+            out = await self.beside(data, partial(self.messages.file, name, data, o.max_count))
             self.selected = self.selected or bool(out)
             await self.proc.emit(out)
             return
@@ -445,18 +463,22 @@ class _Run:
             self.count_all(data)
         if o.multiline and self.matcher is not None and not o.files_with:
             spans = SpanSearch(self.plan, self.matcher, encode(name) if self.show_name and not self.headed else None)
-            out = spans.run(data, self.filled if o.replace is not None else None, self.shared)
+            fill = self.filled if o.replace is not None else None
+            out = await self.beside(data, partial(spans.run, data, fill, self.shared))
             self.selected = self.selected or spans.selected
             if (self.plan.count or o.count_matches) and (spans.matches or o.include_zero):
                 out = spans.name_head() + b"%d\n" % spans.matches
             if o.quiet:
                 out = b""
         elif o.replace is not None or o.column or o.vimgrep or o.count_matches or o.trim or o.max_columns:
-            out = self.detailed(name, data)
+            out = await self.beside(data, partial(self.detailed, name, data))
         else:
             search = Search(self.plan, self.shared, encode(name) if self.show_name and not self.headed else None)
-            if data:
-                search.feed(data)
+            for piece in _pieces(data, self.plan.delim):
+                search.feed(piece)
+                if search.done:
+                    break
+                await self.proc.budget.breathe()
             if not o.files_with:
                 self.selected = self.selected or bool(search.selected)
             out = b"".join(search.out)
@@ -474,6 +496,10 @@ class _Run:
                 self.shared.used = True
             self.printed += len(out)
             await self.proc.emit(out)
+
+    async def beside(self, data: bytes, work: Callable[[], bytes]) -> bytes:
+        """What is made of a file; of a large one while others go on."""
+        return work() if len(data) < _PIECE else await asyncio.to_thread(work)
 
     @property
     def headed(self) -> bool:
