@@ -61,7 +61,7 @@ async def find(proc: Proc, o: None, words: list[str]) -> int:
         try:
             starts = [decode(n) for n in (await slurp(proc, settings.files0)).split(b"\0") if n]
         except OSError as error:
-            proc.complain(f"cannot open {quote(settings.files0)} for reading: {reason(error)}")
+            proc.complain(typographic(proc, f"cannot open {quote(settings.files0)} for reading: {reason(error)}"))
             return 1
         if not starts:
             return 0
@@ -182,27 +182,37 @@ async def _entries(walk: _Walk, found: Found) -> list[Found]:
 
 
 async def _follow_all(walk: _Walk, parent: Found, children: list[Found]) -> AsyncIterator[Found]:
-    """With -L every link is what it points to; one that leads back into the path is a loop."""
-    proc = walk.proc
+    """With -L every link is what it points to; what leads back to where the way came from is a loop."""
+    proc, above = walk.proc, None
+    crossed = await proc.fs.resolve(parent.path) != parent.path
     for child in children:
+        was_link = child.stat.kind is Kind.LINK
         if child.stat.kind is Kind.LINK:
             try:
                 stat = await _followed(proc, child.path, child.stat)
             except OSError as error:
                 walk.complain(child.word, error)
                 continue
-            if stat.is_dir:
-                target = await proc.fs.resolve(child.path)
-                real = await proc.fs.resolve(parent.path)
-                if real.under(target):
-                    proc.complain(
-                        f"File system loop detected; {quote(child.word)} is part of the same file system loop as "
-                        f"{quote(parent.word)}."
-                    )
-                    walk.status = 1
-                    continue
             child.stat = stat
+        if child.stat.is_dir and (was_link or crossed):
+            above = await _above(proc, parent) if above is None else above
+            first = above.get(await proc.fs.resolve(child.path))
+            if first is not None:
+                loop = f"{quote(child.word)} is part of the same file system loop as {quote(first)}."
+                proc.complain(typographic(proc, f"File system loop detected; {loop}"))
+                walk.status = 1
+                continue
         yield child
+
+
+async def _above(proc: Proc, found: Found) -> dict[Path, str]:
+    """The directories on the way to one, where they really are."""
+    places: dict[Path, str] = {}
+    path, word = found.path, found.word
+    for _ in range(found.depth + 1):
+        places[await proc.fs.resolve(path)] = word
+        path, word = path.parent, word.rpartition("/")[0] or "/"
+    return places
 
 
 _DETAILS = """

@@ -32,6 +32,12 @@ _SIZES = {"": 512, "b": 512, "c": 1, "w": 2, "k": 1024, "M": 1024**2, "G": 1024*
 TIMES = {"atime": 86400, "ctime": 86400, "mtime": 86400, "amin": 60, "cmin": 60, "mmin": 60}
 
 
+_ANY_OF_NONE = (
+    "warning: you have specified a mode pattern {} (which is equivalent to /000). The meaning of -perm /000 has now "
+    "been changed to be consistent with -perm -000; that is, while it used to match no files, it now matches all files."
+)
+
+
 class Conditions(Words):
     """What each test of an expression asks of a file."""
 
@@ -228,12 +234,16 @@ class Conditions(Words):
         text = self.argument("-perm")
         how, spec = (text[0], text[1:]) if text[:1] in ("-", "/") else ("", text)
         try:
+            if re.match(r"\+[0-7]", text):
+                raise BadMode  # what used to be written so is written with a slash
             bits = change_mode(spec, 0, False, 0)
         except BadMode:
             raise UsageError(f"invalid mode {quote(text)}") from None
         if how == "-":
             return Node(lambda f: mode_of(f.stat) & bits == bits)
         if how == "/":
+            if bits == 0:
+                self.proc.complain(_ANY_OF_NONE.format(text))
             return Node(lambda f: bits == 0 or bool(mode_of(f.stat) & bits))
         return Node(lambda f: mode_of(f.stat) == bits)
 

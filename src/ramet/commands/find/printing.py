@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 
 from ramet.commands.clock import NANO, at, strftime, zone_of
+from ramet.commands.declare import UsageError
 from ramet.commands.find.nodes import Found, Settings
 from ramet.commands.modes import allocated, mode_of, mode_string, nlink_of, size_of
 from ramet.core.paths import encode
@@ -32,6 +33,8 @@ def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:
             if escape == "c":
                 stop = True
                 break
+            if escape not in _ESCAPES:
+                proc.complain(f"warning: unrecognized escape `\\{escape}'")
             parts.append(_ESCAPES.get(escape, "\\" + escape))
         elif letter is not None:
             if letter == "%":
@@ -40,10 +43,14 @@ def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:
             if letter == "Y":
                 waits[len(parts)] = flags + width
             if letter not in "dm":
-                # All other numbers are printed as words, which zeros cannot fill.
-                flags = flags.replace("0", "")
-            parts.append(_padded(_directive(proc, letter, settings, found[0]), flags, width, precision))
+                # All other numbers are printed as words, which neither zeros nor signs can fill.
+                flags = flags.replace("0", "").replace("+", "").replace(" ", "").replace("#", "")
+            parts.append(_padded(_directive(proc, letter, settings, found[0]), letter, flags, width, precision))
+        elif other == "%":
+            raise UsageError("error: % at end of format string")
         else:
+            if other == "\\":
+                proc.complain("warning: escape `\\' followed by nothing at all")
             parts.append(text if text is not None else other)
     del stop
 
@@ -76,15 +83,26 @@ def compile_printf(proc: Proc, template: str, settings: Settings) -> Render:
     return later
 
 
-def _padded(value: Callable[[Found], str], flags: str, width: str, precision: str | None) -> Callable[[Found], str]:
-    if not width and precision is None:
+def _padded(
+    value: Callable[[Found], str], letter: str, flags: str, width: str, precision: str | None
+) -> Callable[[Found], str]:
+    number = letter in "dm"
+    if not width and precision is None and not (number and flags):
         return value
     wide = int(width or 0)
+    sign = "+" if "+" in flags and letter == "d" else " " if " " in flags and letter == "d" else ""
+    octal = "0" if "#" in flags and letter == "m" else ""
 
     def shown(file: Found) -> str:
         text = value(file)
         if precision is not None:
-            text = text[: int(precision)] if not text.isdigit() else text.zfill(int(precision))
+            text = text.zfill(int(precision)) if number else text[: int(precision)]
+        if number:
+            if octal and not text.startswith("0"):
+                text = octal + text
+            if sign and "0" in flags and "-" not in flags and precision is None:
+                return sign + text.zfill(wide - 1)
+            text = sign + text
         if "-" in flags:
             return text.ljust(wide)
         return text.zfill(wide) if "0" in flags and text.lstrip("-").isdigit() else text.rjust(wide)
@@ -162,6 +180,8 @@ def _time(moment: int, letter: str, tz: object) -> str:
         return strftime(f"%Y-%m-%d+%H:%M:%S.{fraction}", when)
     if letter == "S":
         return strftime(f"%S.{fraction}", when)
+    if letter == "q":
+        return "%q"
     if letter in "TX":
         return strftime(f"%H:%M:%S.{fraction}", when)
     return strftime(f"%{letter}", when, nanos)
