@@ -345,6 +345,9 @@ def quoted_name(name: str, style: str) -> str:
     """A name in one of GNU's quoting styles."""
     if style in ("shell", "shell-always") and not name.isprintable():
         # Without escapes only the quotes are left, around the characters as they are.
+        visible = "".join(c for c in name if c.isprintable() or c in "\t\n")
+        if style == "shell" and (not visible or shown(visible) == visible):
+            return name
         return "'" + name.replace("'", "'\\''") + "'"
     if style in ("shell", "shell-escape"):
         return shown(name)
@@ -355,7 +358,8 @@ def quoted_name(name: str, style: str) -> str:
     if style == "escape":
         return c_escaped(name, " ")
     if style == "c-maybe":
-        return name if c_escaped(name, '"') == name else '"' + c_escaped(name, '"') + '"'
+        tame = name.replace("\\", "")
+        return name if c_escaped(tame, '"') == tame else '"' + c_escaped(name, '"') + '"'
     return '"' + c_escaped(name, '"') + '"'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ramet.commands.clock import NANO, at, zone_of
 from ramet.commands.copy import lookup
@@ -38,6 +38,9 @@ class TouchOptions:
 
 
 async def touch(proc: Proc, o: TouchOptions, operands: list[str]) -> int:
+    if o.stamp is not None and (o.date is not None or o.reference is not None):
+        _touch_time(proc, replace(o, date=None), int(proc.now() * NANO))
+        raise UsageError("cannot specify times from more than one source")
     if not operands:
         raise UsageError("missing file operand")
     access, modification = await _touch_times(proc, o)
@@ -129,6 +132,8 @@ def _touch_time(proc: Proc, o: TouchOptions, now: int) -> int:
             if found is None:
                 raise ValueError
             century, year, month, day, hour, minute, second = found.groups()
+            if second is not None and int(second) > 60:
+                raise ValueError
             if century is not None and year is None:
                 century, year = None, century
             full = (
