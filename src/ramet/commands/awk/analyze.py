@@ -112,6 +112,10 @@ def analyze(program: Program) -> Facts:
         for node in walk(body):
             _note(node, scope, program, facts, calls)
     _spread_arrays(program, facts, calls)
+    for _, call in calls:
+        for param, arg in zip(program.functions[call.name].params, call.args, strict=False):
+            if isinstance(arg, Index) and (call.name, param) in facts.arrays:
+                facts.uses.add("subarrays")
     facts.mixed &= facts.arrays
     _spread_waiting(program, facts)
     return facts
@@ -138,6 +142,8 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
             facts.uses.add("fields-in-functions")
     elif isinstance(node, (Index, In, Delete)):
         array(node.name)
+        if node.outer:
+            facts.uses.add("subarrays")
     elif isinstance(node, Indirect):
         known(node.name)
         facts.uses.add("indirect")
@@ -151,6 +157,8 @@ def _note(node: Any, scope: str, program: Program, facts: Facts, calls: list[tup
         for index in ARRAY_ARGUMENTS.get(node.name, ()):
             if index < len(node.args) and isinstance(node.args[index], Var):
                 array(node.args[index].name)  # type: ignore[union-attr]
+            elif index < len(node.args):
+                facts.uses.add("subarrays")
         facts.uses.add(node.name)
         if _asks(node):
             asked = node.args[0].name  # type: ignore[union-attr]

@@ -53,6 +53,22 @@ def put(array: Array, key: str, value: Value) -> Value:
     return value
 
 
+def put_value(array: Array, key: str, value: Value, name: str) -> Value:
+    """The same where an element may be an array, which nothing takes the place of."""
+    if isinstance(array.get(key), Array):
+        raise AwkError(f'fatal: attempt to use array `{name}["{key}"]\' in a scalar context')
+    array[key] = value
+    return value
+
+
+def element(array: Array, key: str, name: str) -> Value:
+    """An element where it stands for a value."""
+    found = array[key]
+    if isinstance(found, Array):
+        raise AwkError(f'fatal: attempt to use array `{name}["{key}"]\' in a scalar context')
+    return found
+
+
 def nested(array: Array, key: str, name: str = "") -> Array:
     """The array that is an element of an array; made when there is nothing yet."""
     found = array.get(key)
@@ -330,7 +346,7 @@ def _emit_length(e: Emitter, args: Args) -> str:
     if isinstance(arg, Var) and e.is_array(arg):
         return f"float(len({e.array(arg.name)}))"
     if (isinstance(arg, Var) and arg.name in e.params) or isinstance(arg, Index):
-        return f"length(R, {e.value(arg)})"
+        return f"length(R, {e.passed_on(arg)})"
     return f"float(len({e.text(arg)}))"
 
 
@@ -429,7 +445,7 @@ def _emit_typeof(e: Emitter, args: Args) -> str:
             return f"typeof(R, v_{arg.name}, 'unassigned' if {arg.name!r} in R.touched else 'untyped')"
     if isinstance(arg, Regex):
         return "'number'"
-    return f"typeof(R, {e.value(arg)})"
+    return f"typeof(R, {e.passed_on(arg)})"
 
 
 def _emit_isarray(e: Emitter, args: Args) -> str:
@@ -438,7 +454,7 @@ def _emit_isarray(e: Emitter, args: Args) -> str:
         return f"(1.0 if isinstance(p_{arg.name}, dict) else 0.0)"
     if isinstance(arg, Var) and e.is_array(arg):
         return "1.0"
-    return f"(1.0 if isinstance({e.value(arg)}, dict) else 0.0)"
+    return f"(1.0 if isinstance({e.passed_on(arg)}, dict) else 0.0)"
 
 
 def _emit_close(e: Emitter, args: Args) -> str:
@@ -562,6 +578,8 @@ RUNTIME_NAMES = {
     "modulo": modulo,
     "power": power,
     "put": put,
+    "element": element,
+    "put_value": put_value,
     "set_number": set_number,
     "substr": substr,
     "trunc": trunc,

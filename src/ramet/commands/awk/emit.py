@@ -250,7 +250,17 @@ class Emitter:
         return "R.subsep.join((" + ", ".join(self.text(item) for item in subscripts) + "))"
 
     def _index(self, node: Index) -> str:
+        if "subarrays" in self.facts.uses:
+            return f"element({self.within(node)}, {self.key(node.subscripts)}, {node.name!r})"
+        return self.element(node)
+
+    def element(self, node: Index) -> str:
+        """What an array holds, be it an array itself."""
         return f"{self.within(node)}[{self.key(node.subscripts)}]"
+
+    def passed_on(self, arg: Expr) -> str:
+        """A value that goes to a place where it may be an array."""
+        return self.element(arg) if isinstance(arg, Index) else self.value(arg)
 
     def within(self, node: Index | In | Delete) -> str:
         """The array that a reference is to an element of."""
@@ -399,6 +409,8 @@ class Emitter:
             if self.is_special(target.name):
                 return self.set_special(target.name, code)
             return self.touched(target.name, f"({self.variable(target.name)} := {code})")
+        if isinstance(target, Index) and "subarrays" in self.facts.uses:
+            return f"put_value({self.within(target)}, {self.key(target.subscripts)}, {code}, {target.name!r})"
         if isinstance(target, Index):
             return f"put({self.within(target)}, {self.key(target.subscripts)}, {code})"
         assert isinstance(target, Field)
@@ -465,7 +477,7 @@ class Emitter:
                     raise AwkError(f"cmd. line:1: fatal: attempt to use scalar parameter `{param}' as an array")
                 args.append(self.array(arg.name))
             else:
-                args.append(self.value(arg))
+                args.append(self.passed_on(arg))
         missing = function.params[len(node.args) :]
         args += [
             "Array()"
@@ -507,11 +519,11 @@ class Emitter:
                 return f"p_{arg.name}"
             if self.is_array(arg):
                 return self.array(arg.name)
-        return self.value(arg)
+        return self.passed_on(arg)
 
     def _indirect(self, node: Indirect) -> str:
         args = [
-            self.array(arg.name) if isinstance(arg, Var) and self.is_array(arg) else self.value(arg)
+            self.array(arg.name) if isinstance(arg, Var) and self.is_array(arg) else self.passed_on(arg)
             for arg in node.args
         ]
         called = self.get_special(node.name) if self.is_special(node.name) else self.variable(node.name)

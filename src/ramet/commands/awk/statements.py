@@ -104,6 +104,9 @@ class Writer:
                 else:
                     self.put(f"{name} = {e.arithmetic(expr.op[:-1], e.number(target), self.operand(expr.value), '=')}")
                 return
+            if isinstance(target, Index) and expr.op == "=" and "subarrays" in e.facts.uses:
+                self.put(e.store(target, e.value(expr.value)))
+                return
             if isinstance(target, Index):
                 array, key = self.holder(target), e.temp()
                 self.put(f"{key} = {e.key(target.subscripts)}")
