@@ -63,7 +63,9 @@ async def unzip(proc: Proc, o: UnzipOptions, operands: list[str]) -> int:
     if await lookup(proc, path, follow=True) is None:
         if await lookup(proc, proc.path(name + ".zip"), follow=True) is None:
             own = "zipinfo" if o.names_only else "unzip"
-            said = proc.stdout if o.names_only else proc.stderr
+            said = proc.stdout if o.names_only or o.test else proc.stderr
+            if o.pipe:
+                return 9
             said.write(encode(f"{own}:  cannot find or open {name}, {name}.zip or {name}.ZIP.\n"))
             return 9
         name, path = name + ".zip", proc.path(name + ".zip")

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from ramet.commands.archive_repair import repaired
 from ramet.commands.archive_unzip import UnzipOptions, unzip, zipinfo
 from ramet.commands.clock import NANO, at, zone_of
 from ramet.commands.copy import lookup
@@ -53,6 +54,16 @@ class ZipOptions:
     )
     suffixes: str = value("-n", "--suffixes", metavar="SUFFIXES", default="", help="don't compress these (.zip:.png)")
     sync: bool = flag("--filesync", help="delete entries that there are no files for any more (-FS)")
+    anew: str = choose(
+        {"-U --copy-entries --copy": "copy", "-F --fix": "fix", "--fixfix": "salvage", "-J --junk-sfx": "junk"},
+        default="",
+        help={
+            "-U --copy-entries --copy": "copy entries that match into the archive of --out",
+            "-F --fix": "copy what a mostly intact archive has into the archive of --out",
+            "--fixfix": "the same without its directory: whatever is whole (-FF)",
+            "-J --junk-sfx": "strip what precedes the archive",
+        },
+    )
     must_match: bool = flag("--must-match", help="every name must be one of a file (-MM)")
 
 
@@ -87,12 +98,17 @@ _SPELLED = {
 
 
 async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
+    if not operands and (o.exclude or o.include):
+        await proc.emit(b"\nzip error: Invalid command arguments (nothing to select from)\n")
+        return 16
     if not operands:
         raise UsageError("Usage: zip [-options] archive.zip files", hint=False, status=16)
     name = operands[0]
     if name != "-" and "." not in name.rpartition("/")[2]:
         name += ".zip"
     words = operands[1:]
+    if o.anew:
+        return await repaired(proc, o.anew, name, o.output, words, quiet=o.quiet)
     if o.names:
         words += [decode(line) for line in (await proc.stdin.read_all()).split(b"\n") if line]
     old: dict[str, tuple[zipfile.ZipInfo, bytes]] = {}
@@ -109,12 +125,29 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         if o.delete:
             await proc.emit(encode(f"\nzip error: Nothing to do! ({name})\n"))
         return 12
+    if not old and o.update and not o.quiet:
+        await proc.emit(encode(f"\tzip warning: {name} not found or empty\n"))
     if o.delete:
         return await _delete(proc, o, name, words, old)
+    if not words and (o.freshen or o.update) and not o.names:
+        words = [stored for stored in old if await lookup(proc, proc.path(stored), follow=True) is not None]
     piped = await proc.stdin.read_all() if "-" in words else None
     missing: list[str] = []
     try:
         found = [entry async for entry in _collect(proc, o, [word for word in words if word != "-"], missing)]
+        repeated = _repeated(found)
+        found = list({path: item for item in reversed(found) for path in (item[1],)}.values())[::-1]
+        if repeated is not None:
+            first, second, stored = repeated
+            await proc.emit(
+                encode(
+                    f"\tzip warning:   first full name: {first}\n                      second full name: {second}\n"
+                    f"                     name in zip file repeated: {stored}\n"
+                    f"{'                     this may be a result of using -j' + chr(10) if o.junk else ''}"
+                    "\nzip error: Invalid command arguments (cannot repeat names in zip file)\n"
+                )
+            )
+            return 16
     except _BadDay:
         why = "invalid date entered for -t option - use mmddyyyy or yyyy-mm-dd"
         await proc.emit(encode(f"\nzip error: Invalid command arguments ({why})\n"))
@@ -139,6 +172,10 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         head = "Would Add/Update:" if found else "Archive contains:"
         await proc.emit(encode(f"{head}\n{shown}Total {len(rows)} entries ({total} bytes)\n"))
         return 0
+    if o.freshen:
+        found = [item for item in found if item[0] in old and _stamp(proc, item[2]) > old[item[0]][0].date_time]
+        if not found:
+            return 12
     if (
         o.update
         and found
@@ -169,6 +206,15 @@ async def zip_(proc: Proc, o: ZipOptions, operands: list[str]) -> int:
         for _, path, _ in reversed(found):
             await proc.fs.remove(path)
     return 0
+
+
+def _repeated(found: list[tuple[str, Path, Stat]]) -> tuple[str, str, str] | None:
+    """Two files that would have one name in the archive."""
+    seen: dict[str, Path] = {}
+    for stored, path, _ in found:
+        if seen.setdefault(stored, path) != path:
+            return str(seen[stored]), str(path), stored
+    return None
 
 
 def _is_current(proc: Proc, found: list[tuple[str, Path, Stat]], old: dict[str, tuple[zipfile.ZipInfo, bytes]]) -> bool:
@@ -240,19 +286,16 @@ class _Zip:
         kind = self.method("")
         target: Any = self.sink or self.buffer
         with zipfile.ZipFile(target, "w", kind, compresslevel=o.level or None) as archive:
-            names = {stored for stored, _, _ in found}
-            for stored, (info, data) in old.items():
-                if stored not in names or o.freshen:
-                    archive.writestr(info, data)
-            for stored, path, stat in found:
-                if (
-                    (o.update or o.freshen or o.sync)
-                    and stored in old
-                    and _stamp(proc, stat) <= old[stored][0].date_time
-                ):
+            names = {item[0]: item for item in found}
+            # What the archive has stays where it is; what is new comes behind it.
+            places = [*old, *(stored for stored in names if stored not in old)]
+            for stored in places:
+                if stored not in names:
                     archive.writestr(*old[stored])
                     continue
-                if o.freshen and stored not in old:
+                _, path, stat = names[stored]
+                if (o.update or o.sync) and stored in old and _stamp(proc, stat) <= old[stored][0].date_time:
+                    archive.writestr(*old[stored])
                     continue
                 async for block in self._member(archive, stored, path, stat, stored in old):
                     yield block
@@ -327,7 +370,8 @@ class _Zip:
         packed = info.compress_type != zipfile.ZIP_STORED and info.file_size
         how = "bzipped" if info.compress_type == zipfile.ZIP_BZIP2 else "deflated"
         note = f"({how} {round((1 - info.compress_size / info.file_size) * 100)}%)" if packed else "(stored 0%)"
-        text = encode(f"{'updating' if replaced else '  adding'}: {stored} {note}\n")
+        what = "freshening" if self.o.freshen else "updating" if replaced else "  adding"
+        text = encode(f"{what}: {stored} {note}\n")
         if self.to_stdout:
             self.proc.stderr.write(text)
         else:
@@ -452,11 +496,7 @@ COMMANDS = [
             "-e --encrypt": "encryption is not supported",
             "-P= --password=": "encryption is not supported",
             "-s= --split-size=": "split archives are not supported",
-            "-F --fix": "broken archives are not repaired",
-            "--fixfix": "broken archives are not repaired",
             "-c --entry-comments": "members have no comments here",
-            "-J --junk-sfx": "archives that extract themselves are not known",
-            "-U --copy-entries": "use unzip and zip",
         },
         ignored=(
             "-X --strip-extra",
