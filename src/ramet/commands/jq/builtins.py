@@ -15,7 +15,7 @@ from ramet.commands.jq.functions import (
     tostream,
 )
 from ramet.commands.jq.parser import Node
-from ramet.commands.jq.paths import checked, get_path, set_path
+from ramet.commands.jq.paths import checked, get_path, set_path, short
 from ramet.commands.jq.scopes import Env, Run, Scope
 from ramet.commands.jq.values import (
     Json,
@@ -116,7 +116,7 @@ def _getpath(compiler: Compiler, args: tuple[Node, ...], scope: Scope, path: boo
                 yield getpath_checked(item, at)
                 continue
             if item[0] is None:
-                raise fail(f"Invalid path expression with result {dumps(item[1])}")
+                raise fail(f"Invalid path expression with result {short(item[1])}")
             yield ((*item[0], *at), getpath_checked(item[1], at))
 
     return run

@@ -183,6 +183,6 @@ class Values(Scoped):
 
 def _longer(at: Any, key: Json, value: Json) -> tuple[Json, ...]:
     if at is None:
-        shown = short(key)
+        shown = short(key, 14)
         raise fail(f"Invalid path expression near attempt to access element {shown} of {short(value)}")
     return (*at, key)

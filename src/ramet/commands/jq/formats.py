@@ -59,7 +59,7 @@ def _sh_word(item: Json) -> str:
 
 def _base64d(value: Json) -> str:
     text = to_text(value)
-    trimmed = text.rstrip("=")
+    trimmed = text.partition("=")[0]
     padding = "=" * (-len(trimmed) % 4)
     if len(trimmed) % 4 == 1:
         raise fail(f"{described(text)} trailing base64 byte found")

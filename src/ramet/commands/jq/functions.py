@@ -221,8 +221,13 @@ def _array(value: Json, doing: str) -> list[Json]:
 
 
 def unique(value: Json) -> Json:
+    if isinstance(value, dict):
+        both = f"{described(value)} and {described([[item] for item in value.values()])}"
+        raise fail(f"{both} cannot be sorted, as they are not both arrays")
+    if not isinstance(value, list):
+        raise fail(f"Cannot iterate over {described(value)}")
     out: list[Json] = []
-    for item in sorted_values(_array(value, "sorted")):
+    for item in sorted_values(value):
         if not out or not equal(out[-1], item):
             out.append(item)
     return out

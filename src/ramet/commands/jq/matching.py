@@ -43,13 +43,16 @@ def _compiled(source: str, flags: str) -> Any:
         raise fail(f"Regex failure: {_IN_ONIGURUMA_WORDS.get(str(error), error)}") from None
 
 
-def _matches(text: Json, source: Json, flags: Json, everywhere: bool, seconds: float) -> Iterator[Any]:
-    if isinstance(source, list):
-        if len(source) > 1:
-            flags = source[1]
-        source = source[0] if source else None
-    elif not isinstance(source, str) and flags is None:
+def _parted(source: Json) -> tuple[Json, Json]:
+    """A pattern and its flags, which may be one value."""
+    if isinstance(source, list) and source:
+        return source[0], source[1] if len(source) > 1 else None
+    if not isinstance(source, str):
         raise fail(f"{kind(source)} not a string or array")
+    return source, None
+
+
+def _matches(text: Json, source: Json, flags: Json, everywhere: bool, seconds: float) -> Iterator[Any]:
     if not isinstance(text, str):
         raise fail(f"{described(text)} cannot be matched, as it is not a string")
     if not isinstance(source, str):
@@ -97,11 +100,14 @@ def native(name: str) -> Native:
             return compiler.computed(_substitute(compiler, args, scope, name == "gsub"), path)
         source_run = compiler.value(args[0], scope)
         flags_run = compiler.value(args[1], scope) if len(args) > 1 else compiler.constant(None, False)
+        alone = len(args) == 1 and name in ("test", "match", "capture")
 
         def run(env: Env, item: Any) -> Iterator[Any]:
             seconds = compiler.host.seconds
             for flags in flags_run(env, item):
                 for source in source_run(env, item):
+                    if alone:
+                        source, flags = _parted(source)
                     found = _matches(item, source, flags, name in ("scan", "split"), seconds)
                     if name == "test":
                         yield next(found, None) is not None
@@ -155,7 +161,7 @@ def _replaced(text: str, found: list[Any], choices: list[list[Json]], which: int
     for match, choice in zip(found, choices, strict=True):
         out.append(text[at : match.start()])
         if which < len(choice):
-            new = choice[which]
+            new = "" if choice[which] is None else choice[which]
             if not isinstance(new, str):
                 raise fail(f"{described(text[: match.start()])} and {described(new)} cannot be added")
             out.append(new)

@@ -37,7 +37,7 @@ def index(value: Json, key: Json) -> Json:
     if known is list and is_number(key):
         if key != key:
             return None
-        at = math.floor(key)
+        at = math.trunc(key)
         if at < 0:
             at += len(value)
         return value[at] if 0 <= at < len(value) else None
@@ -49,7 +49,7 @@ def index(value: Json, key: Json) -> Json:
             raise fail("Array/string slice indices must be integers")
         low, high = slice_bounds(value, start, stop)
         return value[low:high]
-    if value is None and (type(key) is str or is_number(key) or key is None):
+    if value is None and (type(key) is str or is_number(key)):
         return None
     if known is list and isinstance(key, list):
         return indices(value, key)
@@ -59,8 +59,6 @@ def index(value: Json, key: Json) -> Json:
 
 
 def indices(value: Json, wanted: Json) -> list[Json] | None:
-    if value is None:
-        return None
     if isinstance(value, list) and isinstance(wanted, list):
         if not wanted:
             return []
@@ -98,7 +96,7 @@ def set_index(value: Json, key: Json, new: Json) -> Json:
         result = list(value or ())
         if key != key:
             raise fail("Cannot set array element at NaN index")
-        at = math.floor(key)
+        at = math.trunc(key)
         if at < 0:
             at += len(result)
             if at < 0:
@@ -182,7 +180,7 @@ def delete_paths(value: Json, paths: list[Json]) -> Json:
 
 
 def _position(value: list[Json], key: Json) -> int:
-    at: int = math.floor(key)
+    at: int = math.trunc(key)
     return at + len(value) if at < 0 else at
 
 
@@ -192,6 +190,7 @@ def checked(at: Any, value: Json) -> tuple[Json, ...]:
     return at  # type: ignore[no-any-return]
 
 
-def short(value: Json) -> str:
+def short(value: Json, most: int = 29) -> str:
+    """The text of a value as far as messages show it."""
     text = dumps(value)
-    return text if len(text) <= 14 else text[:11] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
