@@ -29,6 +29,7 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_size", 0)
     monkeypatch.setattr(cache, "_KEPT", 4)
     monkeypatch.setattr(cache, "_CHARACTERS", 800)
+    monkeypatch.setattr(cache, "LONGEST", 100)
     for k in range(20):
         parse(f"echo {k}")
     assert len(cache._scripts) <= 4

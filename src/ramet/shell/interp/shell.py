@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from ramet.core import paths
@@ -23,11 +24,12 @@ from ramet.core.fs import FileSystem
 from ramet.core.limits import DEFAULT_LIMITS, Budget, Cancelled, Limits, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import Exec, User
-from ramet.core.streams import Null, Reader, Writer
+from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip, TooMany
+from ramet.shell.freeing import let_go, look
 from ramet.shell.interp import invocation, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
@@ -55,6 +57,7 @@ if sys.getrecursionlimit() < 4000:
 
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
+_FEW: Final = 16
 _LONG: Final = 500
 _compiled: dict[int, tuple[Script, Run]] = {}
 
@@ -66,7 +69,7 @@ def compiled(script: Script) -> Run:
         return found[1]
     run = compile_script(script)
     if len(_compiled) >= _KEPT:
-        for key in list(_compiled)[: _KEPT // 2]:
+        for key in list(islice(_compiled, _FEW)):  # the oldest ones, and not many at a time
             del _compiled[key]
     _compiled[id(script)] = (script, run)
     return run
@@ -170,6 +173,7 @@ class Shell:
                 await subshell.end_substitutions(session, 0, cancelled=True)
             raise
         finally:
+            look()
             session.ignore = session.loops = session.depth = session.stack = session.trace_level = 0
             session.frames.clear()
             while session.store.scopes:
@@ -299,7 +303,7 @@ class Shell:
                         sh.err(self._unseen(text, read, len(text)))
                     break
                 script = parsed
-                if len(done) < _LONG:
+                if len(done) < _LONG and len(text) <= cache.LONGEST:
                     done.append(script)
                 else:
                     plain = False
@@ -324,10 +328,13 @@ class Shell:
                 sh.ignore = sh.loops = 0
             try:
                 # The lines of a very long script run once and are let go: keeping them would cost more than they do.
-                make = compiled if len(done) < _LONG else compile_script
-                result = (await aside(sh, partial(make, script)) if large else make(script))(sh)
-                if type(result) is not int:
-                    result = await result
+                make = compiled if len(done) < _LONG and len(text) <= cache.LONGEST else compile_script
+                if large:
+                    result = await self._run_large(sh, make, script)
+                else:
+                    result = make(script)(sh)
+                    if type(result) is not int:
+                        result = await result
             except (Discard, ArithFailure) as error:
                 beyond = isinstance(error, BadSubscript) or (isinstance(error, ArithFailure) and error.subscript)
                 if not top and (sh.sub_level or beyond or isinstance(error, Overflow | TooMany)):
@@ -358,6 +365,16 @@ class Shell:
         if known is None and plain and not (options.expand_aliases and sh.aliases):
             _remember(text, options, line, tuple(done))
         return int(result)
+
+    async def _run_large(self, sh: Session, make: Callable[[Script], Run], script: Script) -> int:
+        """A line that is compiled aside, and taken apart in its time."""
+        run = await aside(sh, partial(make, script))
+        try:
+            result: Any = run(sh)
+            return int(result if type(result) is int else await result)
+        finally:
+            if make is compile_script:
+                let_go(script, run)
 
     def _unseen(self, text: str, begin: int, end: int) -> str:
         """What `set -v` shows of a text that was read up to `begin`: its lines, without the rest of the line before."""
@@ -474,7 +491,8 @@ class Shell:
         return True
 
     async def read_file(self, path: Path) -> bytes:
-        return b"".join([block async for block in self.fs.read(path)])
+        """A script; what has no end is none."""
+        return await IteratorReader(self.fs.read(path)).read_all(self.limits.string_bytes)
 
     async def run_bash(self, sh: Session, argv: list[str]) -> int:
         """`bash ...` or `sh ...` as a command: a shell of its own with the environment of this one."""

@@ -6,12 +6,17 @@ failed, none that warned.
 
 from __future__ import annotations
 
+from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.scanner import Options
 
 _KEPT = 512
-_CHARACTERS = 4_000_000
+_CHARACTERS = 2_000_000
+LONGEST = 100_000
+"""Characters of a text that is kept: what is longer hardly comes again, and its tree takes very much memory."""
+_LARGE = 20_000
+"""Characters of a text whose tree is not let go of at once."""
 _DEFAULT = Options()
 _scripts: dict[tuple[str, Options], tuple[Script, ...]] = {}
 _size = 0
@@ -49,13 +54,15 @@ def recall(text: str, options: Options) -> tuple[Script, ...] | None:
 def remember(text: str, options: Options, lines: tuple[Script, ...]) -> None:
     """Keeps what a caller read line by line, provided that neither options nor aliases changed on the way."""
     global _size
-    if len(text) > _CHARACTERS // 8:
+    if len(text) > LONGEST:
         return
-    if len(_scripts) >= _KEPT or _size + len(text) > _CHARACTERS:
+    while _scripts and (len(_scripts) >= _KEPT or _size + len(text) > _CHARACTERS):
         # Oldest first; a dictionary keeps the order of insertion.
-        for key in list(_scripts)[: _KEPT // 2]:
-            _size -= len(key[0])
-            del _scripts[key]
+        key = next(iter(_scripts))
+        _size -= len(key[0])
+        if len(key[0]) > _LARGE:
+            let_go(_scripts[key])
+        del _scripts[key]
     if (text, options) not in _scripts:
         _size += len(text)
     _scripts[text, options] = lines

@@ -1,0 +1,95 @@
+"""Letting go of what is very large: it is taken apart over some turns of the event loop instead of in one go.
+
+When the last reference to a tree goes, the interpreter frees all of it before anything else runs. Nearly always what
+makes a tree large is a long row near its root; so whoever is done with a tree leaves the long rows of it here, and
+their members go some at a time, once nobody else has the row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from functools import partial
+from gc import get_referents
+from sys import getrefcount
+from types import CellType, FunctionType
+from typing import Any, Final
+
+_LONG: Final = 512
+"""Members of a row that do not go all at once."""
+_LOOKED_AT: Final = 4096
+"""Objects near a root among which long rows are sought."""
+_SLICE: Final = 0.001
+"""Seconds of a turn that are spent on it."""
+_AT_ONCE: Final = 64
+"""Members that go between two looks at the clock."""
+_PLAIN: Final = frozenset((str, int, bool, bytes, type(None), float))
+
+_waiting: deque[Any] = deque(maxlen=64)
+"""Rows that others may still have; of too many the oldest ones go as if they had never been here."""
+_leaving: list[list[Any]] = []
+"""Members of rows that nobody has any more."""
+
+
+def let_go(*roots: object) -> None:
+    """To be called by who is done with some trees, before he drops them."""
+    _waiting.extend(_long_rows(list(roots)))
+    look()
+
+
+def look() -> None:
+    """See to what may have lost its last other owner."""
+    if not _waiting and not _leaving:
+        return
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # nobody is held up
+        _waiting.clear()
+        _leaving.clear()
+    else:
+        loop.call_soon(_free_some, loop)
+
+
+def _free_some(loop: asyncio.AbstractEventLoop) -> None:
+    for _ in range(len(_waiting)):
+        row = _waiting.popleft()
+        if getrefcount(row) > 2:  # it is more than `row` and an argument
+            _waiting.append(row)
+        else:
+            _leaving.append(list(row.values() if isinstance(row, dict) else row))
+        del row
+    end = time.perf_counter() + _SLICE
+    while _leaving and time.perf_counter() < end:
+        members = _leaving[-1]
+        del members[-_AT_ONCE:]
+        if not members:
+            _leaving.pop()
+    if _leaving:
+        loop.call_soon(_free_some, loop)
+
+
+def _long_rows(objects: list[Any]) -> list[Any]:
+    """The long rows among some objects and what they hold."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    for one in objects:  # grows while it is walked
+        inner: Any
+        if isinstance(one, tuple | list | dict):
+            if len(one) >= _LONG:
+                found.append(one)
+                continue
+            inner = one.values() if isinstance(one, dict) else one
+        elif isinstance(one, FunctionType):
+            inner = one.__closure__ or ()
+        elif isinstance(one, CellType | partial) or hasattr(type(one), "_key"):  # the latter are nodes of a tree
+            inner = get_referents(one)
+        else:
+            continue
+        for member in inner:
+            if type(member) not in _PLAIN and id(member) not in seen:
+                seen.add(id(member))
+                objects.append(member)
+        if len(objects) > _LOOKED_AT:
+            break
+    return found
