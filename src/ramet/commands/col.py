@@ -8,7 +8,7 @@ import secrets
 import uuid
 from dataclasses import dataclass
 
-from ramet.commands.declare import Command, NoOptions, UsageError, choose, flag, quote, several, value
+from ramet.commands.declare import Command, NoOptions, UsageError, choose, flag, ordered, quote, several, value
 from ramet.commands.inputs import Inputs, char_width, slurp
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -24,6 +24,7 @@ class ColOptions:
         default=True,
         help="convert runs of spaces to tabs, or tabs to spaces",
     )
+    order: tuple[tuple[str, object], ...] = ordered()
     fine: bool = flag("-f", "--fine", help="permit forward half line feeds")
     passing: bool = flag("-p", "--pass", help="pass unknown control sequences")
     lines: str = value("-l", "--lines", metavar="NUMBER", default="128", help="accepted: all lines are kept")
@@ -32,8 +33,12 @@ class ColOptions:
 async def col(proc: Proc, o: ColOptions, operands: list[str]) -> int:
     if operands:
         raise UsageError("bad usage")
+    if len({given for name, given in o.order if name == "tabs"}) > 1:
+        raise UsageError("mutually exclusive arguments: --tabs --spaces", hint=False)
     data = (await proc.stdin.read_all()).decode("utf-8", "surrogateescape")
-    if data and "\v" not in data and "\x1b" not in data:
+    if not data:
+        return 0
+    if "\v" not in data and "\x1b" not in data:
         await _by_line(proc, o, data)
         return 0
     rows: dict[int, dict[int, list[str]]] = {}

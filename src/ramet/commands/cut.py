@@ -108,14 +108,14 @@ async def cut(proc: Proc, o: CutOptions, operands: list[str]) -> int:
     if len([w for w in given if re.match(r"-[bcf]|--(byt|char|fiel)", w)]) > 1:
         raise UsageError("only one list may be specified")
     assert isinstance(text, str)
+    if unit != "f" and o.delimiter is not None:
+        raise UsageError("an input delimiter may be specified only when operating on fields")
+    if unit != "f" and o.only:
+        raise UsageError("suppressing non-delimited lines makes sense\n\tonly when operating on fields")
     ranges = parse_ranges(text, unit if unit == "f" else "b")
     if o.complement:
         ranges = complement(ranges)
     if unit != "f":
-        if o.delimiter is not None:
-            raise UsageError("an input delimiter may be specified only when operating on fields")
-        if o.only:
-            raise UsageError("suppressing non-delimited lines makes sense\n\tonly when operating on fields")
         change = _cut_bytes(ranges, None if o.output is None else encode(o.output) or b"\0")
     else:
         delimiter = b"\t" if o.delimiter is None else encode(o.delimiter) or b"\0"

@@ -122,6 +122,8 @@ async def du(proc: Proc, o: DuOptions, operands: list[str]) -> int:
         raise UsageError(f"warning: summarizing conflicts with --max-depth={o.depth}")
     if o.summarize and o.depth is not None:
         proc.complain("warning: summarizing is the same as using --max-depth=0")
+    if o.inodes and (o.apparent or o.bytes):
+        proc.complain("warning: options --apparent-size and -b are ineffective with --inodes")
     unit = (
         BlockSize(1)
         if o.bytes and o.unit is None

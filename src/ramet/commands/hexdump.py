@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ramet.commands.declare import Command, UsageError, flag, several, value
+from ramet.commands.declare import Command, UsageError, flag, ordered, several, value
 from ramet.commands.dump import (
     NAMES,
     PRINTED,
@@ -37,6 +37,7 @@ class HexdumpOptions:
     )
     length: str | None = value("-n", "--length", metavar="LENGTH", help="interpret only LENGTH bytes of input")
     skip: str = value("-s", "--skip", metavar="OFFSET", default="0", help="skip OFFSET bytes from the beginning")
+    order: tuple[tuple[str, object], ...] = ordered()
     squeeze: bool = flag("-v", "--no-squeezing", help="output identical lines")
 
 
@@ -44,9 +45,13 @@ async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
     skip = bytes_number(o.skip, "-s")
     count = None if o.length is None else bytes_number(o.length, "-n")
     inputs = Inputs(proc, operands)
-    if o.formats:
+    chosen = [name for name, _ in o.order if name in _NAMED or name == "formats"]
+    hd = proc.argv[0].rpartition("/")[2] == "hd"
+    if hd and chosen and not o.canonical:
+        o = replace(o, order=(("canonical", True), *o.order))
+    if o.formats or len(chosen) + hd > 1:
         return await show_formats(proc, o, inputs, skip, count)
-    canonical = o.canonical or proc.argv[0].endswith("hd")
+    canonical = o.canonical or hd
     show = _canonical if canonical else _layout(o)
     address = "%08x" if canonical else "%07x"
     at = skip
@@ -62,6 +67,30 @@ async def hexdump(proc: Proc, o: HexdumpOptions, operands: list[str]) -> int:
     if at > skip:
         await proc.emit(encode(address % at + "\n"))
     return inputs.status
+
+
+_NAMED = {
+    "one_octal": ('"%07.7_ax " 16/1 "%03o " "\\n"',),
+    "one_char": ('"%07.7_ax " 16/1 "%3_c " "\\n"',),
+    "canonical": ('"%08.8_ax  " 8/1 "%02x " "  " 8/1 "%02x " ', '"  |" 16/1 "%_p" "|\\n"'),
+    "two_decimal": ('"%07.7_ax " 8/2 "  %05u " "\\n"',),
+    "two_octal": ('"%07.7_ax " 8/2 " %06o " "\\n"',),
+    "two_hex": ('"%07.7_ax " 8/2 "   %04x " "\\n"',),
+}
+"""The displays that have an option of their own, as formats: several are shown below each other."""
+
+
+def _texts(o: HexdumpOptions) -> tuple[str, ...]:
+    """All formats in the order of the options; where one is a named display, the last address stands at the end."""
+    texts: list[str] = []
+    ending = ""
+    for name, given in o.order:
+        if name == "formats":
+            texts.append(str(given))
+        elif name in _NAMED:
+            texts += _NAMED[name]
+            ending = '"%08.8_Ax\\n"' if name == "canonical" else '"%07.7_Ax\\n"'
+    return (ending, *texts) if ending else tuple(texts)
 
 
 _ROW = 16
@@ -255,7 +284,7 @@ def _formats(texts: tuple[str, ...]) -> tuple[list[list[_Unit]], int]:
 
 async def show_formats(proc: Proc, o: HexdumpOptions, inputs: Inputs, skip: int, count: int | None) -> int:
     """`-e`: every format string shows each block; bytes missing at the end leave their room empty."""
-    strings, size = _formats(o.formats)
+    strings, size = _formats(_texts(o))
     out: list[str] = []
     at, before, starred = skip, b"", False
     if not size:

@@ -71,6 +71,17 @@ async def dirname(proc: Proc, o: DirnameOptions, operands: list[str]) -> int:
 # ---------------------------------------------------------------------------------------- readlink and realpath
 
 
+def _without_parents(word: str) -> str:
+    """A name in which each `..` has taken back what stands before it, whatever that is."""
+    kept: list[str] = []
+    for part in word.split("/"):
+        if part == ".." and kept and kept[-1] not in ("..", ""):
+            kept.pop()
+        elif part not in ("", ".") or not kept:
+            kept.append(part)
+    return "/".join(kept) if kept and kept != [""] else "/" if word.startswith("/") else "."
+
+
 async def canonical(proc: Proc, word: str, mode: str, *, strip: bool = False, base: Path | None = None) -> str:
     """The canonical name: `f` all but the last component must exist, `e` all, `m` none."""
     if not word:
@@ -109,6 +120,8 @@ async def canonical(proc: Proc, word: str, mode: str, *, strip: bool = False, ba
                 path = Path("/")
             pieces.extend(reversed(target.split("/")))
             continue
+        if strip and rest and stat.kind is Kind.LINK and mode != "m":
+            stat = await proc.fs.stat(here, follow=True)
         if rest and not stat.is_dir and mode != "m":
             raise fail(errno.ENOTDIR, word)
         path = here
@@ -197,6 +210,8 @@ async def realpath(proc: Proc, o: RealpathOptions, operands: list[str]) -> int:
     end = "\0" if o.zero else "\n"
 
     async def resolve(word: str) -> str:
+        if o.links in ("logical", "none") and word and ".." in word.split("/"):
+            word = _without_parents(word)
         if o.links == "logical" and word:
             word = str(proc.path(word))
         return await canonical(proc, word, o.mode, strip=o.links == "none")

@@ -71,6 +71,11 @@ _NAMES = {
     "UCS-2": "utf-16-le",
     "UCS2": "utf-16-le",
     "UCS-4": "utf-32-be",
+    "UCS4": "utf-32-be",
+    "UCS-4BE": "utf-32-be",
+    "UCS-4LE": "utf-32-le",
+    "UCS-2BE": "utf-16-be",
+    "UCS-2LE": "utf-16-le",
     "WINDOWS-1252": "cp1252",
     "UTF-16": "utf-16",
     "UTF8": "utf-8",
@@ -209,7 +214,7 @@ class EolOptions:
 async def eol(proc: Proc, o: EolOptions, operands: list[str]) -> int:
     to_dos = proc.argv[0].endswith("unix2dos")
     if not operands:
-        await proc.emit(_convert_eol(await proc.stdin.read_all(), to_dos, o))
+        await _stream_eol(proc, to_dos, o)
         return 0
     pairs = list(zip(operands[::2], operands[1::2], strict=False)) if o.new_file else [(w, w) for w in operands]
     if o.new_file and len(operands) % 2:
@@ -252,10 +257,27 @@ async def eol(proc: Proc, o: EolOptions, operands: list[str]) -> int:
     return status
 
 
+async def _stream_eol(proc: Proc, to_dos: bool, o: EolOptions) -> None:
+    held = _without_bom(await proc.stdin.read_exactly(3), to_dos, o)
+    while block := await proc.stdin.read():
+        data = held + block
+        # Whether a line ends there is seen with the next byte.
+        held = b"\r" if data.endswith(b"\r") else b""
+        await proc.emit(_line_ends(data.removesuffix(held), to_dos, o))
+        await proc.budget.breathe()
+    await proc.emit(_line_ends(held, to_dos, o))
+
+
 def _convert_eol(data: bytes, to_dos: bool, o: EolOptions) -> bytes:
+    return _line_ends(_without_bom(data, to_dos, o), to_dos, o)
+
+
+def _without_bom(data: bytes, to_dos: bool, o: EolOptions) -> bytes:
+    return data if to_dos or o.keep_bom else data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _line_ends(data: bytes, to_dos: bool, o: EolOptions) -> bytes:
     if not to_dos:
-        if not o.keep_bom and data.startswith(b"\xef\xbb\xbf"):
-            data = data[3:]
         return data.replace(b"\r\n", b"\n\n" if o.newline else b"\n")
     unix = data.replace(b"\r\n", b"\n")
     return unix.replace(b"\n", b"\r\n\r\n" if o.newline else b"\r\n")
@@ -388,7 +410,8 @@ async def _dd_run(job: _Dd, status: str) -> int:
     if skip_bytes:
         if isinstance(reader, FileStream):
             size = (await reader.stat()).size
-            if size is not None and reader.tell() + skip_bytes > size:
+            told = job.options.get("status") != "none"
+            if told and size is not None and reader.tell() + skip_bytes > size:
                 name = shown(job.options["if"]) if "if" in job.options else "'standard input'"
                 proc.complain(f"{name}: cannot skip to specified offset")
             reader.seek(reader.tell() + skip_bytes)
@@ -398,6 +421,12 @@ async def _dd_run(job: _Dd, status: str) -> int:
         writer = await _dd_output(job, seek if "seek_bytes" in job.oflag else seek * obs)
     except OSError as error:
         proc.complain(f"failed to open {quote(job.options['of'])}: {reason(error)}")
+        return 1
+    if seek and "of" not in job.options and not isinstance(writer, FileStream):
+        proc.complain("'standard output': cannot seek: Illegal seek")
+        if job.options.get("status") != "none":
+            proc.stderr.write(b"0+0 records in\n0+0 records out\n")
+            proc.stderr.write(b"0 bytes copied, 0 s, 0.0 kB/s\n")
         return 1
     limit = count if "count_bytes" in job.iflag and count >= 0 else None
     pending = b""
