@@ -65,6 +65,33 @@ CASES = [
     ('try delpaths([["a"]]) catch .', [1], ["Cannot delete string element of array"]),
     ("try (. % 1) catch .", [], ["array ([]) and number (1) cannot be divided (remainder)"]),
     ("try test(1) catch .", "a", ["number not a string or array"]),
+    ("try test([]) catch .", "a", ["array not a string or array"]),
+    (
+        "try splits(1) catch ., try scan([1]) catch .",
+        "a",
+        ["number (1) is not a string", "array ([1]) is not a string"],
+    ),
+    ('try sub(1; "") catch ., sub("a"; null)', "xay", ["number (1) is not a string", "xy"]),
+    ("try .[.] catch ., try index([1]) catch .", None, ["Cannot index null with null", "Cannot index null with array"]),
+    ("try unique catch .", 1, ["Cannot iterate over number (1)"]),
+    ("try unique catch .", {}, ["object ({}) and array ([]) cannot be sorted, as they are not both arrays"]),
+    (".[-1.2], .[1.7]", [1, 2, 3], [3, 2]),
+    ("@base64d", "YQ=a", ["a"]),
+    ("try path([.]) catch .", "a" * 40, ['Invalid path expression with result ["' + "a" * 24 + "..."]),
+    (
+        "[tostream]",
+        {"a": [1, {"b": []}], "c": {}},
+        [
+            [
+                [["a", 0], 1],
+                [["a", 1, "b"], []],
+                [["a", 1, "b"]],
+                [["a", 1]],
+                [["c"], {}],
+                [["c"]],
+            ]
+        ],
+    ),
     ('"2015-03-05T23:51:47Z" | strptime("%Y-%m-%dT%H:%M:%SZ") | mktime', None, [1425599507]),
 ]
 

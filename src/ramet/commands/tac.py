@@ -15,7 +15,7 @@ from ramet.core.paths import encode
 from ramet.core.proc import Proc
 from ramet.core.streams import FileStream, Reader
 
-_BLOCK = 1 << 20
+_BLOCK = 128 * 1024
 _IN_MEMORY = 8 << 20
 """Bytes of a pipe that are kept in memory; more go to a temporary file of the interpreter."""
 
@@ -36,7 +36,8 @@ async def tac(proc: Proc, o: TacOptions, operands: list[str]) -> int:
     async for _, reader in inputs.each():
         if o.regex or len(separator) > 1:
             # Where such a separator begins depends on what stands before it.
-            await proc.emit(_turned(_records(await reader.read_all(), o, separator)))
+            data = await reader.read_all()
+            await proc.emit(_turned(_records(data, o)) if o.regex else _backward(data, separator, o.before))
         elif isinstance(reader, FileStream) and (size := (await reader.stat()).size):
             await _backwards(proc, _stream_part(reader), reader.tell(), size, separator, o.before)
             reader.seek(size)
@@ -52,9 +53,7 @@ def _turned(records: list[bytes]) -> bytes:
     return b"".join(records)
 
 
-def _records(data: bytes, o: TacOptions, separator: bytes) -> list[bytes]:
-    if not o.regex:
-        return _cut(data, separator, o.before)
+def _records(data: bytes, o: TacOptions) -> list[bytes]:
     from ramet.commands.regexes import bre_bytes
 
     spans = [span for span in bre_bytes(_basic(o.separator)).finditer(data) if span[1] > span[0]]
@@ -68,19 +67,21 @@ def _basic(pattern: str) -> str:
     return "".join({"+": "\\+", "?": "\\?", "\\+": "+", "\\?": "?"}.get(part, part) for part in parts)
 
 
-def _cut(data: bytes, separator: bytes, before: bool) -> list[bytes]:
+def _backward(data: bytes, separator: bytes, before: bool) -> bytes:
+    """The records of a text, last one first."""
     pieces = data.split(separator)
+    pieces.reverse()
     if before:
-        return [pieces[0], *(separator + piece for piece in pieces[1:])]
-    last = pieces.pop()
-    records = [piece + separator for piece in pieces]
-    return [*records, last] if last else records
+        first = pieces.pop()
+        return separator + separator.join(pieces) + first if pieces else first
+    unfinished, pieces = pieces[0], pieces[1:]
+    return unfinished + separator.join(pieces) + separator if pieces else unfinished
 
 
 async def _backwards(proc: Proc, read: ReadAt, start: int, stop: int, separator: bytes, before: bool) -> None:
     """The records of [start, stop), last one first; `separator` is one byte."""
     async for data in _whole_records(read, start, stop, separator, before):
-        await proc.emit(_turned(_cut(data, separator, before)))
+        await proc.emit(_backward(data, separator, before))
         await proc.budget.breathe()
 
 
