@@ -41,7 +41,7 @@ def build(resource: Resource, policy: Policy) -> Resource:
     caps, backend = resource.caps, resource
     if Cap.LOCAL not in caps:
         resource = Limit(Retry(resource, policy.patience), concurrency=policy.limits.fan_out)
-    if EMULATED not in caps:
+    if EMULATED | Cap.ATIMES not in caps:
         resource = Emulate(resource)
     if Cap.LOCAL not in caps and policy.cache is not None:
         policy.cache.claim(policy.prefix, backend)

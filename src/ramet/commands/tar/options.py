@@ -218,7 +218,9 @@ class TarOptions:
     show_omitted: bool = flag("--show-omitted-dirs", help="say which directories do not match what is asked for")
     interactive: bool = flag("-w", "--interactive", "--confirmation", help="ask for every action")
     warnings: tuple[str, ...] = several("--warning", metavar="KEYWORD", help="which warnings are wanted")
-    atime: str | None = optional("--atime-preserve", metavar="METHOD", const="replace", help="access times stay anyway")
+    atime: str | None = optional(
+        "--atime-preserve", metavar="METHOD", const="replace", help="put back the access times of what is read"
+    )
     usage: bool = flag("--usage", "-?", help="say how the command is used")
     wildcards: bool = choose({"--wildcards": True, "--no-wildcards": False}, default=None, help="use wildcards, or not")
     match_slash: bool = choose(

@@ -38,7 +38,7 @@ from ramet.commands.tar.volumes import Writing
 from ramet.core import ops, paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path
-from ramet.core.stat import Kind, Stat
+from ramet.core.stat import Attrs, Kind, Stat
 from ramet.core.streams import pipe
 
 _IN_MEMORY = 8 << 20
@@ -360,6 +360,9 @@ async def _write(job: Job, filling: _Filling, member: Member, name: str, path: P
             await _add_rendered(job, out, member, path)
         else:
             await out.member(member, job.proc.fs.read(path) if member.is_file else None)
+        if o.atime == "replace" and member.is_file and stat.atime_ns is not None:
+            # Reading has changed it where the mount is a directory of the host.
+            await job.proc.fs.setattr(path, Attrs(atime_ns=stat.atime_ns))
     except TooLong as why:
         job.complain(f"{shown_name(job, member.name)}: {why}")
         return False
