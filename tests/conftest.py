@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.servers import S3Server, seaweed
 
 # Shared machines are slow at times: how long an example takes says nothing about what it shows.
 settings.register_profile("ramet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,3 +42,10 @@ def pytest_runtest_teardown() -> None:
         gc.collect(1)
         gc.freeze()
         _unfrozen = False
+
+
+@pytest.fixture(scope="session")
+def weed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server that speaks S3, for all tests of a process: it takes seconds to start. Each has a prefix of its own."""
+    with seaweed(tmp_path_factory.mktemp("weed")) as running:
+        yield running

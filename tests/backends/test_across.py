@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path as LocalPath
 
 import pytest
-from tests.servers import S3Server, SSHServer, redis_server, seaweed, ssh_server
+from tests.servers import S3Server, SSHServer, redis_server, ssh_server
 
 from ramet import DiskResource, RAMResource, Workspace
 from ramet.backends.redis import RedisResource
@@ -24,11 +24,11 @@ Make = Callable[..., Resource]
 
 
 @pytest.fixture(scope="module")
-def make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
+def make(tmp_path_factory: pytest.TempPathFactory, weed: S3Server) -> Iterator[Make]:
     """A fresh, empty resource of a kind; the servers start once."""
     folder = tmp_path_factory.mktemp
-    with seaweed(folder("s3")) as s3, redis_server(folder("redis")) as redis, ssh_server(folder("ssh")) as ssh:
-        yield lambda kind, name="": _fresh(kind, name or uuid.uuid4().hex, folder, s3, redis, ssh)
+    with redis_server(folder("redis")) as redis, ssh_server(folder("ssh")) as ssh:
+        yield lambda kind, name="": _fresh(kind, name or uuid.uuid4().hex, folder, weed, redis, ssh)
 
 
 def _fresh(

@@ -10,13 +10,13 @@ import errno
 import gc
 import random
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import pytest
 from tests.fault_model import HASTY, ROUNDS, Model, content
 from tests.proxy import Faults
-from tests.servers import S3Server, seaweed
+from tests.servers import S3Server
 
 from ramet.backends.s3 import S3Config, S3Resource
 from ramet.core import ops
@@ -29,10 +29,9 @@ from ramet.layers.stack import Policy, build
 P = parse
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with seaweed(tmp_path_factory.mktemp("seaweed")) as running:
-        yield running
+@pytest.fixture
+def server(weed: S3Server) -> S3Server:
+    return weed
 
 
 def mounted(server: S3Server, port: int, prefix: str, patience: Patience = HASTY) -> Resource:

@@ -6,12 +6,11 @@ import asyncio
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 from tests.proxy import Distance
-from tests.servers import S3Server, seaweed
+from tests.servers import S3Server
 
 from ramet import Workspace
 from ramet.backends.s3 import S3Config, S3Resource
@@ -20,10 +19,9 @@ from ramet.layers.stack import Policy, build
 from ramet.testing import CHECKS, Check, run_check
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with seaweed(tmp_path_factory.mktemp("seaweed")) as running:
-        yield running
+@pytest.fixture
+def server(weed: S3Server) -> S3Server:
+    return weed
 
 
 def make(server: S3Server, prefix: str, endpoint: str | None = None) -> S3Resource:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.servers import S3Server, seaweed
+from tests.servers import S3Server
 from tests.store.places import KINDS, objects_at
 
 from ramet.store.objects import Objects
 
 
-@pytest.fixture(scope="session")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """One server for all tests of a process."""
-    with seaweed(tmp_path_factory.mktemp("weed")) as running:
-        yield running
+@pytest.fixture
+def s3(weed: S3Server) -> S3Server:
+    return weed
 
 
 @pytest.fixture(params=KINDS)

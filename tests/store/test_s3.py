@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from obstore.store import S3Store
-from tests.servers import S3Server, seaweed
+from tests.servers import S3Server
 
 from ramet import RametError, Store
 from ramet.store.logs import ObjectLog
@@ -17,10 +16,9 @@ from ramet.store.objects import MemoryObjects, Objects, ObstoreObjects, prove_cr
 from ramet.store.refs import Refs
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with seaweed(tmp_path_factory.mktemp("weed")) as running:
-        yield running
+@pytest.fixture
+def server(weed: S3Server) -> S3Server:
+    return weed
 
 
 @pytest.fixture
