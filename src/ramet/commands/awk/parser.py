@@ -53,7 +53,7 @@ def parse(text: str, dialect: Dialect = GNU, *, placed: bool = False) -> Program
         parser = _Parser(text, dialect)
         return parser.program(placed)
     except AwkError as error:
-        error.warnings = tuple(parser.lexer.warnings) if parser is not None else ()
+        error.warnings = (*parser.lexer.warnings, *parser.errors) if parser is not None else ()
         raise
 
 
@@ -82,7 +82,7 @@ class _Parser(Expressions):
             self.accept(";")
             self.newlines()
         if self.errors:
-            raise AwkError("\nawk: ".join(self.errors), 1)
+            raise AwkError(self.errors.pop(), 1)
         places = None
         if placed:
             places = Places(self.lexer.text, self.of, self.lexer.comments, self.messages, self.misuses)
