@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ramet import patterns
 from ramet.commands.declare import Command, flag, value
-from ramet.commands.ed_lines import delimited, identified, replaced, visible
+from ramet.commands.ed_lines import apart, delimited, number_of, replaced, visible
 from ramet.commands.inputs import slurp
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
@@ -31,6 +31,10 @@ class EdOptions:
     loose: bool = flag("-l", "--loose-exit-status", help="exit with 0 status even if a command fails")
     verbose: bool = flag("-v", "--verbose", help="be verbose; equivalent to the `H' command")
     old: bool = flag("-G", "--traditional", help="run in compatibility mode")
+
+
+_MANY = 256
+"""Lines that are looked at without a look at the clock."""
 
 
 class Trouble(Exception):
@@ -246,6 +250,8 @@ class Editor:
         if simple is not None:
             after = simple(self, given, rest)
             self.suffix(after)
+        elif letter == "s":
+            self.suffix(await self.substitute(given, rest))
         elif letter in ("e", "E", "f", "r", "w", "W"):
             await self.files(letter, given, rest)
         elif letter in ("g", "v", "G", "V") and self.inside:
@@ -412,14 +418,15 @@ class Editor:
 
     # ------------------------------------------------------------------ substitution
 
-    def do_substitute(self, given: list[int], rest: str) -> str:
+    async def substitute(self, given: list[int], rest: str) -> str:
         start, stop = self.span(given)
         if rest[:1] and rest[0] not in " \t\n" and not re.fullmatch(r"[gpnlr\d]*", rest):
             mark = rest[0]
             source, rest, closed = delimited(rest[1:], mark)
             template, rest, ended = delimited(rest, mark) if closed else ("", "", False)
-            while not ended and template.endswith("\\") and (more := self.next_line()) is not None:
-                template += "\n" + decode(more)
+            # In the list of a global command the backslash that continues it is gone already.
+            while not ended and (template.endswith("\\") or self.inside) and (more := self.next_line()) is not None:
+                template += ("\n" if template.endswith("\\") else "\\\n") + decode(more)
                 template, rest, ended = delimited(template, mark)
             flags = re.match(r"[gIi\d]*", rest)
             assert flags is not None
@@ -437,7 +444,9 @@ class Editor:
         number = int("".join(char for char in chosen if char.isdigit()) or 1)
         changed = 0
         at = start
-        for _ in range(stop - start + 1):
+        for count in range(stop - start + 1):
+            if count % _MANY == _MANY - 1:
+                await self.proc.budget.breathe()
             new = replaced(matcher, self.lines[at - 1], made, "g" in chosen, number)
             if new is None:
                 at += 1
@@ -463,19 +472,24 @@ class Editor:
             raise Trouble("Invalid pattern delimiter")
         source, rest, _ = delimited(rest[1:], rest[0])
         matcher = self.compiled(source)
-        chosen = [line for line in self.lines[start - 1 : stop] if matcher.test(line) == wanted]
+        todo: list[bytes] = []
+        for index in range(start - 1, stop):
+            if matcher.test(self.lines[index]) == wanted:
+                self.lines[index] = apart(self.lines[index])
+                todo.append(self.lines[index])
+            if index % _MANY == 0:
+                await self.proc.budget.breathe()
         commands = "" if asking else self.continued(rest)
         if asking and rest.strip("pln \t"):
             raise Trouble("Invalid command suffix")
-        if not chosen:
+        if not todo:
             return
-        todo = identified(self.lines, start, stop, chosen)
         self.before = list(self.lines), self.dot
         self.inside = True
         script, at = self.script, self.at
         try:
             for line in todo:
-                number = next((i for i, known in enumerate(self.lines, 1) if known is line), None)
+                number = number_of(self.lines, line, max(self.dot - 1, 0))
                 if number is None:
                     continue
                 self.dot = number
@@ -496,7 +510,7 @@ class Editor:
                 self.script, self.at = [encode(part) for part in (commands or "p").split("\n")], 0
                 while (part := self.next_line()) is not None:
                     await self.command(decode(part))
-                self.proc.budget.check()
+                await self.proc.budget.breathe()
         finally:
             self.script, self.at = script, at
             self.inside = False
@@ -644,7 +658,6 @@ _SIMPLE: dict[str, _Simple] = {
     "k": Editor.do_mark,
     "m": Editor.do_move,
     "t": Editor.do_copy,
-    "s": Editor.do_substitute,
     "p": lambda editor, given, rest: editor.do_print("p")(given, rest),
     "n": lambda editor, given, rest: editor.do_print("n")(given, rest),
     "l": lambda editor, given, rest: editor.do_print("l")(given, rest),

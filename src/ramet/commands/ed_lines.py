@@ -7,19 +7,22 @@ import re
 from ramet.patterns import Matcher
 
 
-def identified(lines: list[bytes], start: int, stop: int, chosen: list[bytes]) -> list[bytes]:
-    """The chosen lines as objects of their own, so that each is found again wherever it moves."""
-    ids = {id(line) for line in chosen}
-    found: list[bytes] = []
-    for index in range(start - 1, stop):
-        if id(lines[index]) in ids:
-            lines[index] = bytes(bytearray(lines[index])) if lines[index] else _Empty()
-            found.append(lines[index])
-    return found
+def apart(line: bytes) -> bytes:
+    """A line as an object of its own, so that it is found again wherever it moves."""
+    return bytes(bytearray(line)) if len(line) > 1 else _Short(line)
 
 
-class _Empty(bytes):
-    """An empty line that is told apart from others."""
+class _Short(bytes):
+    """A line that is told apart from others: Python has only one of each of the shortest."""
+
+
+def number_of(lines: list[bytes], line: bytes, near: int) -> int | None:
+    """Where a line is, which is looked for from a place on; None where it is gone."""
+    for places in (range(near, len(lines)), range(min(near, len(lines)))):
+        for index in places:
+            if lines[index] is line:
+                return index + 1
+    return None
 
 
 def delimited(text: str, mark: str) -> tuple[str, str, bool]:

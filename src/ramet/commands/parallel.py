@@ -20,6 +20,8 @@ from ramet.core.streams import BytesReader, Capture, Null, Reader
 
 _SLOTS = 8
 _UNLIMITED = 64
+_MANY = 500
+"""Jobs that are prepared without a look at the clock."""
 
 
 def _count(text: str) -> int:
@@ -163,7 +165,11 @@ async def parallel(proc: Proc, o: ParallelOptions, operands: list[str]) -> int:
         random.shuffle(items)
     template = _template(proc, o, command, names)
     many = o.many == "X"
-    lines = [template.line(words, number, len(items), many) for number, words in enumerate(items, 1)]
+    lines: list[str] = []
+    for number, words in enumerate(items, 1):
+        lines.append(template.line(words, number, len(items), many))
+        if number % _MANY == 0:
+            await proc.budget.breathe()
     if o.dry_run:
         await proc.emit(encode("".join(line + "\n" for line in lines)))
         return 0

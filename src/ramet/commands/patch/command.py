@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Final
+
 from ramet.commands.declare import Command, UsageError
 from ramet.commands.patch.files import patch_file
 from ramet.commands.patch.job import Job, PatchOptions
@@ -9,6 +12,9 @@ from ramet.commands.patch.reading import BadPatch, parse_patch
 from ramet.core import ops
 from ramet.core.errors import reason
 from ramet.core.proc import Proc
+
+_LONG: Final = 128 * 1024
+"""Bytes of a patch from which on it is read beside the event loop."""
 
 
 async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
@@ -35,7 +41,7 @@ async def patch(proc: Proc, o: PatchOptions, operands: list[str]) -> int:
         proc.complain(f"**** Can't open patch file {source} : {reason(error)}")
         return 2
     try:
-        patches = parse_patch(data, o)
+        patches = parse_patch(data, o) if len(data) < _LONG else await asyncio.to_thread(parse_patch, data, o)
     except BadPatch as bad:
         proc.complain(f"**** {bad}")
         return 2
