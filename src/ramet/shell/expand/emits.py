@@ -254,14 +254,30 @@ def _emit_param(node: Param, mode: int) -> Emit:
 
         async def waiting(host: Any, fields: Fields) -> None:
             fields.patient = True
-            pending = _put(host, fields, await get(host), quoted)
+            found = await get(host)
+            within = mode == SPLIT
+            pending = _put_within(host, fields, found, True) if within else _put(host, fields, found, quoted)
             if pending is not None:
                 await pending
 
         return Emit(True, waiting)
     if node.op == ":" and node.subscript in ("@", "*"):
         return Emit(False, partial(_put_slice, node.name, get, quoted))
+    if mode == SPLIT:
+        changed = bool(node.op)
+        return Emit(False, lambda host, fields: _put_within(host, fields, get(host), changed))
     return Emit(False, lambda host, fields: _put(host, fields, get(host), quoted))
+
+
+def _put_within(host: Any, fields: Fields, found: Found, changed: bool) -> Awaitable[None] | None:
+    """Values in the word of an operator: where IFS has no space they become one text, with spaces between them."""
+    if not isinstance(found, list) or type(found) is Star or not fields.ifs or " " in fields.ifs:
+        return _put(host, fields, found, False)
+    if changed:
+        spaces = str.maketrans(dict.fromkeys(fields.ifs, " "))
+        found = [value.translate(spaces) for value in found if value]
+    fields.literal(" ".join(found))
+    return None
 
 
 def unordered(host: Any, name: str) -> bool:
@@ -302,7 +318,7 @@ def _emit_choice(node: Param, mode: int) -> Emit:
     def kept(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
         """The value is not absent: it is taken, or nothing is."""
         if node.op[-1] != "+":
-            return _put(host, fields, found, quoted)
+            return _put_within(host, fields, found, False) if mode == SPLIT else _put(host, fields, found, quoted)
         if quoted and not isinstance(found, list):
             fields.quoted("")
         return None
