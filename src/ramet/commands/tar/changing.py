@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramet.commands import compression
 from ramet.commands.copy import lookup
-from ramet.commands.tar.format import BadArchive, Members, Output
+from ramet.commands.tar.format import BadArchive, Member, Members, Output
 from ramet.commands.tar.job import Failed, Job
 from ramet.commands.tar.names import shown_name
 from ramet.commands.tar.reading import bad_archive, opened_archive
@@ -55,6 +55,15 @@ async def append_members(job: Job) -> None:
     await proc.fs.write(path, captured.getvalue(), How.APPEND)
 
 
+_MOST_ZEROS = 64 << 20
+
+
+def _check_holes(job: Job, member: Member) -> None:
+    """An archive that is changed is held in memory, where holes would be as large as they say."""
+    if member.map is not None and member.size - sum(count for _, count in member.map) > _MOST_ZEROS:
+        raise Failed(f"{shown_name(job, member.name)}: Cannot rewrite: its holes are too large")
+
+
 async def append_archives(job: Job) -> None:
     """The members of other archives, behind those of the first."""
     proc, o = job.proc, job.o
@@ -78,6 +87,7 @@ async def append_archives(job: Job) -> None:
         members = Members(reader)
         try:
             while (member := await members.next()) is not None:
+                _check_holes(job, member)
                 await out.member(member, members.content())
                 await proc.budget.breathe()
         except BadArchive as bad:
@@ -107,6 +117,7 @@ async def delete_members(job: Job) -> None:
             if match is not None:
                 seen.add(match.name)
                 continue
+            _check_holes(job, member)
             await out.member(member, members.content())
     except BadArchive as bad:
         bad_archive(job, str(bad))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import AsyncIterator
 
 from ramet.commands.clock import NANO
 from ramet.commands.copy import back_up, backups, lookup, sibling
@@ -15,7 +16,7 @@ from ramet.core.errors import Unsupported, reason
 from ramet.core.paths import Path, encode
 from ramet.core.resource import How
 from ramet.core.stat import Attrs, Kind, Stat
-from ramet.core.streams import BytesReader
+from ramet.core.streams import IteratorReader
 
 
 async def extract_member(job: Job, member: Member, members: Members, later: list[tuple[Path, Member]]) -> None:
@@ -32,12 +33,12 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
             await proc.stdout.drain()
     if o.to_stdout:
         if member.is_file:
-            async for block in members.content():
+            async for block in _fairly(job, members):
                 await proc.emit(block)
         return
     if o.to_command is not None:
         if member.is_file:
-            content = BytesReader(b"".join([block async for block in members.content()]))
+            content = IteratorReader(_fairly(job, members))
             status = await proc.run(["sh", "-c", o.to_command], stdin=content, env=_told(job, member, name))
             if status and not o.ignore_command_error:
                 job.complain(f"{shown_name(job, name)}: Child returned status {status}")
@@ -60,6 +61,13 @@ async def extract_member(job: Job, member: Member, members: Members, later: list
         if error.errno == errno.EPIPE:
             raise
         job.complain(f"{shown_name(job, name)}: Cannot {'mkdir' if member.is_dir else 'open'}: {reason(error)}")
+
+
+async def _fairly(job: Job, members: Members) -> AsyncIterator[bytes]:
+    """The content of a member, with others having their turn in between: holes may be of any size."""
+    async for block in members.content():
+        yield block
+        await job.proc.budget.breathe()
 
 
 async def _place(
@@ -131,7 +139,7 @@ async def _place(
     if not member.is_file:
         job.complain(f"{shown_name(job, name)}: Cannot mknod: device files are not supported here")
         return
-    await proc.fs.write(path, members.content())
+    await proc.fs.write(path, _fairly(job, members))
     await restore_attributes(job, path, member)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 from ramet.commands import compression
 from ramet.commands.clock import NANO
 from ramet.commands.copy import lookup
@@ -23,7 +25,7 @@ from ramet.commands.tar.names import (
 )
 from ramet.commands.tar.selecting import Named, complain_missing, is_excluded, named_files, wanted_match
 from ramet.commands.tar.volumes import Reading
-from ramet.core import ops, paths
+from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.stat import Kind
@@ -243,6 +245,21 @@ def _exit(job: Job) -> Failed:
     return Failed()
 
 
+async def _same(job: Job, left: AsyncIterator[bytes], right: AsyncIterator[bytes]) -> bool:
+    """Whether two streams hold the same, looked at piece by piece."""
+    a = b = b""
+    while True:
+        await job.proc.budget.breathe()
+        a = a or await anext(left, b"")
+        b = b or await anext(right, b"")
+        if not a or not b:
+            return a == b
+        size = min(len(a), len(b))
+        if a[:size] != b[:size]:
+            return False
+        a, b = a[size:], b[size:]
+
+
 async def compare_member(job: Job, member: Member, members: Members) -> None:
     name = safe_name(job, member.name, "r")
     if name is None:
@@ -268,8 +285,7 @@ async def compare_member(job: Job, member: Member, members: Members) -> None:
             if stat.size != member.size:
                 differences.append("Size differs")
             else:
-                content = b"".join([block async for block in members.content()])
-                if content != await ops.read_bytes(job.proc.fs, job.path(name)):
+                if not await _same(job, members.content(), job.proc.fs.read(job.path(name))):
                     differences.append("Contents differ")
         elif member.kind == SYMLINK and stat.target != member.link:
             differences.append("Symlink differs")
