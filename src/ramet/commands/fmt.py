@@ -6,6 +6,7 @@ import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from operator import add
 from typing import NamedTuple
 
@@ -375,12 +376,29 @@ class Word(NamedTuple):
     punct: bool
     period: bool
     final: bool
+    special: bool
+    """Whether anything of this is so."""
 
 
 _MOST_WORDS, _MOST_CHARS = 998, 5000
 """What GNU's fmt keeps of a paragraph: of a longer one it puts out the lines up to a good break."""
 _LINE_CREDIT = 9
 _PUNCTUATION = string.punctuation.encode()
+
+
+_LINE_COST = 70 * 70
+_MOST_KNOWN = 4096
+
+
+def _word(text: bytes, space: int, last: bool, uniform: bool) -> Word:
+    """A word with the blanks behind it, or at the end of its line."""
+    punct = text[-1] in _PUNCTUATION
+    period = punct and text.rstrip(b"])'\"")[-1:] in (b".", b"?", b"!")
+    final = period and (last or space > 1)
+    if last or uniform:
+        space = 2 if final else 1
+    paren = text[0] in b"(['`\""
+    return Word(text, space, paren, punct, period, final, paren or punct)
 
 
 class _Paragraphs:
@@ -391,6 +409,7 @@ class _Paragraphs:
         self.hanging = 0
         """How far the lines behind a tag were indented last."""
         self.words: list[Word] = []
+        self._known: dict[bytes, Word] = {}
         self.chars = self.lines = self.first = self.other = 0
         self.before = 0
         """How long the line was that was put out last of this paragraph."""
@@ -429,7 +448,7 @@ class _Paragraphs:
                 self.other = self.hanging if self.hanging != self.first else 0 if self.first else 3
             self.hanging = self.other
         # The end of a paragraph is the end of a sentence, whatever stands there.
-        self.words[-1] = self.words[-1]._replace(final=True)
+        self.words[-1] = self.words[-1]._replace(final=True, special=True)
         out = self._put(len(self.words), self._breaks()[1])
         self.chars = self.lines = self.before = 0
         return out
@@ -500,53 +519,77 @@ class _Paragraphs:
         return indent, body, True
 
     def _words(self, line: bytes) -> Iterator[Word]:
-        uniform = self.o.uniform
+        if b"  " not in line and b"\t" not in line:
+            *texts, last = line.split(b" ")
+            known = self._known
+            for text in texts:
+                yield known.get(text) or self._word(text)
+            yield _word(last, 0, True, self.o.uniform)
+            return
         for found in _WORDS.finditer(line):
             text, blanks = found.groups()
-            end = text[-1]
-            punct = end in _PUNCTUATION
-            period = punct and text.rstrip(b"])'\"")[-1:] in (b".", b"?", b"!")
-            last = found.end() == len(line)
-            space = len(blanks)
-            final = period and (last or space > 1)
-            if last or uniform:
-                space = 2 if final else 1
-            yield Word(text, space, text[0] in b"(['`\"", punct, period, final)
+            yield _word(text, len(blanks), found.end() == len(line), self.o.uniform)
+
+    def _word(self, text: bytes) -> Word:
+        """A word with one blank behind it, of which there are likely more."""
+        word = _word(text, 1, False, self.o.uniform)
+        if len(self._known) < _MOST_KNOWN:
+            self._known[text] = word
+        return word
 
     def _breaks(self) -> tuple[list[int], list[int]]:
         """For every word the least cost from there on if it begins a line, and which word then begins the next."""
         words, width, goal = self.words, self.width, self.goal
-        count = tail = len(words)
+        count = tail = far = len(words)
         sizes = [len(word.text) for word in words]
-        # How much longer a line gets by the word after so many, with the space before it; none comes behind the last.
-        steps = [0, *map(add, [word.space for word in words], sizes[1:]), width]
+        # Where each word begins if all stand on one line, and where the line ends that the word is not on any more.
+        begins = [0, *accumulate(map(add, sizes, [word.space for word in words]))]
+        ends = [0, *map(add, begins, sizes)]
+        costs = self._base_costs()
         best, jump, lengths = [0] * (count + 1), [count] * (count + 1), [0] * (count + 1)
         indent = self._indent_width(self.other)
         for start in range(count - 1, -1, -1):
-            size, like = indent + sizes[start], 0
+            shift, like = indent - begins[start], 0
             if start == 0:
-                size, like = self._indent_width(self.first) + sizes[0], self.before
-            at, least, chosen, length = start + 1, -1, count, size
-            while True:
+                shift, like = self._indent_width(self.first), self.before
+            first = start + 1
+            while far > first and ends[far] + shift >= width:
+                far -= 1
+            # From the longest line to the shortest: those that are far too short cannot cost less, whatever follows.
+            at, least, chosen, length = far, -1, count, 0
+            lowest = min(best[first : far + 1])
+            while at >= first:
+                size = ends[at] + shift
                 cost = best[at]
                 if at < count:
                     short = goal - size
-                    cost += short * short * 100
+                    bad = short * short * 100
+                    if 0 <= least < lowest + bad and short > 0:
+                        break
+                    cost += bad
                     if at < tail or jump[at] != count:
                         ragged = size - lengths[at]
                         cost += ragged * ragged * 50
                 if like:
                     cost += (size - like) ** 2 * 50
-                if cost < least or least < 0:
+                if cost <= least or least < 0:
                     least, chosen, length = cost, at, size
-                size += steps[at]
-                if size >= width:
-                    break
-                at += 1
-            best[start], jump[start], lengths[start] = least + self._base_cost(start, words), chosen, length
+                at -= 1
+            best[start], jump[start], lengths[start] = least + costs[start], chosen, length
             if chosen == count:
                 tail = start
+            if start == 1:
+                far = count  # the first line may be indented otherwise
         return best, jump
+
+    def _base_costs(self) -> list[int]:
+        """What a line costs that begins with each of the words, however long it is."""
+        words = self.words
+        costs = [_LINE_COST] * len(words)
+        special = [index for index, word in enumerate(words) if word.special]
+        for at in {near for index in special for near in range(index, min(index + 3, len(words)))}:
+            costs[at] = self._base_cost(at, words)
+        return costs
 
     def _indent_width(self, indent: int) -> int:
         return indent if not self.prefix else indent // 1000 + len(self.prefix) + indent % 1000
@@ -557,7 +600,7 @@ class _Paragraphs:
         return b" " * (indent // 1000) + self.prefix + b" " * (indent % 1000)
 
     def _base_cost(self, this: int, words: list[Word]) -> int:
-        cost = 70 * 70
+        cost = _LINE_COST
         word = words[this]
         if this > 0:
             before = words[this - 1]
