@@ -78,6 +78,8 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     given = (o.names, o.no_headings, o.limit, o.right, o.hide, o.order, o.noextreme, o.truncate, o.wrap)
     if not (o.table or o.json) and any(given):
         raise UsageError("option --table required for all --table-*", hint=False)
+    if o.table and o.fill_rows:
+        raise UsageError("mutually exclusive arguments: --table --fillrows", hint=False)
     inputs = _Apart(proc, operands)
     lines: list[str] = []
     async for block in inputs.joined_lines():

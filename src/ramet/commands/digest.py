@@ -93,10 +93,10 @@ async def checksum(proc: Proc, o: SumOptions, operands: list[str]) -> int:
             if getattr(o, name):
                 raise UsageError(f"the --{name.replace('_', '-')} option is meaningful only when verifying checksums")
         return await _print_all(proc, o, operands, kind, bits)
-    if o.tag:
-        raise UsageError("the --tag option is meaningless when verifying checksums")
     if o.zero:
         raise UsageError("the --zero option is not supported when verifying checksums")
+    if o.tag:
+        raise UsageError("the --tag option is meaningless when verifying checksums")
     if any(name == "binary" for name, _ in o.order):
         raise UsageError("the --binary and --text options are meaningless when verifying checksums")
     status = 0

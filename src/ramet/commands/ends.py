@@ -66,6 +66,7 @@ class HeadOptions:
 def _old_head(words: list[str]) -> list[str]:
     """`-5`, `-5c`, `-5q`: the historical form, only as the first word."""
     found = re.fullmatch(r"-(\d+)(.*)", words[0], re.DOTALL) if words else None
+    _late(words[1:] if found else words, "invalid trailing option")
     if found is None:
         return words
     if wrong := found[2].lstrip("bckmlqvz"):
@@ -77,6 +78,19 @@ def _old_head(words: list[str]) -> list[str]:
             number += factor
     rest = "".join(c for c in letters if c in "qvz")
     return [unit, number, *([f"-{rest}"] if rest else []), *words[1:]]
+
+
+def _late(words: list[str], said: str) -> None:
+    """A count in the historical form that is not the first word is no option."""
+    for place, word in enumerate(words):
+        if word == "--":
+            return
+        if re.match(r"-\d", word) and not (place and _TAKING.fullmatch(words[place - 1])):
+            raise UsageError(f"{said} -- {word[1]}", hint="trailing" in said)
+
+
+_TAKING = re.compile(r"-[a-zA-Z]*[ncs]|--(?:l|b|pid|s|m)[a-z-]*")
+"""Words whose argument is the next word."""
 
 
 async def head(proc: Proc, o: HeadOptions, operands: list[str]) -> int:
@@ -255,11 +269,11 @@ def _old_tail(words: list[str]) -> list[str]:
     """`-5`, `+5`, `-5c`, `-20f`, `-l`: the historical form, only as the first word."""
     found = re.fullmatch(r"([-+])(\d*)([bcl]?)(f?)", words[0]) if words else None
     if found is None:
-        if words and re.match(r"-\d", words[0]):
-            raise UsageError(f"option used in invalid context -- {words[0][1]}", hint=False)
+        _late(words, "option used in invalid context")
         return words
     alone = found[3] and (found[1] == "+" or found[3] != "c")
     if not (found[2] or alone) or (found[1] == "+" and len(words) > 2):
+        _late(words, "option used in invalid context")
         return words
     sign, number, unit, follow = found.groups()
     if len(words) > 2 and words[1] != "--":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ramet.commands.copy import lookup, make_copier, pairs, set_attrs
 from ramet.commands.copy_options import CONTROL, CpOptions
-from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, value
+from ramet.commands.declare import Command, UsageError, flag, mixed, optional, quote, typographic, value
 from ramet.commands.modes import BadMode, change_mode
 from ramet.core import ops
 from ramet.core.paths import encode
@@ -51,10 +51,18 @@ async def install(proc: Proc, o: InstallOptions, operands: list[str]) -> int:
     if o.directory:
         if not operands:
             raise UsageError("missing file operand")
+        if o.target is not None:
+            raise UsageError("target directory not allowed when installing a directory", hint=False)
+        status = 0
         for word in operands:
+            there = await lookup(proc, proc.path(word), follow=True)
+            if there is not None and not there.is_dir:
+                proc.complain(typographic(proc, f"cannot create directory {quote(word)}: File exists"))
+                status = 1
+                continue
             await _make_dirs(proc, word, o.verbose)
             await set_attrs(proc, proc.path(word), Attrs(mode=mode))
-        return 0
+        return status
     if o.leading and o.target is None and len(operands) >= 2:
         await _make_dirs(proc, operands[-1].rstrip("/").rpartition("/")[0], o.verbose)
     elif o.leading and o.target is not None:

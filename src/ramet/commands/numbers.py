@@ -82,11 +82,12 @@ async def seq(proc: Proc, o: SeqOptions, operands: list[str]) -> int:
         if len(operands) == 2
         else operands
     )
+    if o.format is not None:
+        _seq_format(o.format)
     first, step, last = (_seq_number(text) for text in texts)
     if step == 0:
         raise UsageError(f"invalid Zero increment value: {quote(texts[1])}")
     if o.format is not None and o.equal:
-        _seq_format(o.format)
         raise UsageError("format string may not be specified when printing equal width strings")
     separator, end = encode(o.separator), b"\n"
     if o.format is not None:

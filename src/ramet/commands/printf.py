@@ -224,7 +224,7 @@ class Format:
         self.out.append(pad(prefix, digits, flags, width, zeros=precision is None).encode())
 
     def _float(self, conv: str, flags: str, width: int | None, precision: int | None) -> None:
-        number = self._real(self.next())
+        number = long_double(self._real(self.next()))
         self.out.append(format_float(number, conv, flags, width, precision).encode())
 
     def _real(self, text: str | None) -> object:
@@ -268,6 +268,26 @@ def pad(prefix: str, digits: str, flags: str, width: int | None, *, zeros: bool)
     return " " * room + prefix + digits
 
 
+def long_double(number: object) -> object:
+    """The number that C's widest type, of 64 binary digits, has for a decimal one."""
+    from decimal import Decimal, localcontext
+    from fractions import Fraction
+
+    assert isinstance(number, Decimal)
+    if not number.is_finite() or not number or abs(number.adjusted()) > 4931:
+        return number
+    part = abs(Fraction(number))
+    power = part.numerator.bit_length() - part.denominator.bit_length() - 64
+    scaled = part / Fraction(2) ** power
+    if scaled >= 1 << 64:
+        power, scaled = power + 1, scaled / 2
+    digits = round(scaled)
+    with localcontext() as context:
+        context.prec = 100 + abs(power)
+        made = Decimal(digits) * Decimal(2) ** power
+        return made.copy_sign(number)
+
+
 def format_float(number: object, conv: str, flags: str, width: int | None, precision: int | None) -> str:
     """C's %e %f %g %a of a Decimal, with more digits than a double has (long double shows 18)."""
     from decimal import Decimal
@@ -277,7 +297,7 @@ def format_float(number: object, conv: str, flags: str, width: int | None, preci
     if not number.is_finite():
         word = "inf" if number.is_infinite() else "nan"
         return pad(sign, word.upper() if conv.isupper() else word, flags.replace("0", ""), width, zeros=False)
-    number = abs(number)
+    number = number.copy_abs()
     lower = conv.lower()
     if lower == "a":
         body = _hex_float(float(number), precision)
@@ -286,7 +306,7 @@ def format_float(number: object, conv: str, flags: str, width: int | None, preci
         if lower == "f":
             body = f"{number:.{digits}f}"
         elif lower == "e":
-            body = _exponent(f"{number:.{digits}e}")
+            body = _exponent(f"{number or 0.0:.{digits}e}")
         else:
             body = _general(number, digits or 1, "#" in flags)
         if "#" in flags and "." not in body:
