@@ -33,3 +33,12 @@ def test_what_waits_for_an_end_that_never_comes_is_told(script: str) -> None:
             assert (await ws.execute("echo fine")).text == "fine\n"
 
     asyncio.run(act())
+
+
+@pytest.mark.parametrize("script", ["uniq", "cut -d: -f1", "sort", "awk 1", "sed p", "jq .", "nl", "shuf", "bash"])
+def test_whoever_waits_for_it_can_be_stopped(script: str) -> None:
+    async def act() -> None:
+        async with Workspace() as ws:
+            assert (await ws.execute(f"{script} /dev/zero > /dev/null", timeout=0.05)).exit_code == 124
+
+    asyncio.run(act())

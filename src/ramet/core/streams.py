@@ -19,6 +19,8 @@ from ramet.core.stat import Stat
 Item = TypeVar("Item")
 BLOCK = 256 * 1024
 PIPE_CAPACITY = 256 * 1024
+PATIENCE = 8
+"""Blocks of a line whose end has not come, after which others get a turn: some sources never wait."""
 WHOLE = 4
 """How many times the size of the longest string an input may have that is held in one piece."""
 
@@ -77,6 +79,8 @@ class Reader:
             total += len(block)
             if total > limit:
                 raise LimitExceeded("string_bytes", limit)
+            if len(parts) % PATIENCE == 0:
+                await asyncio.sleep(0)
         return b"".join(parts)
 
     def readline_now(self, delim: bytes = b"\n") -> bytes | None:
@@ -116,6 +120,8 @@ class Reader:
                 parts.append(block)
                 held += len(block)
                 self.hold(held)
+                if len(parts) % PATIENCE == 0:
+                    await asyncio.sleep(0)
             return b"".join(parts)
         line = self._buffer[self._pos : end + 1]
         self._pos = end + 1
@@ -474,6 +480,8 @@ async def line_blocks(reader: Reader, delim: bytes = b"\n", size: int = BLOCK) -
             rest.append(block)
             held += len(block)
             reader.hold(held)
+            if len(rest) % PATIENCE == 0:
+                await asyncio.sleep(0)
             continue
         held = 0
         rest.append(block[:cut])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 
 from ramet.commands.awk.regex import Rx, compiled
-from ramet.core.streams import Reader
+from ramet.core.streams import PATIENCE, Reader
 
 
 class Records:
@@ -73,6 +74,8 @@ class Records:
                 self._raw.append(block)
                 held += len(block)
                 self.reader.hold(held)
+                if len(self._raw) % PATIENCE == 0:
+                    await asyncio.sleep(0)
                 continue
             self._raw.append(block[:cut])
             data = b"".join(self._raw) if len(self._raw) > 1 else self._raw[0]

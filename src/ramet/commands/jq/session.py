@@ -218,6 +218,7 @@ class Session:
                 while block := await reader.read():
                     yield ("<stdin>" if standard else word), block
                     self.newlines += block.count(b"\n")
+                    await self.proc.budget.breathe()
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise

@@ -441,6 +441,7 @@ class _Run:
             parts.append(block)
             held += len(block)
             self.reader.hold(held)
+            await self.proc.budget.breathe()
         parts.append(block[:cut])
         self.rest = block[cut + 1 :]
         machine.lines, machine.at = b"".join(parts).split(self.delim), 0

@@ -195,6 +195,7 @@ async def _pieces(proc: Proc, names: list[str], end: bytes) -> AsyncIterator[byt
                     size = len(block) - cut
                 elif size >= PIECE:
                     reader.hold(size)
+                    await proc.budget.breathe()
             if last != end:
                 held.append(end)
         finally:
