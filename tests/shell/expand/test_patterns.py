@@ -217,3 +217,25 @@ def test_patterns_are_kept_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> 
     compile_pattern("other*")
     compile_pattern("another*")
     assert len(patterns._patterns) <= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "itself"),
+    [
+        ("ab[c" * 20_000, True),
+        ("@(" * 60, True),
+        ("+(a|" * 40 + ")", True),
+        ("ab@(c" * 5_000, True),
+        ("[[:alpha:]" * 3_000, False),
+        ("x[!a" * 5_000, True),
+    ],
+)
+def test_what_never_closes_is_looked_for_once(text: str, itself: bool) -> None:
+    started = time.process_time()
+    assert compile_pattern(text, True).matches(text) is itself
+    assert time.process_time() - started < 5
+
+
+def test_a_class_outside_of_brackets_is_a_set_of_its_letters() -> None:
+    assert compile_pattern("[[:alpha:]x").matches("[hx")
+    assert not compile_pattern("[[:alpha:]x").matches("[bx")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.holding import longest_hold
+from tests.holding import longest_hold, slowness, too_long
 
 from ramet import Workspace
 
@@ -26,6 +26,7 @@ SCRIPTS = {
     "a long line with escapes": (f"{LONG}; echo ${{x//000000000000/0\\\\a}} > /tmp/x", "read a b < /tmp/x"),
     "a large tree that goes": ("", "; ".join(f"echo $x a{i} > /dev/null" for i in range(12_000))),
     "a long text that goes": ("", ': "' + "a$x " * 60_000 + '"; :'),
+    "brackets that never close": (f"{LONG}; x=${{x:0:500000}}; x=${{x//00000/ab*c[}}", "echo $x > /dev/null"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }
 
@@ -35,17 +36,16 @@ async def held_by(before: str, script: str) -> float:
     await ws.execute("cat /dev/null; printf %q x; [[ a =~ b ]]")
     await ws.execute(before)
     gc.collect()
-    gc.freeze()  # what else this process holds is not the shell's to look through
+    gc.disable()  # when it runs, and what else it looks through, is not the shell's to say
     worst = await longest_hold(ws.execute(script))
-    gc.unfreeze()
+    gc.enable()
     await ws.close()
     return worst
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_large_things_hold_up_nobody(name: str) -> None:
-    # The mark is 20 ms; a loaded machine may need another look, what holds the loop fails all of them.
-    assert any(asyncio.run(held_by(*SCRIPTS[name])) < 0.04 for _ in range(3))
+    assert not too_long(lambda: held_by(*SCRIPTS[name]), 0.04)  # the mark is 20 ms
 
 
 _FIRST = """
@@ -68,7 +68,7 @@ def test_what_is_imported_at_its_first_use_holds_up_nobody(script: str) -> None:
         command = [sys.executable, "-c", _FIRST, script]
         return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
-    assert any(held() < 0.02 for _ in range(3))
+    assert any(held() < 0.02 * slowness() for _ in range(5))
 
 
 LENGTHS = {

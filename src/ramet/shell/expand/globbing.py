@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Final
 
 from ramet.core import ops, paths
@@ -12,11 +13,12 @@ from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.stat import Kind, Stat
+from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import Discard
-from ramet.shell.expand.fields import ACTIVE, GlobWord
+from ramet.shell.expand.fields import ACTIVE, LONG, GlobWord
 from ramet.shell.expand.patterns import compile_pattern
 
-_PLAIN_ACTIVE: Final = re.compile(r"[*?]|\[.+\]", re.DOTALL).search
+_PLAIN_ACTIVE: Final = re.compile(r"[*?]|\A[^\[]*+\[.+\]", re.DOTALL).search
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -116,10 +118,11 @@ def split_components(pattern: str) -> list[str]:
 async def _matches(
     fs: FileSystem, cwd: Path, pattern: str, shopts: Collection[str], dots: bool, budget: Budget
 ) -> list[str]:
-    parts = split_components(pattern)
+    walker = _Walker(fs, cwd, shopts, dots, budget)
+    cut = partial(split_components, pattern)
+    parts = cut() if len(pattern) < LONG else await aside(walker, cut)
     found: list[str] = [""]
     separator, globbed = "", False
-    walker = _Walker(fs, cwd, shopts, dots, budget)
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         if not part and not last:
@@ -154,7 +157,8 @@ class _Walker:
         if not ACTIVE(part):
             name = _ESCAPE.sub(r"\1", part)
             return await self._named(prefixes, name, last)
-        pattern = compile_pattern(part, self.extglob, self.nocase)
+        make = partial(compile_pattern, part, self.extglob, self.nocase)
+        pattern = make() if len(part) < LONG else await aside(self, make)
         out = []
         for prefix in prefixes:
             for place, (name, stat) in enumerate(await self._scan(prefix), 1):

@@ -151,11 +151,14 @@ def characters(pieces: Sequence[Piece]) -> list[tuple[str, bool]]:
 
 
 class TokenReader:
-    """Turns characters into tokens."""
+    """Turns characters into tokens. What never closes is looked for once, so that very many of it take no longer."""
 
     def __init__(self, chars: list[tuple[str, bool]], extglob: bool) -> None:
         self.chars = chars
         self.extglob = extglob
+        self._last_bracket = _last(chars, ("]", False))
+        self._last_parenthesis = _last(chars, (")", False)) if extglob else -1
+        self._open_brackets: set[int] = set()
 
     def tokens(self, pos: int, nested: bool) -> tuple[list[list[Token]], int] | None:
         """Alternatives up to the closing parenthesis (when nested) or the end; None when it is missing."""
@@ -176,11 +179,15 @@ class TokenReader:
                 pos += 1
                 continue
             if self.extglob and c in _EXTENDED and pos + 1 < n and chars[pos + 1] == ("(", False):
-                group = self.tokens(pos + 2, True)
+                group = self.tokens(pos + 2, True) if pos < self._last_parenthesis else None
                 if group is not None:
                     current.append(Group(c, group[0]))
                     pos = group[1]
                     continue
+                if nested:
+                    return None
+                current.extend(one for one, _ in chars[pos:])  # as in bash, all of the rest is text then
+                break
             if c == "*":
                 if not (current and current[-1] is STAR):
                     current.append(STAR)
@@ -197,7 +204,10 @@ class TokenReader:
 
     def _bracket(self, pos: int) -> tuple[Set, int] | None:
         """A bracket expression after its ``[``; None when it never closes and ``[`` is itself."""
+        if pos > self._last_bracket or pos in self._open_brackets:
+            return None
         chars, n = self.chars, len(self.chars)
+        passed: list[int] = []
         negated = False
         if pos < n and chars[pos] in (("!", False), ("^", False)):
             negated = True
@@ -222,6 +232,8 @@ class TokenReader:
                         continue
                     if len(name) == 1:
                         c, pos = name, after - 1
+            elif c == "[" and not quoted:
+                passed.append(pos + 1)
             pos += 1
             # A range, unless the dash is quoted or last.
             if pos + 1 < n and chars[pos] == ("-", False) and chars[pos + 1] != ("]", False):
@@ -236,17 +248,30 @@ class TokenReader:
                 pos = after
                 continue
             source.append(_in_brackets(c))
+        self._open_brackets.update(passed)
         return None
 
     def _named(self, pos: int, kind: str) -> tuple[str, int] | None:
         """``:name:]`` and its like; ``pos`` is on the first mark."""
         chars, n = self.chars, len(self.chars)
-        end = pos + 1
+        end, n = pos + 1, min(n, pos + _LONGEST_NAME)
         while end + 1 < n:
             if chars[end][0] == kind and chars[end + 1] == ("]", False) and end > pos + 1:
                 return "".join(c for c, _ in chars[pos + 1 : end]), end + 2
             end += 1
         return None
+
+
+_LONGEST_NAME = 256
+"""Characters of the name of a class, far more than any has."""
+
+
+def _last(chars: list[tuple[str, bool]], wanted: tuple[str, bool]) -> int:
+    """Where a character stands for the last time; -1 for nowhere."""
+    for place in range(len(chars) - 1, -1, -1):
+        if chars[place] == wanted:
+            return place
+    return -1
 
 
 def _in_brackets(c: str) -> str:
