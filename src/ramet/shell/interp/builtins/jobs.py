@@ -132,6 +132,7 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
         return 0
     status = 0
     for word in words:
+        await sh.budget.breathe()
         status = await _wait_one(sh, word, variable)
     return status
 
@@ -184,6 +185,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
     """`wait -n`: the next job to end."""
     chosen: list[Job] = [] if words else list(sh.jobs.jobs)
     for word in words:
+        await sh.budget.breathe()
         job = _found(sh, "wait", word)
         if job is None:
             sh.complain(f"wait: {word}: no such job")
