@@ -370,7 +370,7 @@ _UNKNOWN_TRANSFORMATION: Final = re.compile(
     r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
-_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@E", "@K", "@k", "@A"))
+_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A"))
 _MANY_VALUES: Final = 4096
 """Values of an array from which on it does not matter how long they are."""
 
