@@ -192,6 +192,8 @@ def is_set(sh: Session, word: str) -> bool:
         return False
     if subscript is None:
         return sh.store.get(name) is not None
+    if not subscript:
+        return False
     if subscript in ("@", "*"):
         array = sh.store.array(sh.store.follow(name)[0])
         if isinstance(array, Assoc):

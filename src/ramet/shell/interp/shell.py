@@ -397,9 +397,10 @@ class Shell:
 
     def _syntax_error(self, sh: Session, failure: SyntaxFailure, where: str, top: bool) -> int:
         messages = failure.lines(f"{sh.error_name}: {where}")
-        for message in messages[:1] if sh.errexit and not sh.ignore else messages:  # the first one ends the shell
+        strict = sh.errexit and not sh.ignore
+        for message in messages[:1] if strict else messages:  # the first one ends the shell
             sh.err(message + "\n")
-        kept = top and (failure.status is None or (failure.lenient and sh.status))
+        kept = top and ((failure.status is None and not strict) or (failure.lenient and sh.status))
         if not kept:
             sh.status = failure.status or 2
         return sh.status

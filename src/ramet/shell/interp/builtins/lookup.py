@@ -95,7 +95,8 @@ async def _file(sh: Session, name: str) -> str | None:
             return name if name[: name.rfind("/")] in BIN and in_table(sh, base) else None
         return name if stat.is_file and (stat.mode is None or stat.mode & 0o111) else None
     known = sh.hashed.get(name)
-    hit = known[0] if known is not None else await search_path(sh, name, sh.store.get("PATH") or "")
+    # A file that cannot be run is shown as well, if there is no other.
+    hit = known[0] if known is not None else await search_path(sh, name, sh.store.get("PATH") or "", executable=True)
     return None if hit is None else _shown(hit)
 
 
@@ -289,6 +290,7 @@ def hash_(sh: Session, argv: list[str]) -> Result:
 async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
     status = 0
     for word in words:
+        await sh.budget.breathe()
         if word not in sh.hashed:
             status = sh.error(f"hash: {word}: not found")
             continue
@@ -303,6 +305,7 @@ async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
 async def _hash(sh: Session, words: list[str]) -> int:
     status = 0
     for word in words:
+        await sh.budget.breathe()
         if word in builtin_table() or word in sh.functions or "/" in word:
             continue
         sh.hashed.pop(word, None)

@@ -88,6 +88,8 @@ def _unset_function(sh: Session, name: str) -> int:
 def _unset_element(sh: Session, name: str, subscript: str) -> int:
     store = sh.store
     value = store.values.get(name)
+    if not subscript:
+        return 0
     if value is None:
         if subscript == "0" and name in store.values:
             store.unset(name)
