@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, optional, quote, shown, value
-from ramet.commands.inputs import Inputs, filter_lines, is_utf8
+from ramet.commands.inputs import PART, Inputs, is_utf8
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
-from ramet.core.streams import FileStream, Writer
+from ramet.core.streams import FileStream, Writer, line_blocks
 
 # ---------------------------------------------------------------------------------------------------------- cat
 
@@ -135,16 +135,37 @@ class RevOptions:
 
 
 async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
-    utf8 = is_utf8(proc)
+    utf8, end = is_utf8(proc), b"\0" if o.zero else b"\n"
+    inputs = Inputs(proc, operands, form="cannot open {}: {}")
+    async for _, reader in inputs.each():
+        async for block in line_blocks(reader, end, PART):
+            plain = not utf8 or block.isascii()
+            if len(block) > _LONG:
+                *lines, last = block.removesuffix(end).split(end)
+                for line in lines:
+                    await _turned_line(proc, line if plain else decode(line))
+                    await proc.emit(end)
+                await _turned_line(proc, last if plain else decode(last))
+                await proc.emit(end if block.endswith(end) else b"")
+                continue
+            if plain:
+                lines = [line[::-1] for line in block.removesuffix(end).split(end)]
+            else:
+                lines = [encode(decode(line)[::-1]) for line in block.removesuffix(end).split(end)]
+            await proc.emit(end.join(lines) + end if block.endswith(end) else end.join(lines))
+            await proc.budget.breathe()
+    return inputs.status
 
-    def turn(lines: list[bytes]) -> list[bytes]:
-        if utf8 and not all(map(bytes.isascii, lines)):
-            return [encode(decode(line)[::-1]) for line in lines]
-        return [line[::-1] for line in lines]
 
-    return await filter_lines(
-        proc, operands, turn, b"\0" if o.zero else b"\n", complete=False, form="cannot open {}: {}"
-    )
+_LONG = 1 << 20
+"""Bytes of a block that has a very long line in it, which goes out in parts."""
+
+
+async def _turned_line(proc: Proc, line: bytes | str) -> None:
+    for stop in range(len(line), 0, -PART):
+        part = line[max(stop - PART, 0) : stop][::-1]
+        await proc.emit(encode(part) if isinstance(part, str) else part)
+        await proc.budget.breathe()
 
 
 # ---------------------------------------------------------------------------------------------------------- tee
