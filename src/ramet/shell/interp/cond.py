@@ -143,7 +143,9 @@ async def file_test(sh: Session, op: str, word: str) -> bool:
             return True
         return bool(mode & _BITS[op])
     if op == "-N":
-        return (stat.mtime_ns or 0) > (stat.accessed_ns or 0)
+        if stat.atime_ns is None:
+            return stat.is_file and stat.size != 0  # written, and as far as anybody knows not read since
+        return (stat.mtime_ns or 0) > stat.atime_ns
     return True
 
 
