@@ -211,7 +211,7 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     try:
         await run.all(operands)
     except MatchTimeout as error:
-        proc.complain(str(error))
+        proc.complain(f"{run.name}: {error}" if run.name else str(error))
         return 2
     if run.failed and not (o.quiet and run.selected):
         return 2
@@ -396,6 +396,8 @@ class _Run:
         self.shared = Shared()
         self.selected = False
         self.failed = False
+        self.name = ""
+        """What is searched at the moment."""
         self.files, self.dirs = _Globs(), _Globs()
 
     async def all(self, operands: list[str]) -> None:
@@ -530,6 +532,7 @@ class _Run:
         return source.kind is Kind.FILE and source.inode is not None and source.inode == target.inode
 
     def search(self, name: str) -> Search:
+        self.name = name
         return Search(self.plan, self.shared, encode(name) if self.show_name else None)
 
     def digits(self, size: int | None) -> int:

@@ -18,6 +18,7 @@ _CALL = re.compile(r"\(\?(?:R|([+-]?)(\d+)|(?:&|P>)(\w+))\)")
 _CONDITION = re.compile(r"\(\?\((?:<(\w+)>|'(\w+)'|([+-]?)(\d+)|(\w+))\)")
 _CALLOUT = re.compile(r"\(\?C(?:\d*|\"[^\"]*\")\)")
 _START = re.compile(r"\(\*(?:UTF8?|UCP|CR|LF|CRLF|ANY|ANYCRLF|NUL|BSR_\w+|NO_\w+|NOTEMPTY\w*|LIMIT_\w+=\d+)\)")
+_LITERAL = re.compile(r"\w(?![*?{])")
 _VERB = re.compile(r"\(\*(\w*)(:[^)]*)?\)")
 _WORDY = re.compile(r"\(\*(\w+):")
 _ASSERTIONS = {
@@ -108,6 +109,8 @@ class _Rewriter(Reader):
             self.out[place] += ")"
         if scope.choices:
             scope.thens.clear()
+            if scope.inner:
+                raise PatternError("(*THEN) is not supported in a group without alternatives")
         self.out.append(")" * (len(scope.opened) + scope.closers))
         scope.closers = 0
 
@@ -115,11 +118,16 @@ class _Rewriter(Reader):
         """The end of a group."""
         self.close_flags()
         scope = self.scopes.pop()
-        if scope.thens:  # without alternatives around it, (*THEN) is (*PRUNE)
-            if self.scopes:
-                raise PatternError("(*THEN) is not supported in a group without alternatives")
-            for place in scope.thens:
-                self.out[place] += "(*PRUNE)"
+        places = scope.thens + scope.inner
+        if not places:
+            return
+        if scope.looks:
+            raise PatternError("(*THEN) is not supported in an assertion without alternatives")
+        if self.scopes:
+            self.scopes[-1].inner += places
+            return
+        for place in places:  # without alternatives around it, (*THEN) is (*PRUNE)
+            self.out[place] += "(*PRUNE)"
 
     def skip_accepted(self) -> None:
         """What follows a group that may have ended the match counts only if it has not."""
@@ -320,7 +328,7 @@ class _Rewriter(Reader):
             self.emit("(?!)", repeatable=False)
         elif name in ("SKIP", "PRUNE"):
             self.emit(f"(*{name})", repeatable=False)
-        elif name == "COMMIT" and not "".join(self.out):
+        elif name == "COMMIT" and not "".join(self.out) and _LITERAL.match(self.pattern, self.pos):
             return  # a search that knows what a match begins with starts there
         elif name == "COMMIT":
             # Whoever comes back here has failed: the next try begins where the line ends.

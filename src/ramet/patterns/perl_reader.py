@@ -51,6 +51,8 @@ class Scope:
     accepts: bool = False
     thens: list[int] = field(default_factory=list)
     """Where (*THEN) stood in the alternative."""
+    inner: list[int] = field(default_factory=list)
+    """Where it stood in groups without alternatives."""
     choices: int = 0
 
 
