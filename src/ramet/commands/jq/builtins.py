@@ -325,7 +325,10 @@ def _by(name: str) -> Native:
             if name in ("min", "max"):
                 yield _extreme_pair(pairs, name == "max")
                 return
-            pairs.sort(key=lambda pair: sort_key(pair[0]))
+            if _comparable(pairs):
+                pairs.sort(key=lambda pair: pair[0][0])
+            else:
+                pairs.sort(key=lambda pair: sort_key(pair[0]))
             if name == "sort":
                 yield [element for _, element in pairs]
                 return
@@ -340,6 +343,14 @@ def _by(name: str) -> Native:
         return compiler.computed(run, path)
 
     return make
+
+
+def _comparable(pairs: list[tuple[Json, Json]]) -> bool:
+    """Whether all keys are one text each, or all one number each: these Python compares as jq does."""
+    if not all(len(key) == 1 for key, _ in pairs):
+        return False
+    kinds = {type(key[0]) for key, _ in pairs}
+    return kinds == {str} or (kinds <= {int, float} and all(key[0] == key[0] for key, _ in pairs))
 
 
 def _extreme_pair(pairs: list[tuple[Json, Json]], highest: bool) -> Json:
