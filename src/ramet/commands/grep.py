@@ -211,11 +211,22 @@ async def grep(proc: Proc, o: GrepOptions, operands: list[str], default: str = "
     try:
         await run.all(operands)
     except MatchTimeout as error:
-        proc.complain(f"{run.name}: {error}" if run.name else str(error))
+        where = "(standard input)" if _hopeless(plan.select) else run.name
+        proc.complain(f"{where}: {error}" if where else str(error))
         return 2
     if run.failed and not (o.quiet and run.selected):
         return 2
     return 0 if run.selected else 1
+
+
+def _hopeless(matcher: Matcher | None) -> bool:
+    """Whether a pattern fails on nothing, which is tried before any file is looked at."""
+    try:
+        if matcher is not None:
+            matcher.test(b"")
+    except MatchTimeout:
+        return True
+    return False
 
 
 async def _patterns(proc: Proc, o: GrepOptions, operands: list[str]) -> dict[bytes, str]:
