@@ -472,11 +472,14 @@ def assign_items(sh: Session, name: str, items: Sequence[Item], append: bool) ->
                     index += 1
                 continue
             if item.key is not None:
+                sign = "+=" if item.append else "="
+                if item.key in ("@", "*"):
+                    sh.complain(f"[{item.key}]{sign}{item.value}: cannot assign to non-numeric index")
+                    continue
                 place = sh.evaluate_subscript(item.key) if item.key.strip() else 0
                 if place < 0:
                     place += array.top
                 if place < 0 or not item.key:
-                    sign = "+=" if item.append else "="
                     sh.complain(f"[{item.key}]{sign}{item.value}: bad array subscript")
                     continue
                 index = place
