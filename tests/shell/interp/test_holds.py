@@ -12,7 +12,7 @@ from tests.holding import longest_hold, slowness, too_long
 
 from ramet import Workspace
 
-LONG = "printf -v x '%08000000d' 0"
+LONG = "printf -v x '%03000000d' 0"
 MANY = "a=({1..300000})"
 SCRIPTS = {
     "a trace of many words": (MANY, 'exec 2> /dev/null; set -x; : "${a[@]}"'),
@@ -22,7 +22,7 @@ SCRIPTS = {
     "a long word of control characters": (f"{LONG}; x=${{x//0/$'\\n'}}", 'y=${x@Q}; printf -v y %q "$x"'),
     "very many redirections": ("", ": " + "> /tmp/x " * 4000),
     "very many stages": ("", " | ".join([":"] * 2000)),
-    "a long line": (f"{LONG}; echo $x$x > /tmp/x", "read a b < /tmp/x; read -n 9000000 a < /tmp/x; mapfile a < /tmp/x"),
+    "a long line": (f"{LONG}; echo $x$x > /tmp/x", "read a b < /tmp/x; read -n 4000000 a < /tmp/x; mapfile a < /tmp/x"),
     "a long line with escapes": (f"{LONG}; echo ${{x//000000000000/0\\\\a}} > /tmp/x", "read a b < /tmp/x"),
     "a large tree that goes": ("", "; ".join(f"echo $x a{i} > /dev/null" for i in range(12_000))),
     "a long text that goes": ("", ': "' + "a$x " * 60_000 + '"; :'),

@@ -8,7 +8,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from ramet.core.errors import reason
@@ -129,6 +129,10 @@ def read(sh: Session, argv: list[str]) -> Result:
             text = line[:-1] if complete else line
             return _assign(sh, request, text, (), 0 if complete else 1)
         if line is not None:
+            if len(line) <= _SPAN:
+                taken = _Taken(request.delim)
+                if taken.add(line) is not None:  # else it goes on
+                    return _assign(sh, request, bytes(taken.out), taken.escaped, 0)
             reader.unread(line)
     return drive(_read(sh, request, reader))
 
@@ -199,6 +203,12 @@ _SPAN: Final = 1 << 13
 _BACKSLASH: Final = 0x5C
 
 
+@cache
+def _special(delim: bytes) -> re.Pattern[bytes]:
+    """Finds what is not just a character of a line."""
+    return re.compile(rb"\\(?:.|\Z)|" + re.escape(delim), re.DOTALL)
+
+
 class _Taken:
     """What of a line is read already, backslashes resolved."""
 
@@ -206,7 +216,7 @@ class _Taken:
         self.out = bytearray()
         self.escaped = array("q")  # there may be millions, and they go at once
         self.pending = False  # a backslash waits for its character
-        self._special = re.compile(rb"\\(?:.|\Z)|" + re.escape(delim), re.DOTALL)
+        self._special = _special(delim)
 
     def result(self, complete: bool) -> tuple[bytes, Sequence[int], bool]:
         return bytes(self.out), self.escaped, complete
