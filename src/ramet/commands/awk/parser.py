@@ -349,8 +349,9 @@ class _Parser(Expressions):
     def simple(self) -> Stmt:
         kind = self.token.kind
         if kind in ("next", "nextfile", "break", "continue"):
-            self.leaving(kind)
             self.advance()
+            if self.at(";", "newline", "}", "end"):
+                self.leaving(kind)
             return Simple(kind)
         if kind == "exit":
             self.advance()
