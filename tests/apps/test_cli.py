@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from ramet.apps.cli import build
 from ramet.apps.cli.running import HOME, Line, understood
 from ramet.apps.cli.verbs import VERBS, help_text, near
 from ramet.apps.server import models
+from ramet.workspace.loop_thread import LoopThread
 
 app = build()
 
@@ -329,6 +332,33 @@ false; echo $?
     assert "there is no !nonsense" in done.stderr
 
 
+def test_control_c_while_a_command_is_handed_over_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ramet.apps.cli.interactive import Terminal
+
+    begun, ended = threading.Event(), threading.Event()
+
+    async def run(_: str) -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    with LoopThread() as loop:
+        terminal, start = Terminal.__new__(Terminal), loop.start
+
+        def interrupted(work: Any) -> Any:
+            start(work)
+            begun.wait()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(terminal, "_loop", loop, raising=False)
+        monkeypatch.setattr(terminal, "_run", run)
+        monkeypatch.setattr(loop, "start", interrupted)
+        terminal._execute("sleep")
+        assert ended.wait(200) and terminal._status == 130
+
+
 def test_control_c_ends_the_command_and_not_the_shell(tmp_path: Path) -> None:
     """Typed into a real terminal: the prompt, a command that is interrupted, and one after it."""
     pid, terminal = pty.fork()
@@ -372,7 +402,7 @@ class Screen:
 
     def until(self, wanted: bytes) -> None:
         while wanted not in self._seen:
-            assert select.select([self._terminal], [], [], 20)[0], self._seen
+            assert select.select([self._terminal], [], [], 200)[0], self._seen
             self._seen += os.read(self._terminal, 4096)
         self._seen = self._seen.partition(wanted)[2]
 

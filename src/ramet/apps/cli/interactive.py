@@ -6,12 +6,14 @@ never the shell.
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import os
 import re
 import shlex
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -243,18 +245,28 @@ class Terminal:
     # ------------------------------------------------------------------------------------------- commands
 
     def _execute(self, text: str) -> None:
-        work: concurrent.futures.Future[None] = self._loop.start(self._run(text))
-        while True:
-            try:
-                work.result()
-                return
-            except KeyboardInterrupt:
-                work.cancel()
-                self._status = 130
-                print("^C", file=sys.stderr)
-                return
-            except concurrent.futures.CancelledError:
-                return
+        # Ctrl-C may come while the command is being handed over and runs already: its own task is cancelled.
+        tasks: list[asyncio.Task[Any] | None] = []
+        stopped = threading.Event()
+
+        async def act() -> None:
+            tasks.append(asyncio.current_task())
+            if not stopped.is_set():
+                await self._run(text)
+
+        def stop() -> None:
+            for task in filter(None, tasks):
+                task.cancel()
+
+        try:
+            self._loop.start(act()).result()
+        except KeyboardInterrupt:
+            stopped.set()
+            self._loop.loop.call_soon_threadsafe(stop)
+            self._status = 130
+            print("^C", file=sys.stderr)
+        except concurrent.futures.CancelledError:
+            pass
 
     async def _run(self, text: str) -> None:
         execution = self._ws.execute(text)
