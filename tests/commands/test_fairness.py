@@ -75,7 +75,8 @@ SCRIPTS = [
     "jq '{a: ., b: 1}' array | jq -c .a", "sed -E 's/([a-z]+) ([a-z]+)/\\2 \\1/g' one", "sed 's/[a-c]/&&/g' one",
     "pr -n tiny", "pr -m tiny pairs", "sort -t' ' -k1,1 -k2,2nr text", "paste -s -d, tiny", "paste - - - < tiny",
     "col -b < text; col < one", "shuf -i 1-300000", "cut -d' ' -f1,3 text", "colrm 3 9 < text; colrm 30 < one",
-    "ul text; ul -i one", "factor < tiny", "cmp one one", "install text x; cp one y; mv y z; shred -n1 x", "cat bin | file -",
+    "ul text; ul -i one", "factor < tiny", "cmp one one", "install text x; cp one y; mv y z; shred -n1 x",
+    "cat bin | file -",
 ]  # fmt: skip
 
 
@@ -98,7 +99,7 @@ IDLE = re.findall(
     flock free getconf getopt groups help history hostname id ionice kill link ln locate logname ls mail man mcookie
     mkdir mkfifo mknod mktemp namei nice nohup nproc pathchk pgrep pkill printenv printf prename ps pwd query
     readlink realpath rename file-rename rm rmdir sem setsid sleep stat stdbuf stty sync test time timeout touch
-    tput tree true truncate tty uname unlink uptime users uuidgen vdir watch wget which who whoami [
+    dircolors tput tree true truncate tty uname unlink uptime users uuidgen vdir watch wget which who whoami [
     """,
 )
 """What reads no data, or only what it is told."""
