@@ -286,6 +286,8 @@ async def ul(proc: Proc, o: UlOptions, operands: list[str]) -> int:
         text = decode(block)
         lines = text.split("\n")
         for place, line in enumerate(lines):
+            if "\b" not in line:
+                continue
             cells = _struck(line)
             plain = "".join(char for char, _ in cells)
             if o.indicated:
