@@ -242,10 +242,10 @@ def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, _Kind] | None:
         if not begin and (len(units) == 1 or units[1] == "}"):
             continue  # `{}` and `{` are words of their own
         tries += 1
-        end = _closer(units, begin) if tries < _TRIES else -1
+        end = _closer(units, begin)
         if end >= 0:
             break
-        if tries >= _TRIES or _next(units, "}", begin + 1) < 0:
+        if tries * len(units) > _WORK or _next(units, "}", begin + 1) < 0:
             return None
     inner = units[begin + 1 : end]
     if "," in inner:
@@ -257,8 +257,8 @@ def _first_brace(units: Sequence[_Unit]) -> tuple[int, int, _Kind] | None:
     return (begin, end, _Itself(units[begin : end + 1])) if end + 1 < len(units) else None
 
 
-_TRIES = 1000
-"""Braces in a word that may turn out not to be closed before it is taken as it is."""
+_WORK = 100_000
+"""Characters that are looked at for the ends of braces that are not closed before a word is taken as it is."""
 
 
 def _next(units: Sequence[_Unit], wanted: str, start: int) -> int:
@@ -271,6 +271,11 @@ def _closer(units: Sequence[_Unit], begin: int) -> int:
     """Where a brace is closed: by the first closing one after a comma or `..` that is not deeper; -1 for nowhere."""
     level = commas = 0
     if isinstance(units, str):
+        end = units.find("}", begin + 1)
+        if end < 0:
+            return -1
+        if units.find("{", begin + 1, end) < 0 and units.find(",", begin + 1, end) >= 0:
+            return end
         found = ((m.start(), m[0]) for m in _ACTIVE(units, begin + 1))
     else:
         found = ((place, units[place]) for place in range(begin + 1, len(units)))  # type: ignore[misc]
