@@ -24,8 +24,11 @@ SCRIPTS = {
     "very many stages": ("", " | ".join([":"] * 2000)),
     "a long line": (f"{LONG}; echo $x$x > /tmp/x", "read a b < /tmp/x; read -n 4000000 a < /tmp/x; mapfile a < /tmp/x"),
     "a long line with escapes": (f"{LONG}; echo ${{x//000000000000/0\\\\a}} > /tmp/x", "read a b < /tmp/x"),
-    "a large tree that goes": ("", "; ".join(f"echo $x a{i} > /dev/null" for i in range(12_000))),
-    "a long text that goes": ("", ': "' + "a$x " * 60_000 + '"; :'),
+    "a large tree that goes": (
+        "",
+        "; ".join(f"echo $x an-argument-of-some-length-{i} > /dev/null" for i in range(12_000)),
+    ),
+    "a long text that goes": ("", ': "' + "a$x " * 130_000 + '"; :'),
     "brackets that never close": (f"{LONG}; x=${{x:0:500000}}; x=${{x//00000/ab*c[}}", "echo $x > /dev/null"),
     "a long menu": ("", "select x in {1..60000}; do break; done <<< 1 2> /dev/null"),
 }

@@ -12,8 +12,8 @@ from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.scanner import Options
 
 _KEPT = 512
-_CHARACTERS = 2_000_000
-LONGEST = 100_000
+_CHARACTERS = 4_000_000
+LONGEST = 500_000
 """Characters of a text that is kept: what is longer hardly comes again, and its tree takes very much memory."""
 _LARGE = 20_000
 """Characters of a text whose tree is not let go of at once."""
