@@ -1,0 +1,69 @@
+"""How names stand beside each other: GNU's columns, and one name in one of its quoting styles."""
+
+from __future__ import annotations
+
+from ramet.commands.declare import quote, shown
+from ramet.commands.quoting import c_escaped
+
+
+def quoted_name(name: str, style: str) -> str:
+    """A name in one of GNU's quoting styles."""
+    if style in ("shell", "shell-always") and not name.isprintable():
+        # Without escapes only the quotes are left, around the characters as they are.
+        visible = "".join(c for c in name if c.isprintable() or c in "\t\n")
+        if style == "shell" and (not visible or shown(visible) == visible):
+            return name
+        return "'" + name.replace("'", "'\\''") + "'"
+    if style in ("shell", "shell-escape"):
+        return shown(name)
+    if style in ("shell-always", "shell-escape-always"):
+        return quote(name)
+    if style in ("locale", "clocale"):
+        return "'" + c_escaped(name, "'") + "'" if style == "locale" else '"' + c_escaped(name, '"') + '"'
+    if style == "escape":
+        return c_escaped(name, " ")
+    if style == "c-maybe":
+        tame = name.replace("\\", "")
+        return name if c_escaped(tame, '"') == tame else '"' + c_escaped(name, '"') + '"'
+    return '"' + c_escaped(name, '"') + '"'
+
+
+def columns(labels: list[str], widths: list[int], limit: int, across: bool, tab: int = 8, end: str = "\n") -> str:
+    """GNU's column layout: as many columns as fit, two spaces between, tabs where they reach."""
+    count = len(labels)
+    best, best_widths, best_rows = 1, [max(widths) + 2], count
+    for cols in range(min(count, max(1, limit // 3)), 1, -1):
+        rows = -(-count // cols)
+        sizes = [0] * cols
+        for i, width in enumerate(widths):
+            col = i % cols if across else i // rows
+            pad = 0 if col == cols - 1 else 2
+            sizes[col] = max(sizes[col], width + pad)
+        if sum(sizes) < limit and all(sizes):
+            best, best_widths, best_rows = cols, sizes, rows
+            break
+    out: list[str] = []
+    for row in range(best_rows):
+        position = column = 0
+        picks = range(row * best, min((row + 1) * best, count)) if across else range(row, count, best_rows)
+        for n, i in enumerate(picks):
+            if n:
+                out.append(_indent(position, column, tab))
+                position = column
+            out.append(labels[i])
+            position += widths[i]
+            column += best_widths[n]
+        out.append(end)
+    return "".join(out)
+
+
+def _indent(start: int, to: int, tab: int) -> str:
+    out = ""
+    while start < to:
+        if tab and to // tab > (start + 1) // tab:
+            out += "\t"
+            start += tab - start % tab
+        else:
+            out += " "
+            start += 1
+    return out
