@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ramet.commands.table import COMMANDS
 from ramet.core.paths import Path, encode
@@ -68,7 +69,7 @@ class CommandRegistry(Mapping[str, Exec]):
 
     def unsure(self, name: str) -> bool:
         """Whether it takes a look at all installed packages to know if there is such a command."""
-        return name not in self._own and name not in self._base and not _plugins.cache_info().currsize
+        return name not in self._own and name not in self._base and _METADATA not in sys.modules
 
     def add(self, name: str, command: UserCommand, *, mount: Path | None = None, suffix: str | None = None) -> None:
         run = as_exec(command)
@@ -76,6 +77,10 @@ class CommandRegistry(Mapping[str, Exec]):
             self._own[name] = run
         else:
             self._overrides.setdefault(name, []).append(Override(run, mount, suffix))
+
+
+_METADATA: Final = "importlib.metadata"
+"""What tells of installed packages; the first time it takes its time."""
 
 
 @cache
