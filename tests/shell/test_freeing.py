@@ -46,7 +46,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
 async def settled() -> int:
     """Turns until nothing more goes."""
     turns = 0
-    while freeing._leaving or not turns:
+    while freeing._rows.leaving or not turns:
         await asyncio.sleep(0)
         turns += 1
     return turns
@@ -92,6 +92,6 @@ def test_small_things_and_cycles_are_nothing_to_wait_for() -> None:
         ring: list[Any] = []
         ring.append(ring)
         let_go(ring, 1, "a", (), [None] * 10)
-        assert not freeing._waiting
+        assert not freeing._rows.waiting
 
     asyncio.run(main())

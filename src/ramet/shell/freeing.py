@@ -8,6 +8,7 @@ their members go some at a time, once nobody else has the row.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
 from functools import partial
@@ -26,46 +27,55 @@ _AT_ONCE: Final = 64
 """Members that go between two looks at the clock."""
 _PLAIN: Final = frozenset((str, int, bool, bytes, type(None), float))
 
-_waiting: deque[Any] = deque(maxlen=64)
-"""Rows that others may still have; of too many the oldest ones go as if they had never been here."""
-_leaving: list[list[Any]] = []
-"""Members of rows that nobody has any more."""
+
+class _Rows(threading.local):
+    """What is to be taken apart by the event loop of one thread."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Any] = deque(maxlen=64)
+        """Rows that others may still have; of too many the oldest ones go as if they had never been here."""
+        self.leaving: list[list[Any]] = []
+        """Members of rows that nobody has any more."""
+
+
+_rows = _Rows()
 
 
 def let_go(*roots: object) -> None:
     """To be called by who is done with some trees, before he drops them."""
-    _waiting.extend(_long_rows(list(roots)))
+    _rows.waiting.extend(_long_rows(list(roots)))
     look()
 
 
 def look() -> None:
     """See to what may have lost its last other owner."""
-    if not _waiting and not _leaving:
+    if not _rows.waiting and not _rows.leaving:
         return
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:  # nobody is held up
-        _waiting.clear()
-        _leaving.clear()
+        _rows.waiting.clear()
+        _rows.leaving.clear()
     else:
         loop.call_soon(_free_some, loop)
 
 
 def _free_some(loop: asyncio.AbstractEventLoop) -> None:
-    for _ in range(len(_waiting)):
-        row = _waiting.popleft()
+    waiting, leaving = _rows.waiting, _rows.leaving
+    for _ in range(len(waiting)):
+        row = waiting.popleft()
         if getrefcount(row) > 2:  # it is more than `row` and an argument
-            _waiting.append(row)
+            waiting.append(row)
         else:
-            _leaving.append(list(row.values() if isinstance(row, dict) else row))
+            leaving.append(list(row.values() if isinstance(row, dict) else row))
         del row
     end = time.perf_counter() + _SLICE
-    while _leaving and time.perf_counter() < end:
-        members = _leaving[-1]
+    while leaving and time.perf_counter() < end:
+        members = leaving[-1]
         del members[-_AT_ONCE:]
         if not members:
-            _leaving.pop()
-    if _leaving:
+            leaving.pop()
+    if leaving:
         loop.call_soon(_free_some, loop)
 
 
