@@ -35,6 +35,18 @@ def test_what_waits_for_an_end_that_never_comes_is_told(script: str) -> None:
     asyncio.run(act())
 
 
+@pytest.mark.parametrize(
+    "script", ["seq 1000000000 | sort", "seq 1000000000 | sort -n", "tac /dev/zero", "yes | split -n 3 -"]
+)
+def test_what_is_laid_aside_is_bounded_too(script: str) -> None:
+    async def act() -> None:
+        async with Workspace(limits=Limits(sort_memory=MIB, spill_bytes=3 * MIB)) as ws:
+            result = await ws.execute(f"{script} > /dev/null", timeout=120)
+            assert result.exit_code == 1 and "limit reached: spill_bytes (3145728)" in result.error_text
+
+    asyncio.run(act())
+
+
 @pytest.mark.parametrize("script", ["uniq", "cut -d: -f1", "sort", "awk 1", "sed p", "jq .", "nl", "shuf", "bash"])
 def test_whoever_waits_for_it_can_be_stopped(script: str) -> None:
     async def act() -> None:

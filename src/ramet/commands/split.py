@@ -334,9 +334,14 @@ async def _sized(proc: Proc, reader: Reader) -> tuple[Reader, int]:
         return reader, max(0, size - reader.tell())
     aside = tempfile.SpooledTemporaryFile(_IN_MEMORY)
     size = 0
-    while block := await reader.read():
-        size += aside.write(block)
-        await proc.budget.breathe()
+    try:
+        while block := await reader.read():
+            size += aside.write(block)
+            proc.budget.spilled(size)
+            await proc.budget.breathe()
+    except BaseException:
+        aside.close()
+        raise
     aside.seek(0)
     return IteratorReader(_laid_aside(aside)), size
 

@@ -123,6 +123,7 @@ async def _lay_aside(proc: Proc, reader: Reader, file: IO[bytes]) -> int:
     size = 0
     while block := await reader.read():
         size += file.write(block)
+        proc.budget.spilled(size)
         await proc.budget.breathe()
     return size
 

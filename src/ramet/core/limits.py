@@ -50,6 +50,8 @@ class Limits:
     """Concurrent operations on one remote mount."""
     sort_memory: int = 256 * MIB
     """Bytes that a sort holds before it spills."""
+    spill_bytes: int = 16 * 1024 * MIB
+    """Bytes that a command lays aside in temporary files: what a sort spills, or a pipe that has to be turned round."""
     regex_seconds: float = 10.0
     """Time for one match on an engine that can backtrack."""
 
@@ -102,6 +104,11 @@ class Budget:
     def left(self) -> float | None:
         """Seconds until the deadline; None when there is none."""
         return None if self.deadline == float("inf") else max(0.0, self.deadline - self._clock())
+
+    def spilled(self, size: int) -> None:
+        """Say that a command has laid so many bytes aside; an error where that is too much."""
+        if size > self.limits.spill_bytes:
+            raise self.exceeded("spill_bytes")
 
     def exceeded(self, limit: str, doing: str = "") -> LimitExceeded:
         return LimitExceeded(limit, getattr(self.limits, limit), doing)

@@ -37,7 +37,7 @@ class Runs:
     def __init__(self, order: Order, end: bytes, memory: int) -> None:
         self._order, self._end, self._memory = order, end, memory
         self._delim = end.decode()
-        self._held = 0
+        self._held = self._gathered = 0
         self._small: list[Read] = []
         self._big: list[Read] = []
         self._files: list[IO[bytes]] = []
@@ -55,6 +55,7 @@ class Runs:
             some = lines[at : at + most]
             keys = order.keys(some, simple) if quick else await self._made_keys(some, simple, few, budget)
             self._add(some, keys)
+        budget.spilled(self._gathered + (self._spill.tell() if self._spill is not None else 0))
         if len(self._small) >= _FAN_IN:
             await self._gather(budget)
 
@@ -96,6 +97,7 @@ class Runs:
             await budget.breathe()
         self._small, self._held = [], 0
         self._big.append(partial(_file_part, file.fileno(), 0, size))
+        self._gathered += size
         if self._spill is not None:
             self._spill.seek(0)
             self._spill.truncate()

@@ -421,6 +421,7 @@ async def _add_rendered(job: Job, out: Output, member: Member, path: Path) -> No
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as aside:
         async for block in job.proc.fs.read(path):
             aside.write(block)
+            job.proc.budget.spilled(aside.tell())
             await job.proc.budget.breathe()
         member.size = aside.tell()
         aside.seek(0)
