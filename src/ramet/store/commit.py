@@ -30,6 +30,9 @@ class Memo(NamedTuple):
     name: str = ""
     node: Node | None = None
     """The entry that a file of this name is in its directory's tree."""
+    under: tuple[str, ...] | None = None
+    """Of a directory, the patterns by which nothing in it or below it had to be left out while it had this name; None
+    where nobody looked: it came from a store, and stays as it was there."""
 
 
 @dataclass
@@ -77,20 +80,32 @@ def commit_ram(
     fleeting: set[Dir] = set()
     """Directories that must be looked at again: a file with several names is somewhere below them."""
     numbers: dict[int, int] | None = None
-    stack: list[tuple[Dir, bool, str]] = [(top, False, "")]
+    patterns = None if withheld is None else withheld.patterns
+
+    def is_known(node: Dir, name: str) -> bool:
+        """Whether a directory is the tree that it was, with no need to look for what must be left out."""
+        memo = node.memo
+        if type(memo) is not Memo or memo.store is not known_to:
+            return False
+        if patterns is not None and (memo.under != patterns or memo.name != name):
+            return False
+        trees[node] = memo.payload
+        return True
+
+    stack: list[tuple[Dir, bool, str]] = [] if is_known(top, "") else [(top, False, "")]
     while stack:
         node, entered, path = stack.pop()
         drop = withheld.among(path[path.rfind("/") + 1 :], node.entries) if withheld is not None else ()
-        known = _known(node, known_to)
-        if known is not None and not drop:
-            trees[node] = known
+        memo = node.memo
+        if type(memo) is Memo and memo.store is known_to and not drop and memo.under in (None, patterns):
+            trees[node] = memo.payload
             continue
         if not entered:
             stack.append((node, True, path))
             stack.extend(
                 (child, False, f"{path}/{name}")
                 for name, child in node.entries.items()
-                if isinstance(child, Dir) and name not in drop
+                if isinstance(child, Dir) and name not in drop and not is_known(child, name)
             )
             continue
         nodes: list[Node] = []
@@ -139,7 +154,7 @@ def commit_ram(
         writer.add_tree(identity, encoded)
         trees[node] = identity
         if keep:
-            done.memos.append((node, Memo(store, identity)))
+            done.memos.append((node, Memo(store, identity, path[path.rfind("/") + 1 :], under=patterns)))
         else:
             fleeting.add(node)
     done.tree = TreeId(trees[top])
