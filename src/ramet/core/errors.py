@@ -36,6 +36,13 @@ class LimitExceeded(Exception):
         super().__init__(f"{doing + ': ' if doing else ''}limit reached: {limit} ({allowed})")
 
 
+def out_of_range(error: Exception) -> bool:
+    """Whether a number had more digits than Python reads, or was larger than what it counts with."""
+    return isinstance(error, OverflowError) or (
+        isinstance(error, ValueError) and str(error).startswith("Exceeds the limit")
+    )
+
+
 def fail(number: int, path: str | None = None, detail: str | None = None) -> OSError:
     """An `OSError` of the right subclass for `number`, to be raised by the caller."""
     message = detail or strerror(number)

@@ -11,12 +11,10 @@ from typing import Final, NamedTuple
 
 from ramet.core.errors import LimitExceeded
 
-# Python refuses to print integers of more than 4300 digits unless told otherwise; bc is for such numbers.
-sys.set_int_max_str_digits(max(sys.get_int_max_str_digits(), 1_000_000))
-
-
 LARGEST: Final = 200_000
 """Digits of a number: with more of them a single multiplication would hold up everybody else."""
+if 0 < sys.get_int_max_str_digits() < LARGEST:
+    sys.set_int_max_str_digits(LARGEST)  # Python reads 4300 unless told otherwise; bc is for such numbers
 _BITS: Final = math.ceil(LARGEST * math.log2(10))
 _SHORT: Final = 4096
 """Bits of a number that Python turns into digits in no time; it takes the square of the time for twice as many."""
@@ -317,6 +315,7 @@ def based_text(number: Num, base: int) -> str:
 
 def parse_number(text: str, base: int) -> Num:
     whole, _, fraction = text.partition(".")
+    _fits(int((len(text) - 1) * math.log2(base)))
     if base == 10 and not re.search("[A-F]", text):
         return Num(int((whole or "0") + fraction), len(fraction))
     # A single digit keeps its own value; in longer numbers a digit is at most base - 1.

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from ramet.core import paths
-from ramet.core.errors import LimitExceeded, RametError, reason
+from ramet.core.errors import LimitExceeded, RametError, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import Path
 from ramet.core.proc import PROGRAM, Exec, Proc
@@ -244,6 +244,9 @@ async def run_exec(sh: Session, command: Exec, argv: list[str]) -> int:
     except (TimeUp, Cancelled, Killed, Leave):
         raise
     except Exception as error:
+        if out_of_range(error):
+            sh.err(f"{argv[0]}: {strerror(errno.ERANGE)}\n")
+            return 1
         # A defect in one command ends that command, not the session.
         sh.err(f"{argv[0]}: internal error: {type(error).__name__}: {error}\n")
         return 70

@@ -54,6 +54,9 @@ from ramet.shell.syntax.scanner import Options
 if sys.getrecursionlimit() < 4000:
     # Levels of a script nest some frames each before they move to a stack of their own.
     sys.setrecursionlimit(4000)
+if 0 < sys.get_int_max_str_digits() < 50_000:
+    # Words of thousands of digits are numbers that are too large, about which commands have something to say.
+    sys.set_int_max_str_digits(50_000)
 
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import errno
 from typing import Any, Final
 
-from ramet.core.errors import LimitExceeded, reason
+from ramet.core.errors import LimitExceeded, out_of_range, reason, strerror
 from ramet.core.limits import Cancelled, TimeUp
 from ramet.core.paths import decode
 from ramet.core.streams import Capture, pipe
@@ -47,6 +48,8 @@ def defect(sh: Session, error: Exception) -> int:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return sh.error(f"{where}{reason(error)}")
+    if out_of_range(error):
+        return sh.error(strerror(errno.ERANGE))
     return sh.error(f"internal error: {type(error).__name__}: {error}", 70)
 
 
