@@ -94,7 +94,7 @@ class DirectoryObjects:
         self.root = os.path.abspath(os.path.expanduser(root))
         self._sync = sync
         self._made: set[str] = set()
-        if not os.path.isdir(self.root) and os.path.lexists(self.root):
+        if os.path.lexists(self.root) and not os.path.isdir(self.root):  # in this order: others may just make it
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
         self.local: str | None = f"{self.root}/local"
         """Where what can be made again at any time is kept: no object, and of no use to another machine."""

@@ -36,6 +36,8 @@ DEPARTED: Final = 1024 * 1024
 """Bytes of the indexes of small packs that are remembered when the packs are gone."""
 SEVERAL: Final = 16
 """Indexes of packs that are not small which are searched one by one."""
+OVERTAKEN: Final = 8
+"""Times that packs are listed again because some of them were joined or collected meanwhile."""
 CATALOG: Final = 32
 """Indexes that are worth one file of them all."""
 KEPT_FRAMES: Final = 64 * 1024 * 1024
@@ -104,6 +106,15 @@ class PackReader:
         if now - self._looked < older:
             self._wake_known()
             return
+        for _ in range(OVERTAKEN):
+            if self._listed():
+                break
+        self._looked = now
+        self._wake_known()
+
+    def _listed(self) -> bool:
+        """Learn of the packs that are listed; False if one was gone before it was read: it was joined with others, and
+        where its content is now only another listing tells."""
         before = [*self._indexes, *self._later.names]  # what is added while this lists is not gone
         wanted = {key[6:-4] for key in self._objects.list("packs/") if key.endswith(".idx")}
         gone = [name for name in before if name not in wanted]
@@ -112,6 +123,7 @@ class PackReader:
             self._forget(gone)
         there = self._indexes.keys() | self._shredded | set(self._later.names)
         missing = [name for name in wanted if name not in there]
+        whole = True
         if missing:
             here = self._catalog.load() if self._catalog is not None and len(missing) > CATALOG else {}
             kept = self._gathered(missing, here) if self.remote else here
@@ -120,11 +132,10 @@ class PackReader:
                 try:
                     fetched[name] = self.load(name, kept.get(name), later=True)
                 except KeyError:
-                    continue  # it was removed since it was listed
+                    whole = False  # it was removed since it was listed
             if self._catalog is not None and len(missing) - len(here) > CATALOG:
                 self._catalog.save({name: index for name, index in {**kept, **fetched}.items() if name in wanted})
-        self._looked = now
-        self._wake_known()
+        return whole
 
     def _gathered(self, missing: list[str], kept: dict[str, bytes]) -> dict[str, bytes]:
         """Indexes as they lie in a remote store: those of its catalog at once, and of the others several at a time."""
@@ -345,9 +356,10 @@ class PackReader:
         if found is None and self._later:
             self._wake_known()  # which asks the store for nothing
             found = self.find(key)
-        if found is None:
-            self.refresh()
-            found = self.find(key)
+        for _ in range(2):  # packs may be joined while they are listed, and neither the old nor the new ones be seen
+            if found is None:
+                self.refresh()
+                found = self.find(key)
         if found is None and self._later:
             self._wake()
             found = self.find(key)

@@ -286,8 +286,17 @@ class Opening:
 
     def _hydrate(self, lease: Entry | None) -> StoredWorkspace:
         repository, name = self._repository, self._name
-        base = repository.find(name, self._revision) if self._revision else repository.head(name)
-        ws = StoredWorkspace.hydrated(repository, name, base, lease, **self._options)
+        while True:
+            base = repository.find(name, self._revision) if self._revision else repository.head(name)
+            try:
+                ws = StoredWorkspace.hydrated(repository, name, base, lease, **self._options)
+                break
+            except RametError as error:
+                # Who only reads holds nothing: the head may have been followed by others, and collected, meanwhile.
+                if lease is not None or self._revision or error.code not in ("store_corrupt", "content_collected"):
+                    raise
+                if repository.head(name) == base:
+                    raise
         if lease is not None:
             roots = {str(m.prefix): m.resource.root for m in ws.mounts() if isinstance(m.resource, DiskResource)}
             ws.binding = bind(repository, name, lease, roots, self._options["withheld"])
