@@ -40,7 +40,7 @@ class Walk:
         self.types = [_type_globs(known, name) for name in o.types]
         self.types_not = [_type_globs(known, name) for name in o.types_not]
 
-    def glob(self, glob: str, icase: bool) -> tuple[bool, object]:
+    def glob(self, glob: str, icase: bool) -> tuple[bool, Callable[[str], object]]:
         wanted = not glob.startswith("!")
         pattern = glob if wanted else glob[1:]
         anchored = "/" in pattern.rstrip("/")
@@ -92,7 +92,7 @@ class Walk:
     def chosen(self, relative: str, name: str, directory: bool) -> bool | None:
         """What -g says of a path: the last glob that matches; directories are only ever left out by it."""
         for wanted, match in reversed(self.globs):
-            if match(relative):  # type: ignore[operator]
+            if match(relative):
                 return None if directory and wanted else wanted
         return None
 
