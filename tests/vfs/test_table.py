@@ -54,6 +54,37 @@ def run(act: Coroutine[Any, Any, None]) -> None:
     asyncio.run(act)
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("l/../x", "/m/x"),
+        ("/l/../x", "/m/x"),
+        ("a/l2/../x", "/x"),
+        ("../a/b/../x", "/a/x"),
+        ("a/./..//x", "/x"),
+        ("m/../x", "/x"),
+        ("nope/../x", "/nope/x"),
+        ("f/..", "/f/_"),
+        ("loop/../x", "/loop/x"),
+        ("far/d/../x", "/far/x"),
+        ("a/..b", "/a/..b"),
+        ("../x", "/x"),
+    ],
+)
+def test_a_way_back_starts_where_a_link_leads(text: str, path: str) -> None:
+    async def act() -> None:
+        fs = tree()
+        for directory in ("/a", "/a/b", "/m/d"):
+            await fs.mkdir(P(directory))
+        await fs.write(P("/f"), b"")
+        for link, target in (("/l", "m/d"), ("/a/l2", "../a/./b/.."), ("/loop", "/loop")):
+            await fs.write(P(link), target.encode(), How.LINK)
+        assert fs.named(text, ROOT) == path
+        assert await fs.resolve(P("/a/l2")) == "/a"
+
+    run(act())
+
+
 def test_links_lead_across_mounts() -> None:
     async def act() -> None:
         fs = tree()

@@ -9,7 +9,7 @@ from ramet.commands.copy import lookup
 from ramet.commands.declare import Command, UsageError, choose, flag, quote, shown, typographic, value
 from ramet.commands.link import relative_to
 from ramet.core.errors import fail, reason
-from ramet.core.paths import NAME_MAX, PATH_MAX, Path, encode
+from ramet.core.paths import NAME_MAX, PATH_MAX, Path, encode, parse
 from ramet.core.proc import Proc
 from ramet.core.stat import Kind
 
@@ -213,7 +213,7 @@ async def realpath(proc: Proc, o: RealpathOptions, operands: list[str]) -> int:
         if o.links in ("logical", "none") and word and ".." in word.split("/"):
             word = _without_parents(word)
         if o.links == "logical" and word:
-            word = str(proc.path(word))
+            word = str(parse(word, proc.cwd))
         return await canonical(proc, word, o.mode, strip=o.links == "none")
 
     base = to = None

@@ -63,6 +63,13 @@ class FileSystem(Resource, Protocol):
         """The canonical path with no link in it; with `missing_ok` the last component need not exist."""
         ...
 
+    def named(self, text: str, cwd: Path) -> Path:
+        """The path that `text` names for someone in `cwd`: `..` leads back from where a link leads, as in a kernel.
+
+        Known where mounts answer at once; elsewhere `..` takes away the name before it, as `paths.parse` does.
+        """
+        ...
+
     async def open(self, path: Path, how: Open = Open.READ) -> FileStream: ...
 
     async def link(self, src: Path, dst: Path) -> None:

@@ -74,7 +74,7 @@ class Proc:
 
     def path(self, word: str) -> Path:
         """The path that a command-line word names here."""
-        return paths.parse(word, self.cwd)
+        return self.fs.named(word, self.cwd) if "/.." in word else paths.parse(word, self.cwd)
 
     async def emit(self, data: bytes) -> None:
         """Write to stdout and wait for room when it is full."""

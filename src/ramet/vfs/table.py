@@ -73,6 +73,9 @@ class VFS(MountTable, Whole, Lending):
         rest.reverse()
         while rest:
             name = rest.pop()
+            if name == "..":  # of a link's target: from where the way has led so far
+                done = done.parent
+                continue
             here = done / name
             if not rest and not last:
                 return here
@@ -86,12 +89,69 @@ class VFS(MountTable, Whole, Lending):
                 hops += 1
                 if hops > MAX_LINKS:
                     raise fail(errno.ELOOP, path)
-                target = paths.parse(stat.target or "", done)
-                done = ROOT
-                rest.extend(reversed(target.parts))
+                target = stat.target or ""
+                if not target:
+                    raise fail(errno.ENOENT, path)
+                if target[0] == "/":
+                    done = ROOT
+                rest.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
                 continue
             if rest and stat.kind is not Kind.DIR:
                 raise fail(errno.ENOTDIR, path)
+            done = here
+        return done
+
+    def named(self, text: str, cwd: Path) -> Path:
+        """See `FileSystem`. A way through what is missing or no directory stays on it, so that every verb says so."""
+        path = paths.parse(text, cwd)
+        if "/.." not in text:
+            return path
+        here = ROOT if text[0] == "/" else cwd
+        known = True  # whether `here` is a directory and no link is on the way to it
+        parts = text.split("/")
+        for place, part in enumerate(parts):
+            if part == "..":
+                if not known:
+                    try:
+                        there = self._directory_now(here)
+                    except OSError:
+                        behind = [name for name in parts[place:] if name not in ("", ".", "..")] or ["_"]
+                        return Path("/".join([here, *behind]))
+                    if there is None:
+                        return path
+                    here = there
+                here, known = here.parent, True
+            elif part and part != ".":
+                here, known = here / part, False
+        return here
+
+    def _directory_now(self, path: Path) -> Path | None:
+        """The directory that `path` leads to through links; None where a mount does not answer at once."""
+        done, rest, hops = ROOT, path.parts, 0
+        rest.reverse()
+        while rest:
+            name = rest.pop()
+            if name == "..":
+                done = done.parent
+                continue
+            here = done / name
+            if here not in self._points:
+                resource, inner, _ = self.locate(here)
+                quick = self._quick[resource]
+                if quick is None:
+                    return None
+                stat = quick.stat_now(inner)
+                if stat.kind is Kind.LINK:
+                    hops += 1
+                    if hops > MAX_LINKS:
+                        raise fail(errno.ELOOP, path)
+                    target = stat.target or ""
+                    if target[:1] == "/":
+                        done = ROOT
+                    rest.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
+                    continue
+                if stat.kind is not Kind.DIR:
+                    raise fail(errno.ENOTDIR, path)
             done = here
         return done
 

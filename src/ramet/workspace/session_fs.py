@@ -10,7 +10,7 @@ from typing import Any
 
 from ramet.core.errors import fail, strerror
 from ramet.core.fs import Lending, Open, Power
-from ramet.core.paths import ROOT, Path
+from ramet.core.paths import ROOT, Path, parse
 from ramet.core.resource import Cap, Data, How, Queryable, Whole
 from ramet.core.stat import Attrs, Stat
 from ramet.core.streams import FileStream, closing
@@ -101,6 +101,10 @@ class SessionFS(Whole, Lending):
 
     async def resolve(self, path: Path, *, missing_ok: bool = False) -> Path:
         return await self._vfs.resolve(path, missing_ok=missing_ok)
+
+    def named(self, text: str, cwd: Path) -> Path:
+        # What is hidden must not show by whether a way leads through it.
+        return parse(text, cwd) if self._hides else self._vfs.named(text, cwd)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         await self._ask("scan", path)

@@ -25,7 +25,6 @@ from ramet.commands.tar.names import (
 )
 from ramet.commands.tar.selecting import Named, complain_missing, is_excluded, named_files, wanted_match
 from ramet.commands.tar.volumes import Reading
-from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path, encode
 from ramet.core.stat import Kind
@@ -115,7 +114,7 @@ async def read_archive(job: Job) -> None:
     if not wanted:
         # Where nothing is named, all of the directories count; else each for the names behind it.
         for word in o.directory:
-            job.cwd = paths.parse(word, job.cwd)
+            job.cwd = job.proc.fs.named(word, job.cwd)
     if o.to_stdout and job.index is None:
         job.listing_to = proc.stderr
     raw, members = await opened_archive(job)

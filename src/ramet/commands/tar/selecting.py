@@ -11,7 +11,6 @@ from ramet.commands.globs import fnmatch, has_wildcards
 from ramet.commands.inputs import slurp
 from ramet.commands.tar.job import USUAL, Failed, Job, Matching
 from ramet.commands.tar.names import quoted, shown_name
-from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import Path, decode
 
@@ -98,7 +97,7 @@ class _Naming:
 
     async def enter(self, name: str) -> None:
         job = self.job
-        self.cwd = paths.parse(name, self.cwd)
+        self.cwd = job.proc.fs.named(name, self.cwd)
         stat = await lookup(job.proc, self.cwd, follow=True)
         if stat is None or not stat.is_dir:
             why = "No such file or directory" if stat is None else "Not a directory"

@@ -209,7 +209,7 @@ async def fill(job: Job, names: list[Named], out: Output) -> None:
     dumping = await incremental.opened(job, filling.limit) if job.o.snapshot or job.o.incremental else None
     trees: list[incremental.Folder] = []
     for named in names:
-        path = paths.parse(named.name, named.cwd)
+        path = job.proc.fs.named(named.name, named.cwd)
         try:
             stat = await job.proc.fs.stat(path, follow=job.o.dereference)
         except OSError as error:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
-from ramet.core import ops, paths
+from ramet.core import ops
 from ramet.core.fs import FileSystem
 from ramet.core.limits import Budget
 from ramet.core.paths import Path
@@ -175,7 +175,7 @@ class _Walker:
         for prefix in prefixes:
             joined = _join(prefix, name)
             try:
-                stat = await self.fs.stat(paths.parse(joined, self.cwd), follow=not last)
+                stat = await self.fs.stat(self.fs.named(joined, self.cwd), follow=not last)
             except OSError:
                 continue
             if last or stat.is_dir:
@@ -208,7 +208,7 @@ class _Walker:
 
     async def _scan(self, prefix: str) -> list[tuple[str, Stat]]:
         try:
-            path = paths.parse(prefix, self.cwd) if prefix else self.cwd
+            path = self.fs.named(prefix, self.cwd) if prefix else self.cwd
             return await ops.entries(self.fs, path)
         except OSError:
             return []
@@ -216,7 +216,7 @@ class _Walker:
     async def _is_dir(self, prefix: str, name: str, stat: Stat) -> bool:
         if stat.kind is Kind.LINK:
             try:
-                stat = await self.fs.stat(paths.parse(_join(prefix, name), self.cwd), follow=True)
+                stat = await self.fs.stat(self.fs.named(_join(prefix, name), self.cwd), follow=True)
             except OSError:
                 return False
         return stat.kind is Kind.DIR

@@ -103,7 +103,7 @@ async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
         if found is not None:
             return found
     try:
-        return await sh.shell.fs.stat(paths.parse(word, sh.cwd), follow=follow)
+        return await sh.shell.fs.stat(sh.shell.fs.named(word, sh.cwd), follow=follow)
     except OSError as error:
         if error.errno in (errno.EIO,):
             raise
@@ -154,8 +154,8 @@ async def compare_files(sh: Session, op: str, left: str, right: str) -> bool:
     if op == "-ef":
         if first is None or second is None:
             return False
-        a = await sh.shell.fs.resolve(paths.parse(left, sh.cwd))
-        b = await sh.shell.fs.resolve(paths.parse(right, sh.cwd))
+        a = await sh.shell.fs.resolve(sh.shell.fs.named(left, sh.cwd))
+        b = await sh.shell.fs.resolve(sh.shell.fs.named(right, sh.cwd))
         return a == b or (
             first.inode is not None
             and first.inode == second.inode

@@ -52,7 +52,7 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
         return sh.error(f"{found}: Permission denied", 126)
     if found.startswith("\0"):
         return await _table(sh, name, argv)
-    return await _script_file(sh, paths.parse(found, sh.cwd), found, argv)
+    return await _script_file(sh, sh.shell.fs.named(found, sh.cwd), found, argv)
 
 
 async def _not_found(sh: Session, argv: list[str]) -> int:
@@ -79,7 +79,7 @@ async def search(sh: Session, name: str) -> str | None:
         return None
     hit = sh.hashed.get(name)
     if hit is not None and "checkhash" in sh.shopts and not hit[0].startswith("\0"):
-        hit = hit if await sh.shell.exists(paths.parse(hit[0], sh.cwd)) else None
+        hit = hit if await sh.shell.exists(sh.shell.fs.named(hit[0], sh.cwd)) else None
     if hit is not None:
         sh.hashed[name] = (hit[0], hit[1] + 1)
         return hit[0]
@@ -101,7 +101,7 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
         if table and folder in BIN:
             return f"\0{folder}/{name}"
         try:
-            stat = await sh.shell.fs.stat(paths.parse(f"{folder}/{name}", sh.cwd), follow=True)
+            stat = await sh.shell.fs.stat(sh.shell.fs.named(f"{folder}/{name}", sh.cwd), follow=True)
         except OSError:
             continue
         if stat.is_file:
@@ -114,7 +114,7 @@ async def search_path(sh: Session, name: str, path: str, executable: bool = Fals
 
 async def _by_path(sh: Session, argv: list[str], name: str) -> int:
     try:
-        path = paths.parse(name, sh.cwd)
+        path = sh.shell.fs.named(name, sh.cwd)
         stat = await sh.shell.fs.stat(path, follow=True)
     except OSError as error:
         base = name[name.rfind("/") + 1 :]

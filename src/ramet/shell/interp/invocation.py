@@ -120,7 +120,7 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     else:
         name = rest.pop(0)
         try:
-            path = paths.parse(name, sh.cwd)
+            path = sh.shell.fs.named(name, sh.cwd)
             stat = await shell.fs.stat(path, follow=True)
             if stat.is_dir:
                 sh.err(f"{argv[0]}: {name}: Is a directory\n")

@@ -253,7 +253,7 @@ async def open_file(sh: Session, word: str, op: str) -> Description:
         raise RedirectError(f"{word}: Too many open files")
     how = _HOW[op]
     try:
-        path = paths.parse(word, sh.cwd)
+        path = sh.shell.fs.named(word, sh.cwd)
         if word.endswith("/") and how & Open.WRITE:
             raise fail(errno.EISDIR, word)
         created = False

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.values import bucket
+from ramet.shell.interp.builtins.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
@@ -85,11 +88,10 @@ async def _everywhere(sh: Session, name: str) -> list[str]:
 async def _file(sh: Session, name: str) -> str | None:
     """The program behind a name, by PATH or as a path."""
     if "/" in name:
-        from ramet.core import paths
         from ramet.shell.interp.external import BIN, in_table
 
         try:
-            stat = await sh.shell.fs.stat(paths.parse(name, sh.cwd), follow=True)
+            stat = await sh.shell.fs.stat(sh.shell.fs.named(name, sh.cwd), follow=True)
         except OSError:
             base = name[name.rfind("/") + 1 :]
             return name if name[: name.rfind("/")] in BIN and in_table(sh, base) else None
@@ -108,7 +110,7 @@ def type_(sh: Session, argv: list[str]) -> Result:
 async def _type(sh: Session, flags: str, names: list[str]) -> int:
     status = 0
     for name in names:
-        await sh.budget.breathe()
+        await turn(sh)
         found = await _describe(sh, name, flags)
         if not found:
             status = 1
@@ -263,28 +265,38 @@ def hash_(sh: Session, argv: list[str]) -> Result:
     if "r" in flags:
         sh.hashed.clear()
     if "d" in flags:
-        missing = [word for word in words if sh.hashed.pop(word, None) is None]
-        for word in missing:
-            sh.complain(f"hash: {word}: not found")
-        return 1 if missing else 0
-    if path:
-        sh.hashed.update(dict.fromkeys(words, (path, 0)))
-        if words:
-            return 0
+
+        def drop(word: str) -> int:
+            return 0 if sh.hashed.pop(word, None) is not None else sh.error(f"hash: {word}: not found")
+
+        return each(sh, words, drop)
+    if path and words:
+        place = (path, 0)
+        return each(sh, words, lambda word: sh.hashed.update({word: place}))
     if not words:
         if "r" in flags:
             return 0
         if not sh.hashed:
             return 0 if "l" in flags else sh.out(b"hash: hash table empty\n", "hash")
-        # In the order of bash's table: by bucket, what came last first.
-        known = list(reversed(sh.hashed.items()))
-        known.sort(key=lambda item: bucket(item[0]) % _BUCKETS)
-        if "l" in flags:
-            lines = "".join(f"builtin hash -p {_shown(path)} {name}\n" for name, (path, _) in known)
-        else:
-            lines = "hits\tcommand\n" + "".join(f"{hits:4d}\t{_shown(path)}\n" for _, (path, hits) in known)
-        return sh.out(encode(lines), "hash")
+        return drive(_hash_listed(sh, "l" in flags))
     return drive(_hash(sh, words))
+
+
+async def _hash_listed(sh: Session, reusable: bool) -> int:
+    """All that is remembered, in the order of bash's table: by bucket, what came last first."""
+    rows: list[list[str]] = [[] for _ in range(_BUCKETS)]
+    for place, name in enumerate(reversed(sh.hashed), 1):
+        rows[bucket(name) % _BUCKETS].append(name)
+        if not place % MANY:
+            await sh.budget.breathe()
+    known = chain.from_iterable(rows)
+    if reusable:
+        lines = (f"builtin hash -p {_shown(sh.hashed[name][0])} {name}\n" for name in known)
+    else:
+        counted = (f"{sh.hashed[name][1]:4d}\t{_shown(sh.hashed[name][0])}\n" for name in known)
+        lines = chain(("hits\tcommand\n",), counted)  # type: ignore[assignment]
+    written = write_lines(sh, lines, len(sh.hashed), "hash")
+    return written if isinstance(written, int) else await written
 
 
 async def _hash_shown(sh: Session, words: list[str], reusable: bool) -> int:
@@ -333,17 +345,16 @@ def enable(sh: Session, argv: list[str]) -> Result:
             if "a" in flags or disabled is off:
                 lines.append(f"enable {'-n ' if disabled else ''}{name}\n")
         return sh.out(encode("".join(lines)), "enable")
-    status = 0
-    for word in words:
+
+    def switch(word: str) -> int:
         if word not in builtin_table():
-            status = sh.error(f"enable: {word}: not a shell builtin")
-        elif "d" in flags:
-            status = sh.error(f"enable: {word}: not dynamically loaded")
-        elif off:
-            sh.disabled.add(word)
-        else:
-            sh.disabled.discard(word)
-    return status
+            return sh.error(f"enable: {word}: not a shell builtin")
+        if "d" in flags:
+            return sh.error(f"enable: {word}: not dynamically loaded")
+        (sh.disabled.add if off else sh.disabled.discard)(word)
+        return 0
+
+    return each(sh, words, switch)
 
 
 def alias(sh: Session, argv: list[str]) -> Result:
@@ -352,22 +363,40 @@ def alias(sh: Session, argv: list[str]) -> Result:
         return 2
     words = options[1]
     lines: list[str] = []
-    status = 0
-    if not words or options[0]:
-        lines = [f"alias {name}={quote.single(value)}\n" for name, value in sorted(sh.aliases.items())]
-    for word in words:
+
+    def define(word: str) -> int:
         name, equals, value = str(word).partition("=")
         if equals and name:
-            if any(char in name for char in " \t\n/$`=\"'\\|&;()<>"):
-                status = sh.error(f"alias: `{name}': invalid alias name")
-            else:
-                sh.aliases[name] = value
+            if _NO_ALIAS(name):
+                return sh.error(f"alias: `{name}': invalid alias name")
+            sh.aliases[name] = value
         elif name in sh.aliases:
-            lines.append(f"alias {name}={quote.single(sh.aliases[name])}\n")
+            lines.append(_alias_line(sh, name))
         else:
-            status = sh.error(f"alias: {word}: not found")
-    written = sh.out(encode("".join(lines)), "alias")
-    return status or written
+            return sh.error(f"alias: {word}: not found")
+        return 0
+
+    def rest() -> Result:
+        return then(each(sh, words, define), lambda status: write_lines(sh, lines, len(lines), "alias", status))
+
+    if words and not options[0]:
+        return rest()
+    listed = drive(_all_aliases(sh))
+    return then(listed, lambda status: status or rest()) if words else listed
+
+
+_NO_ALIAS: Final = re.compile("[ \t\n/$`=\"'\\\\|&;()<>]").search
+"""What no alias has in its name."""
+
+
+def _alias_line(sh: Session, name: str) -> str:
+    return f"alias {name}={quote.single(sh.aliases[name])}\n"
+
+
+async def _all_aliases(sh: Session) -> int:
+    names = await in_order(sh.aliases, len(sh.aliases), sh.budget)
+    written = write_lines(sh, (_alias_line(sh, name) for name in names), len(names), "alias")
+    return written if isinstance(written, int) else await written
 
 
 def unalias(sh: Session, argv: list[str]) -> Result:
@@ -380,11 +409,11 @@ def unalias(sh: Session, argv: list[str]) -> Result:
     words = options[1]
     if not words:
         return usage(sh, "unalias")
-    status = 0
-    for word in words:
-        if sh.aliases.pop(word, None) is None:
-            status = sh.error(f"unalias: {word}: not found")
-    return status
+
+    def drop(word: str) -> int:
+        return 0 if sh.aliases.pop(word, None) is not None else sh.error(f"unalias: {word}: not found")
+
+    return each(sh, words, drop)
 
 
 TABLE: Final[dict[str, Builtin]] = {

@@ -178,7 +178,7 @@ async def _read(sh: Session, file: str) -> bytes:
         if closing is not None:
             await closing
         return data
-    path = paths.parse(file, sh.cwd)
+    path = sh.shell.fs.named(file, sh.cwd)
     stat = await sh.shell.fs.stat(path, follow=True)
     if stat.is_dir:
         raise IsADirectoryError(21, "Is a directory", file)
@@ -191,7 +191,7 @@ async def _in_path(sh: Session, name: str) -> str:
         for directory in (sh.store.get("PATH") or "").split(":"):
             candidate = f"{directory or '.'}/{name}"
             try:
-                stat = await sh.shell.fs.stat(paths.parse(candidate, sh.cwd), follow=True)
+                stat = await sh.shell.fs.stat(sh.shell.fs.named(candidate, sh.cwd), follow=True)
             except OSError:
                 continue
             if stat.is_file:
