@@ -8,6 +8,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, TooMany
 from ramet.shell.interp import signals
+from ramet.shell.interp.builtins.patience import each, then, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
 from ramet.shell.interp.session import Builtin, Session
@@ -231,12 +232,11 @@ def trap(sh: Session, argv: list[str]) -> Result:
             action = None
         elif action.isdigit():
             action, names = None, words
-    status = 0
-    for text in names:
+
+    def set_one(text: str) -> int:
         name = signals.trap_name(text)
         if name is None:
-            status = sh.error(f"trap: {text}: invalid signal specification")
-            continue
+            return sh.error(f"trap: {text}: invalid signal specification")
         sh.traps_shown.clear()
         if action is None:
             sh.traps.pop(name, None)
@@ -245,8 +245,13 @@ def trap(sh: Session, argv: list[str]) -> Result:
                 sh.frames[-1].special = sh.frames[-1].trapped = True
             sh.traps[name] = action
             sh.trap_depth[name] = sum(frame.function for frame in sh.frames)
-    sh.rewatch()
-    return status
+        return 0
+
+    def ready(status: int) -> int:
+        sh.rewatch()
+        return status
+
+    return then(each(sh, names, set_one), ready)
 
 
 def _order(name: str) -> int:
@@ -255,22 +260,23 @@ def _order(name: str) -> int:
 
 def _show_traps(sh: Session, wanted: list[str]) -> Result:
     traps = {**sh.traps_shown, **sh.traps}
-    status = 0
-    names = sorted(traps, key=_order)
-    if wanted:
-        names = []
-        for text in wanted:
-            name = signals.trap_name(text)
-            if name is None:
-                status = sh.error(f"trap: {text}: invalid signal specification")
-            elif name in traps:
-                names.append(name)
-    lines = "".join(
-        f"trap -- {quote.single(traps[name])} {'SIG' + name if name in signals.NUMBERS and name != 'EXIT' else name}\n"
-        for name in names
-    )
-    written = sh.out(encode(lines), "trap")
-    return status or written
+    names: list[str] = []
+
+    def look_up(text: str) -> int:
+        name = signals.trap_name(text)
+        if name is None:
+            return sh.error(f"trap: {text}: invalid signal specification")
+        if name in traps:
+            names.append(name)
+        return 0
+
+    def line(name: str) -> str:
+        shown = "SIG" + name if name in signals.NUMBERS and name != "EXIT" else name
+        return f"trap -- {quote.single(traps[name])} {shown}\n"
+
+    if not wanted:
+        names = sorted(traps, key=_order)
+    return then(each(sh, wanted, look_up), lambda status: write_lines(sh, map(line, names), len(names), "trap", status))
 
 
 def signal_list() -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ramet.core.paths import encode
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
+from ramet.shell.interp.builtins.patience import each, then, turn, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.processes import deliver
@@ -38,36 +39,42 @@ def jobs(sh: Session, argv: list[str]) -> Result:
         else:
             words.append(word)
     chosen: list[Job] = []
-    status = 0
     table = sh.jobs.seen()
-    if words:
-        for word in words:
-            job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table)
-            if job is None:
-                status = sh.error(f"jobs: {word}: no such job")
-            else:
-                chosen.append(job)
-    else:
+
+    def choose(word: str) -> int:
+        job = _found(sh, "jobs", word if word.startswith("%") else "%" + word, table)
+        if job is None:
+            return sh.error(f"jobs: {word}: no such job")
+        chosen.append(job)
+        return 0
+
+    if not words:
         chosen = [job for job in table.jobs if job.running or not job.notified]
         table.jobs = list(chosen)  # what was told is no longer listed
-    lines: list[str] = []
+    return then(each(sh, words, choose), lambda status: _listed(sh, table, chosen, only, long, pids, status))
+
+
+def _listed(sh: Session, table: Jobs, chosen: list[Job], only: str, long: bool, pids: bool, status: int) -> Result:
     current, previous = table.current(), table.previous()
-    for job in chosen:
+
+    def line(job: Job) -> str:
         state = job.shown_state()
         if (only == "r" and state != "Running") or (only == "s" and state != "Stopped"):
-            continue
+            return ""
         if pids:
-            lines.append(f"{job.pid}\n")
-            continue
+            return f"{job.pid}\n"
         mark = "+" if job is current else "-" if job is previous else " "
         tail = " &" if job.running else ""
         place = f" {job.pid:5d} " if long else "  "
-        lines.append(f"[{job.id}]{mark}{place}{state:<24}{job.text}{tail}\n")
-    written = sh.out(encode("".join(lines)), "jobs")
-    for job in chosen:
-        if not job.running:
-            sh.jobs.forget(job)
-    return status or written
+        return f"[{job.id}]{mark}{place}{state:<24}{job.text}{tail}\n"
+
+    def told(status: int) -> int:
+        over = {job for job in chosen if not job.running}
+        if over:
+            sh.jobs.jobs = [job for job in sh.jobs.jobs if job not in over]
+        return status
+
+    return then(write_lines(sh, map(line, chosen), len(chosen), "jobs", status), told)
 
 
 def _found(sh: Session, command: str, spec: str, table: Jobs | None = None) -> Job | None:
@@ -132,7 +139,7 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
         return 0
     status = 0
     for word in words:
-        await sh.budget.breathe()
+        await turn(sh)
         status = await _wait_one(sh, word, variable)
     return status
 
@@ -185,7 +192,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
     """`wait -n`: the next job to end."""
     chosen: list[Job] = [] if words else list(sh.jobs.jobs)
     for word in words:
-        await sh.budget.breathe()
+        await turn(sh)
         job = _found(sh, "wait", word)
         if job is None:
             sh.complain(f"wait: {word}: no such job")
@@ -253,18 +260,20 @@ def disown(sh: Session, argv: list[str]) -> Result:
             return sh.error("disown: current: no such job")
         sh.jobs.forget(current)
         return 0
-    status = 0
-    for word in words:
+
+    def drop(word: str) -> int:
         job = _found(sh, "disown", word)
         if job is None:
-            status = sh.error(f"disown: {word}: no such job")
-        elif not keep:
+            return sh.error(f"disown: {word}: no such job")
+        if not keep:
             sh.jobs.forget(job)
-    return status
+        return 0
+
+    return each(sh, words, drop)
 
 
 def kill(sh: Session, argv: list[str]) -> Result:
-    words = [str(word) for word in argv[1:]]
+    words = argv[1:]
     number: int | None = 15
     if words and words[0] in ("-l", "-L"):
         return _names(sh, words[1:])
@@ -285,10 +294,7 @@ def kill(sh: Session, argv: list[str]) -> Result:
     if not words:
         sh.err("kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n")
         return 2
-    status = 0
-    for word in words:
-        status = _kill_one(sh, word, number if number is not None else 15) or status
-    return status
+    return each(sh, words, lambda word: _kill_one(sh, str(word), 15 if number is None else number))
 
 
 def _kill_one(sh: Session, word: str, number: int) -> int:
@@ -312,18 +318,18 @@ def _names(sh: Session, words: list[str]) -> Result:
     if not words:
         return sh.out(encode(signal_list()), "kill")
     out: list[str] = []
-    status = 0
-    for word in words:
+
+    def name(word: str) -> int:
         number = signals.number_of(word)
         if number is None and word.isdigit() and 128 < int(word) < 128 + len(signals.NAMES):
-            number = int(word) - 128
-            out.append(signals.NAMES[number])
+            out.append(f"{signals.NAMES[int(word) - 128]}\n")
         elif number is None or number >= len(signals.NAMES):
-            status = sh.error(f"kill: {word}: invalid signal specification")
+            return sh.error(f"kill: {word}: invalid signal specification")
         else:
-            out.append(signals.NAMES[number] if word.isdigit() else str(number))
-    written = sh.out(encode("".join(f"{line}\n" for line in out)), "kill")
-    return status or written
+            out.append(f"{signals.NAMES[number] if word.isdigit() else number}\n")
+        return 0
+
+    return then(each(sh, words, name), lambda status: write_lines(sh, out, len(out), "kill", status))
 
 
 TABLE: Final[dict[str, Builtin]] = {

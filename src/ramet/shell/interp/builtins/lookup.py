@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import chain
 from typing import Final
 
@@ -290,11 +291,12 @@ async def _hash_listed(sh: Session, reusable: bool) -> int:
         if not place % MANY:
             await sh.budget.breathe()
     known = chain.from_iterable(rows)
+    lines: Iterable[str]
     if reusable:
         lines = (f"builtin hash -p {_shown(sh.hashed[name][0])} {name}\n" for name in known)
     else:
         counted = (f"{sh.hashed[name][1]:4d}\t{_shown(sh.hashed[name][0])}\n" for name in known)
-        lines = chain(("hits\tcommand\n",), counted)  # type: ignore[assignment]
+        lines = chain(("hits\tcommand\n",), counted)
     written = write_lines(sh, lines, len(sh.hashed), "hash")
     return written if isinstance(written, int) else await written
 

@@ -7,6 +7,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.interp.builtins.listing import MANY_VARIABLES, is_large, setting_line, write_settings
+from ramet.shell.interp.builtins.patience import each, then, write_lines
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import OPTION, restrict
@@ -61,9 +62,7 @@ def set_(sh: Session, argv: list[str]) -> Result:
         if word == "-":
             sh.set_option("xtrace", False)
             sh.set_option("verbose", False)
-            if i + 1 < len(argv):
-                sh.params = [str(found) for found in argv[i + 1 :]]
-            return 0
+            return _set_params(sh, argv, i + 1) if i + 1 < len(argv) else 0
         if word == "+":
             i += 1
             continue
@@ -88,9 +87,7 @@ def set_(sh: Session, argv: list[str]) -> Result:
             else:
                 sh.set_option(LETTERS[letter], on)
     sh.rewatch()
-    if i < len(argv):
-        sh.params = [str(found) for found in argv[i:]]
-    return 0
+    return _set_params(sh, argv, i) if i < len(argv) else 0
 
 
 def _wrong_letter(argv: list[str]) -> str:
@@ -137,43 +134,60 @@ def shopt(sh: Session, argv: list[str]) -> Result:
                 sh.err("shopt: usage: shopt [-pqsu] [-o] [optname ...]\n")
                 return 2
         i += 1
-    names = argv[i:]
+    names: list[str] = []
     known = OPTIONS if options else SHOPTS
+
+    def sort_out(name: str) -> int:
+        if name in known:
+            names.append(name)
+            return 0
+        return sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
+
+    def rest(status: int) -> Result:
+        if on is not None and options:
+            # What there is none of was said, and is no failure.
+            return _switched(sh, names, on, True) if names or status else _listed(sh, names, on, True, quiet, reusable)
+        if on is not None and names:
+            return then(_switched(sh, names, on, False), lambda _: status)
+        if status and not names:
+            return status
+        return then(_listed(sh, names, on, options, quiet, reusable), lambda found: status or found)
+
+    return then(each(sh, argv[i:], sort_out), rest)
+
+
+def _switched(sh: Session, names: list[str], on: bool, options: bool) -> Result:
+    def switch(name: str) -> None:
+        if options:
+            sh.set_option(name, on)
+        elif name != OPTION:
+            (sh.shopts.add if on else sh.shopts.discard)(name)
+            if name == "extdebug":
+                # Debugging a script means to follow it everywhere.
+                sh.set_option("functrace", on)
+                sh.set_option("errtrace", on)
+
+    return each(sh, names, switch)
+
+
+def _listed(sh: Session, names: list[str], on: bool | None, options: bool, quiet: bool, reusable: bool) -> Result:
+    """Options and whether they are on; a failure when one that was asked for is off."""
     enabled = sh.options if options else sh.shopts
     status = 0
-    wrong = [name for name in names if name not in known]
-    for name in wrong:
-        status = sh.error(f"shopt: {name}: invalid {'option name' if options else 'shell option name'}")
-    names = [name for name in names if name in known]
-    if options and on is not None:
-        status = 0  # said, and no failure
-    if on is not None and names:
-        for name in names:
-            if options:
-                sh.set_option(name, on)
-            elif name != OPTION:
-                (sh.shopts.add if on else sh.shopts.discard)(name)
-                if name == "extdebug":
-                    # Debugging a script means to follow it everywhere.
-                    sh.set_option("functrace", on)
-                    sh.set_option("errtrace", on)
-        return status
-    if options and on is not None and wrong:
-        return 0
-    listed = names or ([] if wrong else [name for name in known if on is None or (name in enabled) is on])
-    if names and any(name not in enabled for name in names):
+
+    def line(name: str) -> str:
+        if not reusable:
+            return f"{name:<15}\t{'on' if name in enabled else 'off'}\n"
+        if options:
+            return f"set {'-' if name in enabled else '+'}o {name}\n"
+        return f"shopt -{'s' if name in enabled else 'u'} {name}\n"
+
+    if names and not enabled.issuperset(names):
         status = 1
     if quiet:
         return status
-    if reusable:
-        if options:
-            text = "".join(f"set {'-' if name in enabled else '+'}o {name}\n" for name in listed)
-        else:
-            text = "".join(f"shopt -{'s' if name in enabled else 'u'} {name}\n" for name in listed)
-    else:
-        text = "".join(f"{name:<15}\t{'on' if name in enabled else 'off'}\n" for name in listed)
-    written = sh.out(encode(text), "shopt")
-    return status or written
+    listed = names or [name for name in (OPTIONS if options else SHOPTS) if on is None or (name in enabled) is on]
+    return write_lines(sh, map(line, listed), len(listed), "shopt", status)
 
 
 TABLE: Final[dict[str, Builtin]] = {"set": set_, "shopt": shopt}

@@ -194,22 +194,31 @@ def help_(sh: Session, argv: list[str]) -> Result:
         listed = "".join(f" {synopsis}\n" for synopsis, _ in SYNOPSES.values())
         head = "These shell commands are defined internally.  Type `help name' to find out more about one.\n\n"
         return sh.out(encode(head + listed), "help")
-    out: list[str] = []
+    return drive(_helped(sh, flags, words))
+
+
+async def _helped(sh: Session, flags: str, words: list[str]) -> int:
     status = 1
     for word in words:
-        pattern = compile_pattern(word)
-        names = [name for name in SYNOPSES if name == word] or [
-            name for name in SYNOPSES if pattern.matches(name) or name.startswith(word)
-        ]
-        if names:
-            status = 0
-            if any(char in word for char in "*?["):
-                out.append(f"Shell commands matching keyword `{word}'\n\n")
-        out += [_page(name, flags) for name in names]
+        await sh.budget.breathe()
+        names = [word] if word in SYNOPSES else _topics(word)
+        if not names:
+            continue
+        head = f"Shell commands matching keyword `{word}'\n\n" if any(char in word for char in "*?[") else ""
+        written = sh.out(encode(head + "".join([_page(name, flags) for name in names])), "help")
+        if written if isinstance(written, int) else await written:
+            return 1
+        status = 0
     if status:
         last = words[-1]
         return sh.error(f"help: no help topics match `{last}'.  Try `help help' or `man -k {last}' or `info {last}'.")
-    return sh.out(encode("".join(out)), "help")
+    return 0
+
+
+def _topics(word: str) -> list[str]:
+    """What a pattern, or the beginning of a name, is about."""
+    pattern = compile_pattern(word)
+    return [name for name in SYNOPSES if pattern.matches(name) or name.startswith(word)]
 
 
 def _page(name: str, flags: str) -> str:

@@ -1,0 +1,112 @@
+"""Operands and lines of builtins, however many: others run in between.
+
+A builtin is a plain function as long as it has little to do. What it does with each operand it hands to `each`, and
+what it lists to `write_lines`: for few of them that is a loop, for many a coroutine that leaves the event loop to
+others after every row and lets whoever reads the messages catch up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+from ramet.core.limits import Budget
+from ramet.core.paths import encode
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.session import Session
+
+MANY: Final = 256
+"""Operands, or lines, that are seen to at once."""
+
+
+def each(sh: Session, words: Sequence[str], one: Callable[[str], int | None]) -> Result:
+    """Does something with every operand; the status of the last one that failed, 0 where none did."""
+    if len(words) > MANY:
+        return drive(_each(sh, words, one))
+    status = 0
+    for word in words:
+        status = one(word) or status
+    return status
+
+
+async def _each(sh: Session, words: Sequence[str], one: Callable[[str], int | None]) -> int:
+    status = 0
+    for start in range(0, len(words), MANY):
+        for word in words[start : start + MANY]:
+            status = one(word) or status
+        await turn(sh)
+    return status
+
+
+async def turn(sh: Session) -> None:
+    """Others run, and the reader of the messages catches up."""
+    await sh.budget.breathe()
+    description = sh.fds.get(2)
+    writer = None if description is None else description.writer
+    if writer is not None and writer.full:
+        try:
+            await writer.drain()
+        except OSError:
+            return  # there is nowhere left to say it
+
+
+def then(result: Result, following: Callable[[int], Result]) -> Result:
+    """What follows once a status is there."""
+    return following(result) if isinstance(result, int) else drive(_then(result, following))
+
+
+async def _then(result: Result, following: Callable[[int], Result]) -> int:
+    found = following(result if isinstance(result, int) else await result)
+    return found if isinstance(found, int) else await found
+
+
+def write_lines(sh: Session, lines: Iterable[str], count: int, who: str, status: int = 0) -> Result:
+    """Writes lines, about `count` of them, some at a time if that is many; `status` unless writing fails."""
+    if count > MANY:
+        return drive(_write_many(sh, lines, who, status))
+    written = sh.out(encode("".join(lines)), who)
+    return status or written
+
+
+async def _write_many(sh: Session, lines: Iterable[str], who: str, status: int) -> int:
+    rest = iter(lines)
+    while row := list(islice(rest, MANY)):
+        written = sh.out(encode("".join(row)), who)
+        if written if isinstance(written, int) else await written:
+            return status or 1
+        await turn(sh)
+    return status
+
+
+_RUN: Final = 4096
+_SAMPLED: Final = 64
+
+
+async def in_order(names: Iterable[str], count: int, budget: Budget) -> list[str]:
+    """Texts in their order; many are sorted by parts, none of which holds up others.
+
+    A sample of the texts says where the parts begin.
+    """
+    if count <= _RUN:
+        return sorted(names)
+    given: list[str] = []
+    rest = iter(names)
+    while row := list(islice(rest, _RUN)):
+        given += row
+        await budget.breathe()
+    sample = sorted(given[:: max(_SAMPLED, len(given) // _RUN)])
+    borders = sample[:: max(1, len(sample) * _RUN // (2 * len(given)))]
+    parts: list[list[str]] = [[] for _ in range(len(borders) + 1)]
+    for start in range(0, len(given), MANY):
+        for name in given[start : start + MANY]:
+            parts[bisect_left(borders, name)].append(name)
+        await budget.breathe()
+    place = 0
+    for part in parts:
+        part.sort()
+        given[place : place + len(part)] = part
+        place += len(part)
+        await budget.breathe()
+    return given
