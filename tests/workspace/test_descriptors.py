@@ -36,6 +36,17 @@ def test_descriptors_are_open_again(twin: Callable[[Workspace], Workspace]) -> N
     asyncio.run(act())
 
 
+def test_what_leads_to_a_standard_stream_leads_to_that_of_the_next_call() -> None:
+    async def act() -> None:
+        ws = Workspace()
+        await ws.execute("exec 3>&1 4>&2 5<&0")
+        for each in (ws, through_tar(ws), ws.copy()):
+            result = await each.execute("echo out >&3; echo err >&4; cat <&5", stdin=b"in")
+            assert (result.stdout, result.stderr) == (b"out\nin", b"err\n")
+
+    asyncio.run(act())
+
+
 def test_what_cannot_be_opened_again_is_reported() -> None:
     async def act() -> None:
         ws = Workspace()

@@ -1,22 +1,27 @@
 """Open descriptors of a session as plain data: what was open, how, and where it stood.
 
-Before its next call they are opened again: files with their offset, and duplicates share it. A pipe, or
-a stream that somebody lent, cannot be carried.
+Before its next call they are opened again: files with their offset, and duplicates share it; what led to a standard
+stream leads to that of the next call. The end of a pipe cannot be carried.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import errno
+from typing import Any, Final
 
-from ramet.core.errors import reason
+from ramet.core.errors import fail, reason
 from ramet.core.fs import FileSystem, Open
 from ramet.core.paths import parse
+from ramet.core.stat import Kind
+from ramet.core.streams import FileStream, Null, OpenDirectory
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.session import Session as ShellState
-from ramet.vfs.streams import LocalStream, RemoteStream
+from ramet.vfs.fifo import FifoStream
+from ramet.vfs.streams import DeviceStream, LocalStream, RemoteStream
 
 STANDARD = 3
 """Descriptors below this one are given anew with every call."""
+_FILES: Final = (LocalStream, RemoteStream)
 
 
 def dump_descriptors(state: ShellState) -> tuple[list[dict[str, Any]], list[int]]:
@@ -28,13 +33,25 @@ def dump_descriptors(state: ShellState) -> tuple[list[dict[str, Any]], list[int]
     saved: list[dict[str, Any]] = []
     lost: list[int] = []
     for description, numbers in groups.items():
-        stream = description.stream
-        if isinstance(stream, LocalStream | RemoteStream) and description.path:
-            how = [flag.name for flag in (Open.READ, Open.WRITE, Open.APPEND) if flag in stream.how]
-            saved.append({"fds": numbers, "path": description.path, "how": how, "offset": stream.tell()})
+        if description.standard is not None:
+            saved.append({"fds": numbers, "standard": description.standard})
+        elif description.path and (how := _how(description)):
+            offset = description.stream.tell() if isinstance(description.stream, _FILES) else 0
+            saved.append({"fds": numbers, "path": description.path, "how": how, "offset": offset})
         else:
             lost.extend(numbers)
     return saved, lost
+
+
+def _how(description: Description) -> list[str]:
+    """How to open again what has a name; nothing when that would wait for others, or be something else."""
+    stream = description.stream
+    if isinstance(stream, _FILES):
+        return [str(flag.name) for flag in (Open.READ, Open.WRITE, Open.APPEND) if flag in stream.how]
+    both = [name for name, end in (("READ", description.reader), ("WRITE", description.writer)) if end is not None]
+    if isinstance(stream, FifoStream):
+        return both if len(both) == 2 else []
+    return both if isinstance(stream, DeviceStream | Null | OpenDirectory) else []
 
 
 def check_descriptors(data: object) -> list[dict[str, Any]]:
@@ -42,6 +59,8 @@ def check_descriptors(data: object) -> list[dict[str, Any]]:
     if not isinstance(data, list):
         raise ValueError("'descriptors' of a session is not a list")
     for item in data:
+        if isinstance(item, dict) and type(item.get("standard")) is int and 0 <= item["standard"] < STANDARD:
+            item = {"path": "/", "offset": 0, "how": ["READ"], "fds": item.get("fds")}
         if not (
             isinstance(item, dict)
             and isinstance(item.get("path"), str)
@@ -64,19 +83,37 @@ async def reopen(state: ShellState, fs: FileSystem, saved: list[dict[str, Any]])
     """Open what was open; texts about what could not be."""
     problems: list[str] = []
     for item in saved:
-        how = Open(0)
-        for name in item["how"]:
-            how |= Open[name]
         numbers = [number for number in item["fds"] if number not in state.fds]
         try:
-            stream = await fs.open(parse(item["path"]), how)
+            description = await _opened(fs, item)
         except OSError as error:
             listed = ", ".join(map(str, item["fds"]))
             problems.append(f"descriptor {listed} could not be opened again: {item['path']}: {reason(error)}")
             continue
-        stream.seek(item["offset"])
-        description = Description(stream, path=item["path"], reads=bool(how & Open.READ), writes=bool(how & Open.WRITE))
         description.refs = len(numbers)
         for number in numbers:
             state.fds[number] = description
     return problems
+
+
+async def _opened(fs: FileSystem, item: dict[str, Any]) -> Description:
+    if "standard" in item:
+        description = Description(Null(), lent=True)
+        description.standard = item["standard"]
+        return description
+    how = Open(0)
+    for name in item["how"]:
+        how |= Open[name]
+    reads, writes = bool(how & Open.READ), bool(how & Open.WRITE)
+    stream: FileStream | OpenDirectory
+    path = parse(item["path"])
+    found = await fs.stat(path, follow=True)
+    if found.is_dir and not writes:
+        stream = OpenDirectory()
+    elif found.kind is Kind.FIFO and not (reads and writes):
+        raise fail(errno.ENXIO, item["path"])  # opening it would wait for somebody at its other end
+    else:
+        stream = await fs.open(path, how)
+        if isinstance(stream, _FILES):
+            stream.seek(item["offset"])
+    return Description(stream, path=item["path"], reads=reads, writes=writes)

@@ -511,6 +511,7 @@ def _function(node: nodes.Function) -> Run:
 
     def defined(sh: Session, body: Run) -> int:
         if any(char in node.name for char in "$`'\"\\"):
+            sh.line = node.line
             sh.complain(f"`{node.name}': not a valid identifier")
             sh.status = 1
             return 1
@@ -520,6 +521,7 @@ def _function(node: nodes.Function) -> Run:
             sh.flow_status = sh.status = 2
             return EXIT
         if node.name in sh.functions and function_flags(sh, node.name) & READONLY:
+            sh.line = node.line
             sh.complain(f"{node.name}: readonly function")
             sh.status = 1
             return 1

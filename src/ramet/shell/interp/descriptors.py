@@ -16,7 +16,7 @@ from ramet.core.streams import BytesReader, Capture, Null, PipeReader, PipeWrite
 class Description:
     """One open stream and how many descriptors lead to it."""
 
-    __slots__ = ("_reads", "_writes", "base", "lent", "path", "refs", "stream")
+    __slots__ = ("_reads", "_writes", "base", "lent", "path", "refs", "standard", "stream")
 
     def __init__(
         self,
@@ -33,6 +33,8 @@ class Description:
         self.base = lent
         """What the shell itself stands on, from outside or by `exec`, rather than what is around some command."""
         self.path = path
+        self.standard: int | None = None
+        """Which of the three streams of a call this is: what leads to it leads to that of the next call then."""
         self._reads = isinstance(stream, Reader) if reads is None else reads
         self._writes = isinstance(stream, Writer) if writes is None else writes
 
@@ -94,7 +96,7 @@ class ClosedReader(Reader):
     __slots__ = ()
 
     async def _fill(self) -> bytes:
-        raise fail(errno.EBADF)
+        raise fail(errno.EBADF, "-")
 
 
 class ClosedWriter(Writer):

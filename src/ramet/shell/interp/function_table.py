@@ -11,13 +11,18 @@ from ramet.shell.expand.values import EXPORT, READONLY, TRACE
 from ramet.shell.interp.session import FunctionDef, Session
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
-from ramet.shell.syntax.nodes import Function
+from ramet.shell.syntax.nodes import Function, Script
+from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.positions import put_lines
 from ramet.shell.syntax.printer import function_text, function_value
+from ramet.shell.syntax.scanner import Options
 
 MARK: Final = "\1"
 _LETTERS: Final = (("r", READONLY), ("t", TRACE), ("x", EXPORT))
 _PREFIX: Final = "BASH_FUNC_"
 _SUFFIX: Final = "%%"
+_ANY: Final = Options(extglob=True)
+"""What reads every definition that some options allowed."""
 
 
 def flags(sh: Session, name: str) -> int:
@@ -72,9 +77,28 @@ def adopt(sh: Session, env: dict[str, str]) -> None:
 def define(sh: Session, name: str, text: str) -> FunctionDef | None:
     """Define a function from its text, which must be that definition and nothing else."""
     try:
-        script = parse(text)
+        return _define(sh, name, parse(text))
     except SyntaxFailure:
         return None
+
+
+def define_again(sh: Session, name: str, text: str, source: str | None, lines: list[int]) -> FunctionDef | None:
+    """The same for a function that another session had: the text is how `declare -f` shows it, whatever the options
+    were under which it was read; the other two say where it stood."""
+    try:
+        # Not from the cache: the lines are of this definition alone.
+        script = Script(tuple(s for line in iter(Parser(text, None, _ANY).next, None) for s in line.statements))
+    except SyntaxFailure:
+        return None
+    if lines and script.statements:
+        put_lines(script.statements[0].node, lines)
+    function = _define(sh, name, script)
+    if function is not None and source is not None:
+        function = sh.functions[name] = function._replace(source=source)
+    return function
+
+
+def _define(sh: Session, name: str, script: Script) -> FunctionDef | None:
     found = [statement.node for statement in script.statements]
     if len(found) != 1 or not isinstance(found[0], Function) or found[0].name != name:
         return None

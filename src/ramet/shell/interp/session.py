@@ -47,8 +47,6 @@ class FunctionDef(NamedTuple):
     node: nodes.Function
     body: Run
     source: str
-    text: str = ""
-    """The definition as text, from which a restored session makes it again."""
 
 
 class Frame:

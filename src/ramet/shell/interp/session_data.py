@@ -11,45 +11,68 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef, Value
-from ramet.shell.interp.function_table import define, set_flags
+from ramet.shell.interp.function_table import define_again, set_flags
 from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.specials import DYNAMIC
+from ramet.shell.interp.specials import DYNAMIC, OWN_ATTRIBUTES, own_variables
+from ramet.shell.syntax.positions import lines_of
 from ramet.shell.syntax.printer import function_text
 
-_OWN: Final = frozenset(("BASH", "BASH_VERSION", "BASH_VERSINFO", "HOSTNAME", "HOSTTYPE", "MACHTYPE", "OSTYPE", "PPID",
-                         "UID", "EUID", "PWD", *DYNAMIC))  # fmt: skip
-"""Variables that every session makes for itself."""
+_HOST: Final = frozenset(("BASH_VERSION", "BASH_VERSINFO", "HOSTTYPE", "MACHTYPE", "OSTYPE", "PPID", "UID", "EUID"))
+"""Variables that say where a shell runs."""
 
 
 def dump(sh: Session) -> dict[str, Any]:
+    values, attrs, own = sh.store.values, sh.store.attrs, own_variables(sh)
     return {
         "variables": {
-            name: [_dumped(value), sh.store.attrs.get(name, 0)]
-            for name, value in sh.store.values.items()
-            if name not in _OWN and not isinstance(value, Dynamic)
+            name: [_dumped(value), attrs.get(name, 0)]
+            for name, value in values.items()
+            if name not in _HOST
+            and not isinstance(value, Dynamic)
+            and not (name in own and own[name] == value and attrs.get(name, 0) == OWN_ATTRIBUTES.get(name, 0))
+        },
+        "unset": [name for name in (*DYNAMIC, *own, "PWD") if name not in values],
+        "computed_attributes": {
+            name: attrs.get(name, 0)
+            for name in DYNAMIC
+            if isinstance(values.get(name), Dynamic) and attrs.get(name, 0) != OWN_ATTRIBUTES.get(name, 0)
         },
         "functions": {name: function_text(function.node) for name, function in sh.functions.items()},
+        "function_places": {
+            name: {"source": function.source, "lines": lines_of(function.node)}
+            for name, function in sh.functions.items()
+        },
         "function_attributes": {name: found for name in sh.functions if (found := function_flags(sh, name))},
         "aliases": dict(sh.aliases),
         "options": sorted(sh.options),
         "shopts": sorted(sh.shopts),
         "traps": dict(sh.traps),
+        "trap_depths": dict(sh.trap_depth),
         "cwd": str(sh.cwd),
         "pwd": sh.pwd,
         "dirs": list(sh.dirs),
         "umask": sh.umask,
+        "ulimits": {letter: list(limits) for letter, limits in sh.ulimits.items()},
+        "name": [sh.arg0, sh.name],
         "params": list(sh.params),
         "status": sh.status,
+        "pipe_status": sh.pipes,
         "last_arg": sh.last_arg,
         "getopts": list(sh.store.option_place),
         "disabled": sorted(sh.disabled),
+        "hashed": {name: list(place) for name, place in sh.hashed.items()},
+        "completions": dict(sh.completions),
+        "random": [sh.dice().state, sh.dice().last],
+        "began": sh.seconds_base,
         "history": list(sh.history[-1000:]),
     }
 
 
 def _dumped(value: Value) -> Any:
+    if isinstance(value, Indexed | Assoc) and value.blank and not len(value):
+        return {"blank": "assoc" if isinstance(value, Assoc) else "indexed"}
     if isinstance(value, Indexed):
         return {"indexed": [[index, text] for index, text in value.pairs()]}
     if isinstance(value, Assoc):
@@ -65,34 +88,48 @@ def load(sh: Session, data: dict[str, Any], *, partial: bool = False) -> list[st
     Malformed data is a ValueError.
     """
     problems: list[str] = []
-    for name, pair in _mapping(data, "variables").items():
-        if name in _OWN:
-            continue
-        if not (isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int):
-            raise ValueError(f"variable {name!r} is not [value, attributes]")
-        sh.store.values[name] = _loaded(sh, name, pair[0])
-        if pair[1]:
-            sh.store.attrs[name] = pair[1]
-        else:
-            sh.store.attrs.pop(name, None)
-    for name in (
-        [] if partial else [n for n in sh.store.values if n not in _OWN and n not in _mapping(data, "variables")]
-    ):
-        if not isinstance(sh.store.values[name], Dynamic):
-            del sh.store.values[name]
-            sh.store.attrs.pop(name, None)
+    _load_variables(sh, data, partial)
+    places = _mapping(data, "function_places")
     for name, text in _mapping(data, "functions").items():
-        if define(sh, name, _text(text)) is None:
+        place = _mapping(places, name)
+        source = _text(place["source"]) if "source" in place else None
+        if define_again(sh, name, _text(text), source, _numbers(place, "lines")) is None:
             problems.append(f"function {name} could not be restored")
     for name, flags in _mapping(data, "function_attributes").items():
         if name in sh.functions and type(flags) is int:
             set_flags(sh, name, flags, 0)
-    sh.aliases.update({name: _text(value) for name, value in _mapping(data, "aliases").items()})
     _load_options(sh, data)
-    sh.traps.update({name: _text(value) for name, value in _mapping(data, "traps").items()})
-    _load_rest(sh, data)
+    _load_rest(sh, data)  # after the functions: a definition is a command, with a status
     sh.rewatch()
     return problems
+
+
+def _load_variables(sh: Session, data: dict[str, Any], partial: bool) -> None:
+    values, attrs = sh.store.values, sh.store.attrs
+    variables, own = _mapping(data, "variables"), own_variables(sh)
+    for name, pair in variables.items():
+        if name in _HOST:
+            continue
+        if not (isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int):
+            raise ValueError(f"variable {name!r} is not [value, attributes]")
+        values[name] = _loaded(sh, name, pair[0])
+        _set_attributes(sh, name, pair[1])
+    gone = set(_strings(data, "unset", []))
+    if not partial:
+        gone |= values.keys() - variables.keys() - own.keys() - DYNAMIC.keys() - {"PWD"}
+    for name in gone - _HOST - variables.keys():
+        values.pop(name, None)
+        attrs.pop(name, None)
+    for name, flags in _mapping(data, "computed_attributes").items():
+        if name in DYNAMIC and type(flags) is int:
+            _set_attributes(sh, name, flags)
+
+
+def _set_attributes(sh: Session, name: str, flags: int) -> None:
+    if flags:
+        sh.store.attrs[name] = flags
+    else:
+        sh.store.attrs.pop(name, None)
 
 
 def _loaded(sh: Session, name: str, value: Any) -> Value:
@@ -100,6 +137,10 @@ def _loaded(sh: Session, name: str, value: Any) -> Value:
         return value
     if isinstance(value, dict) and len(value) == 1:
         (kind, content), *_ = value.items()
+        if kind == "blank":
+            empty = Assoc({}, sh.store.token) if content == "assoc" else Indexed((), sh.store.token)
+            empty.blank = True
+            return empty
         if kind == "indexed" and isinstance(content, list):
             array = Indexed((), sh.store.token)
             for item in content:
@@ -127,17 +168,33 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
         sh.cwd = paths.parse(cwd)
         name = data.get("pwd")
         sh.called = (sh.cwd, name) if isinstance(name, str) and name.startswith("/") else None
-        sh.store.values["PWD"] = sh.pwd
+        if "PWD" not in _mapping(data, "variables") and "PWD" in sh.store.values:
+            sh.store.values["PWD"] = sh.pwd
     sh.dirs = _strings(data, "dirs", [])
     sh.params = _strings(data, "params", [])
     sh.history = _strings(data, "history", [])
     sh.disabled = set(_strings(data, "disabled", []))
+    sh.aliases.update(_texts(data, "aliases"))
+    sh.completions.update(_texts(data, "completions"))
+    sh.traps.update(_texts(data, "traps"))
+    sh.trap_depth = {name: depth for name, depth in _mapping(data, "trap_depths").items() if type(depth) is int}
     sh.umask = _number(data, "umask", 0o022) & 0o777
+    sh.ulimits = {letter: (_text(soft), _text(hard)) for letter, (soft, hard) in _pairs(data, "ulimits")}
+    sh.hashed = {name: (_text(path), int(hits)) for name, (path, hits) in _pairs(data, "hashed")}
+    sh.arg0, sh.name = map(_text, data.get("name", (sh.arg0, sh.name)))
     sh.status = _number(data, "status", 0) & 255
+    sh.pipes = None if data.get("pipe_status") is None else _numbers(data, "pipe_status")
     sh.last_arg = _text(data.get("last_arg", ""))
-    place = data.get("getopts", [1, 0])
-    if isinstance(place, list) and len(place) == 2 and all(type(item) is int for item in place):
+    place = _numbers(data, "getopts")
+    if len(place) == 2:
         sh.store.option_place = (place[0], place[1])
+    dice = _numbers(data, "random")
+    if len(dice) == 2:
+        sh.dice().seed(dice[0])
+        sh.dice().last = dice[1]
+    began = data.get("began")
+    if isinstance(began, int | float):
+        sh.seconds_base = began
 
 
 def _mapping(data: dict[str, Any], key: str) -> dict[str, Any]:
@@ -152,6 +209,24 @@ def _strings(data: dict[str, Any], key: str, default: list[str]) -> list[str]:
     if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
         raise ValueError(f"{key!r} of a session is not a list of texts")
     return list(found)
+
+
+def _texts(data: dict[str, Any], key: str) -> dict[str, str]:
+    return {name: _text(value) for name, value in _mapping(data, key).items()}
+
+
+def _pairs(data: dict[str, Any], key: str) -> list[tuple[str, list[Any]]]:
+    found = _mapping(data, key)
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in found.values()):
+        raise ValueError(f"{key!r} of a session is not made of pairs")
+    return list(found.items())
+
+
+def _numbers(data: dict[str, Any], key: str) -> list[int]:
+    found = data.get(key, [])
+    if not isinstance(found, list) or not all(type(item) is int for item in found):
+        raise ValueError(f"{key!r} of a session is not a list of numbers")
+    return found
 
 
 def _number(data: dict[str, Any], key: str, default: int) -> int:

@@ -164,8 +164,14 @@ class Shell:
         session.store.limit = session.budget.limits.string_bytes
         session.store.longest = session.budget.limits.expression_chars
         kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
-        for fd, stream in ((0, stdin), (1, stdout), (2, stderr)):
-            session.fds[fd] = Description(stream if stream is not None else Null(), lent=True)
+        given: list[Description] = []
+        for fd, stream in enumerate((stdin, stdout, stderr)):
+            description = session.fds[fd] = Description(stream if stream is not None else Null(), lent=True)
+            description.standard = fd
+            given.append(description)
+        for fd, old in session.fds.items():
+            if fd >= len(given) and old.standard is not None:
+                session.fds[fd] = given[old.standard].share()
         try:
             status = await self._run_top(session, text, last)
             if session.substitutions:
@@ -181,14 +187,14 @@ class Shell:
             session.frames.clear()
             while session.store.scopes:
                 session.store.pop()
-            for fd, old in kept.items():
+            for fd, before in kept.items():
                 current = session.fds.pop(fd, None)
                 if current is not None:
                     closing = current.release()
                     if closing is not None:
                         await closing
-                if old is not None:
-                    session.fds[fd] = old
+                if before is not None:
+                    session.fds[fd] = before
 
     async def _run_top(self, session: Session, text: str, last: bool) -> int:
         session.rewatch()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core import paths
-from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, Dynamic, Indexed
+from ramet.shell.expand.values import EXPORT, INTEGER, READONLY, Dynamic, Indexed, Value
 from ramet.shell.interp.options import OPTIONS, SHOPTS
 
 if TYPE_CHECKING:
@@ -149,37 +149,41 @@ DYNAMIC: Final = {
 }
 
 
+def own_variables(sh: Session) -> dict[str, Value]:
+    """What every shell has besides its computed variables before it knows anything of its surroundings."""
+    user = sh.shell.user
+    return {
+        "BASH": "/bin/bash",
+        "BASH_VERSION": f"{VERSION[0]}.{VERSION[1]}.{VERSION[2]}({VERSION[3]})-{VERSION[4]}",
+        "BASH_VERSINFO": Indexed(VERSION),
+        "HOSTNAME": user.host,
+        "HOSTTYPE": "x86_64",
+        "MACHTYPE": VERSION[5],
+        "OSTYPE": "linux-gnu",
+        "BASH_LOADABLES_PATH": "/usr/local/lib/bash:/usr/lib/bash:/opt/local/lib/bash:/usr/pkg/lib/bash"
+        ":/opt/pkg/lib/bash:.",
+        "IFS": " \t\n",
+        "OPTERR": "1",
+        "OPTIND": "1",
+        "PS4": "+ ",
+        "UID": str(user.uid),
+        "EUID": str(user.uid),
+        "PPID": "1",
+    }
+
+
+OWN_ATTRIBUTES: Final = {
+    **dict.fromkeys(("SHELLOPTS", "BASHOPTS", "BASH_VERSINFO"), READONLY),
+    **dict.fromkeys(("UID", "EUID", "PPID"), READONLY | INTEGER),
+    **dict.fromkeys(("RANDOM", "SRANDOM", "SECONDS", "BASHPID", "HISTCMD", "OPTIND"), INTEGER),
+}
+
+
 def install(sh: Session) -> None:
     """Give a new session the variables that every shell starts with."""
-    values, attrs, user = sh.vars, sh.store.attrs, sh.shell.user
-    values.update(DYNAMIC)
-    for name in ("SHELLOPTS", "BASHOPTS"):
-        attrs[name] = READONLY
-    values.update(
-        {
-            "BASH": "/bin/bash",
-            "BASH_VERSION": f"{VERSION[0]}.{VERSION[1]}.{VERSION[2]}({VERSION[3]})-{VERSION[4]}",
-            "BASH_VERSINFO": Indexed(VERSION),
-            "HOSTNAME": user.host,
-            "HOSTTYPE": "x86_64",
-            "MACHTYPE": VERSION[5],
-            "OSTYPE": "linux-gnu",
-            "BASH_LOADABLES_PATH": "/usr/local/lib/bash:/usr/lib/bash:/opt/local/lib/bash:/usr/pkg/lib/bash"
-            ":/opt/pkg/lib/bash:.",
-            "IFS": " \t\n",
-            "OPTERR": "1",
-            "OPTIND": "1",
-            "PS4": "+ ",
-            "UID": str(user.uid),
-            "EUID": str(user.uid),
-            "PPID": "1",
-        }
-    )
-    attrs["BASH_VERSINFO"] = READONLY
-    for name in ("UID", "EUID", "PPID"):
-        attrs[name] = READONLY | INTEGER
-    for name in ("RANDOM", "SRANDOM", "SECONDS", "BASHPID", "HISTCMD", "OPTIND"):
-        attrs[name] = INTEGER
+    sh.vars.update(DYNAMIC)
+    sh.vars.update(own_variables(sh))
+    sh.store.attrs.update(OWN_ATTRIBUTES)
 
 
 def adopt_environment(sh: Session, env: dict[str, str]) -> None:
