@@ -135,6 +135,20 @@ def _afterwards(sh: Session, frame: Frame) -> None:
             sh.frames[-1].trapped = sh.frames[-1].special = True
 
 
+async def _unburden(sh: Session) -> None:
+    """Gives back most of what a call took over, where that is very much: others run in between."""
+    store = sh.store
+    scope = store.scope_at(len(store.scopes) - 1)
+    while len(scope) > _MANY:
+        for _ in range(_MANY):
+            store._restore(*scope.popitem())
+        await sh.budget.rest()
+
+
+_MANY: Final = 512
+"""Variables of a call that are given back at once."""
+
+
 async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
     try:
         result = await _left(sh, pending)
@@ -145,6 +159,8 @@ async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
             await sh.shell.return_trap(sh)
         if result == RETURN:
             sh.status = result = status
+        if len(sh.store.scopes[-1]) > _MANY:
+            await _unburden(sh)
     finally:
         _leave(sh, frame)
     return result
@@ -178,6 +194,8 @@ async def _returned(sh: Session, frame: Frame, result: int) -> int:
             await sh.shell.return_trap(sh)
             if result == RETURN:
                 sh.status = result = status
+        if len(sh.store.scopes[-1]) > _MANY:
+            await _unburden(sh)
     finally:
         _leave(sh, frame)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -27,14 +28,13 @@ from ramet.shell.expand.values import (
 from ramet.shell.interp import function_table
 from ramet.shell.interp.assign import MANY_ITEMS, AssignWord, Item, assign_items, assign_word, put, set_item
 from ramet.shell.interp.builtins.listing import (
-    MANY_VARIABLES,
-    all_settings,
     declaration_line,
     every_name,
     is_large,
     write_large,
     write_settings,
 )
+from ramet.shell.interp.builtins.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
@@ -132,9 +132,7 @@ def declare(sh: Session, argv: list[str]) -> Result:
     if request.show or (not request.words and (request.add or request.array)):
         return _show(sh, request)
     if not request.words:
-        if len(sh.vars) > MANY_VARIABLES or any(is_large(sh, name) for name in sh.vars):
-            return drive(write_settings(sh, all_settings, argv[0]))
-        return sh.out(encode(all_settings(sh)), argv[0])
+        return drive(write_settings(sh, argv[0]))
     return _apply(sh, request, local=_in_function(sh) and not request.everywhere)
 
 
@@ -170,10 +168,7 @@ def local(sh: Session, argv: list[str]) -> Result:
         if not request.words:
             return 0
     if not request.words:
-        scope = sh.store.scopes[sh.store._own_depth()]
-        names = sorted(name for name in scope if name not in scope.temps)
-        lines = [f"{line}\n" for name in names if (line := declaration_line(sh, name)) is not None]
-        return sh.out(encode("".join(lines)), "local")
+        return drive(_show_locals(sh))
     if request.show:
         return _show(sh, request)
     return _apply(sh, request, local=not request.everywhere)
@@ -185,11 +180,19 @@ def export(sh: Session, argv: list[str]) -> Result:
         return 2
     if request.add & NAMEREF:
         request.add, request.remove = 0, EXPORT
-        request.words = [word for word in request.words if isinstance(word, AssignWord) or _known(sh, word)]
-        if not request.words:
-            return 0
-    else:
-        request.add |= EXPORT
+        words, request.words = request.words, []
+
+        def keep(word: str) -> None:
+            if isinstance(word, AssignWord) or _known(sh, word):
+                request.words.append(word)
+
+        def rest(_: int) -> Result:
+            if not request.words:
+                return 0
+            return _functions(sh, request) if request.functions else _apply(sh, request, local=False)
+
+        return then(each(sh, words, keep), rest)
+    request.add |= EXPORT
     if request.functions:
         return _functions(sh, request)
     if not request.words:
@@ -219,12 +222,20 @@ def readonly(sh: Session, argv: list[str]) -> Result:
 
 
 def _apply(sh: Session, request: _Request, local: bool) -> Result:
-    if len(request.words) > _MANY_WORDS or any(map(_has_many, request.words)):
-        return drive(aside(sh, partial(_apply_all, sh, request, local)))
-    return _apply_all(sh, request, local)
+    if len(request.words) > MANY:
+        return drive(_apply_many(sh, request, local))
+    if any(map(_has_many, request.words)):
+        return drive(aside(sh, partial(_apply_all, sh, request, request.words, local)))
+    return _apply_all(sh, request, request.words, local)
 
 
-_MANY_WORDS: Final = 256
+async def _apply_many(sh: Session, request: _Request, local: bool) -> int:
+    status = 0
+    for start in range(0, len(request.words), MANY):
+        row = partial(_apply_all, sh, request, request.words[start : start + MANY], local)
+        status = (await aside(sh, row) if any(map(_has_many, row.args[2])) else row()) or status
+        await turn(sh)
+    return status
 
 
 def _has_many(word: str) -> bool:
@@ -234,9 +245,9 @@ def _has_many(word: str) -> bool:
     return len(word.value if word.items is None else word.items) > (LONG_SOURCE if word.items is None else MANY_ITEMS)
 
 
-def _apply_all(sh: Session, request: _Request, local: bool) -> int:
+def _apply_all(sh: Session, request: _Request, words: list[str], local: bool) -> int:
     status = 0
-    for word in request.words:
+    for word in words:
         checkpoint()
         try:
             if not _apply_one(sh, request, word, local):
@@ -486,40 +497,61 @@ def _apply_global(sh: Session, request: _Request, name: str, assignment: AssignW
 # ----------------------------------------------------------------------------------------------------- showing
 
 
+async def _show_locals(sh: Session) -> int:
+    scope = sh.store.scopes[sh.store._own_depth()]
+    names = await in_order((name for name in scope if name not in scope.temps), len(scope), sh.budget)
+    return await _show_some(sh, "local", names, silent=True)
+
+
 def _show(sh: Session, request: _Request) -> Result:
+    if not request.words:
+        return drive(_show_all(sh, request))
+    if len(request.words) > MANY or any(is_large(sh, name) for name in request.words):
+        return drive(_show_some(sh, request.command, request.words))
     status = 0
-    names = [str(word) for word in request.words]
-    if not names:
-        names = every_name(sh)
-        if request.add:
-            names = [name for name in names if sh.store.attrs.get(name, 0) & request.add]
-        if request.array:
-            kind = Assoc if request.array == "A" else Indexed
-            names = [name for name in names if type(sh.store.array(name)) is kind]
-    if len(names) > MANY_VARIABLES or any(is_large(sh, name) for name in names):
-        return drive(_show_large(sh, request.command, names))
     lines: list[str] = []
-    for name in names:
+    for name in map(str, request.words):
         line = declaration_line(sh, name)
         if line is None:
-            sh.complain(f"{request.command}: {name}: not found")
-            status = 1
+            status = sh.error(f"{request.command}: {name}: not found")
         else:
             lines.append(line + "\n")
     written = sh.out(encode("".join(lines)), request.command)
     return status or written
 
 
-async def _show_large(sh: Session, command: str, names: list[str]) -> int:
-    """The same for many variables, or such with much in them."""
+async def _show_all(sh: Session, request: _Request) -> int:
+    """All variables that have the attributes."""
+    names = await every_name(sh)
+    attrs = sh.store.attrs
+    if request.add:
+        names = [name for name in names if attrs.get(name, 0) & request.add]
+    if request.array:
+        kind = Assoc if request.array == "A" else Indexed
+        names = [name for name in names if type(sh.store.array(name)) is kind]
+    return await _show_some(sh, request.command, names)
+
+
+async def _show_some(sh: Session, command: str, names: Sequence[str], silent: bool = False) -> int:
+    """Variables, however many and however large; of what there is none is told unless `silent`."""
     status = 0
-    for name in names:
-        show = partial(declaration_line, sh, name)
-        line = await aside(sh, show) if is_large(sh, name) else show()
-        if line is None:
-            status = sh.error(f"{command}: {name}: not found")
-        else:
-            await write_large(sh, line + "\n", command)
+    for start in range(0, len(names), MANY):
+        lines: list[str] = []
+        for name in map(str, names[start : start + MANY]):
+            show = partial(declaration_line, sh, name)
+            large = is_large(sh, name)
+            line = await aside(sh, show) if large else show()
+            if line is None:
+                status = status if silent else sh.error(f"{command}: {name}: not found")
+                continue
+            lines.append(line + "\n")
+            if large and await write_large(sh, "".join(lines), command):
+                return 1
+            lines = [] if large else lines
+        written = sh.out(encode("".join(lines)), command) if lines else 0
+        if written if isinstance(written, int) else await written:
+            return 1
+        await turn(sh)
     return status
 
 
@@ -528,57 +560,47 @@ _FUNCTION_BITS: Final = READONLY | TRACE | EXPORT
 
 def _functions(sh: Session, request: _Request) -> Result:
     """Functions: their attributes changed, or shown."""
-    names = [str(word) for word in request.words]
     wanted = request.add & _FUNCTION_BITS
-    if names and (wanted or request.remove & _FUNCTION_BITS) and not request.show:
-        return _mark_functions(sh, request)
-    if not names:
-        names = sorted(name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
+    if request.words and (wanted or request.remove & _FUNCTION_BITS) and not request.show:
+        return each(sh, request.words, partial(_mark_function, sh, request))
+    if not request.words:
+        return drive(_show_all_functions(sh, request, wanted))
+    return _show_functions(sh, request, request.words)
+
+
+async def _show_all_functions(sh: Session, request: _Request, wanted: int) -> int:
+    some = (name for name in sh.functions if not wanted or function_table.flags(sh, name) & wanted)
+    written = _show_functions(sh, request, await in_order(some, len(sh.functions), sh.budget))
+    return written if isinstance(written, int) else await written
+
+
+def _show_functions(sh: Session, request: _Request, names: list[str]) -> Result:
     all_of = request.show or not request.words
-    if not request.words and not request.names_only and len(names) > _MANY_FUNCTIONS:
-        return drive(_show_many_functions(sh, request.command, names))
-    lines: list[str] = []
     status = 0
-    for name in names:
+
+    def line(name: str) -> str:
+        nonlocal status
         found = sh.functions.get(name)
         if found is None:
             status = 1
-        elif not request.names_only:
-            lines.append(function_table.listing(sh, name, all_of))
-        elif all_of:
-            lines.append(function_table.attribute_line(sh, name))
-        elif "extdebug" in sh.shopts:
-            lines.append(f"{name} {found.node.line} {found.source or sh.name}\n")
-        else:
-            lines.append(f"{name}\n")
-    written = sh.out(encode("".join(lines)), request.command)
-    return status or written
+            return ""
+        if not request.names_only:
+            return function_table.listing(sh, str(name), all_of)
+        if all_of:
+            return function_table.attribute_line(sh, str(name))
+        return f"{name} {found.node.line} {found.source or sh.name}\n" if "extdebug" in sh.shopts else f"{name}\n"
+
+    return then(write_lines(sh, map(line, names), len(names), request.command), lambda written: status or written)
 
 
-async def _show_many_functions(sh: Session, command: str, names: list[str]) -> int:
-    """The definitions of very many functions, in blocks between which others run."""
-    for start in range(0, len(names), _MANY_FUNCTIONS):
-        block = names[start : start + _MANY_FUNCTIONS]
-        text = "".join([function_table.listing(sh, name, True) for name in block if name in sh.functions])
-        await write_large(sh, text, command)
-        await sh.budget.breathe()
+def _mark_function(sh: Session, request: _Request, word: str) -> int:
+    if word not in sh.functions:
+        # Only `declare` stays silent about what is not there.
+        return sh.error(f"{request.command}: {word}: not a function") if request.command in _MARKERS else 1
+    if request.remove & READONLY and function_table.flags(sh, word) & READONLY:
+        return sh.error(f"{request.command}: {word}: readonly function")
+    function_table.set_flags(sh, word, request.add & _FUNCTION_BITS, request.remove & _FUNCTION_BITS)
     return 0
-
-
-_MANY_FUNCTIONS: Final = 200
-
-
-def _mark_functions(sh: Session, request: _Request) -> Result:
-    status = 0
-    for word in request.words:
-        if word not in sh.functions:
-            # Only `declare` stays silent about what is not there.
-            status = sh.error(f"{request.command}: {word}: not a function") if request.command in _MARKERS else 1
-        elif request.remove & READONLY and function_table.flags(sh, word) & READONLY:
-            status = sh.error(f"{request.command}: {word}: readonly function")
-        else:
-            function_table.set_flags(sh, word, request.add & _FUNCTION_BITS, request.remove & _FUNCTION_BITS)
-    return status
 
 
 _MARKERS: Final = ("export", "readonly")

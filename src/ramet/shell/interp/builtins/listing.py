@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
+from ramet.shell.interp.builtins.patience import MANY, in_order, turn, write_lines
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.printer import function_text
 
@@ -29,7 +30,6 @@ _UNLISTED: Final = frozenset(
     )
 )
 _LARGE_ARRAY: Final = 5000
-MANY_VARIABLES: Final = 2000
 
 
 def is_large(sh: Session, name: str) -> bool:
@@ -80,20 +80,37 @@ def setting_line(sh: Session, name: str) -> str | None:
     return None if text is None else f"{name}={quote.setting(quote.as_locale(sh, text))}"
 
 
-def every_name(sh: Session) -> list[str]:
-    return sorted(name for name in sh.vars.keys() | {"_"} if "\0" not in name)
+async def every_name(sh: Session) -> list[str]:
+    """All variables in their order."""
+    names = chain((name for name in sh.vars if "\0" not in name), () if "_" in sh.vars else ("_",))
+    return await in_order(names, len(sh.vars), sh.budget)
 
 
-def all_settings(sh: Session) -> str:
-    names = every_name(sh)
-    lines = [f"{line}\n" for name in names if (line := setting_line(sh, name)) is not None]
-    lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
-    return "".join(lines)
-
-
-async def write_settings(sh: Session, settings: Callable[[Session], str], command: str) -> int:
-    """What lists all variables, when there are many of them or one is large."""
-    return await write_large(sh, await aside(sh, partial(settings, sh)), command)
+async def write_settings(sh: Session, command: str, functions: bool = True) -> int:
+    """`name=value` of all variables, and the functions."""
+    names = await every_name(sh)
+    for start in range(0, len(names), MANY):
+        lines: list[str] = []
+        for name in names[start : start + MANY]:
+            show = partial(setting_line, sh, name)
+            large = is_large(sh, name)
+            line = await aside(sh, show) if large else show()
+            if line is None:
+                continue
+            lines.append(line + "\n")
+            if large and await write_large(sh, "".join(lines), command):
+                return 1
+            lines = [] if large else lines
+        written = sh.out(encode("".join(lines)), command)
+        if written if isinstance(written, int) else await written:
+            return 1
+        await turn(sh)
+    if not functions:
+        return 0
+    names = await in_order(sh.functions, len(sh.functions), sh.budget)
+    shown = (f"{function_text(sh.functions[name].node)}\n" for name in names)
+    written = write_lines(sh, shown, len(names), command)
+    return written if isinstance(written, int) else await written
 
 
 async def write_large(sh: Session, text: str, command: str, end: str = "") -> int:

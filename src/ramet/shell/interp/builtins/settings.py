@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.core.paths import encode
-from ramet.shell.expand import quote
-from ramet.shell.interp.builtins.listing import MANY_VARIABLES, is_large, setting_line, write_settings
+from ramet.shell.interp.builtins.listing import write_settings
 from ramet.shell.interp.builtins.patience import each, then, write_lines
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import OPTION, restrict
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.syntax.printer import function_text
 
 
 def _set_params(sh: Session, argv: list[str], start: int) -> Result:
@@ -34,21 +32,9 @@ async def _set_many(sh: Session, argv: list[str], start: int) -> int:
 _MANY: Final = 10_000
 
 
-def _settings(sh: Session) -> str:
-    """Everything that `set` lists."""
-    found = {name: line for name in sh.vars if (line := setting_line(sh, name)) is not None}
-    found["_"] = f"_={quote.setting(sh.last_arg)}"
-    lines = [f"{found[name]}\n" for name in sorted(found)]
-    if not sh.posix:
-        lines += [f"{function_text(sh.functions[name].node)}\n" for name in sorted(sh.functions)]
-    return "".join(lines)
-
-
 def set_(sh: Session, argv: list[str]) -> Result:
     if len(argv) == 1:
-        if len(sh.vars) > MANY_VARIABLES or any(is_large(sh, name) for name in sh.vars):
-            return drive(write_settings(sh, _settings, "set"))
-        return sh.out(encode(_settings(sh)), "set")
+        return drive(write_settings(sh, "set", functions=not sh.posix))
     wrong = _wrong_letter(argv)
     if wrong:
         sh.complain(f"set: {wrong}: invalid option")
