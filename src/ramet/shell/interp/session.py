@@ -19,6 +19,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, apart
 from ramet.shell.expand.errors import BadNumber, BadSubscript, Discard, Fatal, TooLong
 from ramet.shell.expand.fields import DEFAULT_IFS
+from ramet.shell.history.kept import Kept
 from ramet.shell.interp.descriptors import ClosedReader, ClosedWriter, Description, Table, share_all
 from ramet.shell.interp.drive import Result, Run, drive
 from ramet.shell.interp.options import HOT_OPTIONS, LETTERS, OPTIONS_ON, SHOPTS_ON
@@ -108,6 +109,7 @@ class Session:
         "history",
         "ignore",
         "in_trap",
+        "interactive",
         "jobs",
         "joining",
         "killed",
@@ -204,7 +206,9 @@ class Session:
         """Whether a RETURN trap runs: what it calls does not run it again."""
         self.random: Dice | None = Dice(1)
         self.seconds_base = shell.now()
-        self.history: list[str] = []
+        self.history = Kept()
+        """Shared with a subshell until one of them changes it."""
+        self.interactive = False
         self.completions: dict[str, str] = {}
         self.pid = self.top_pid = shell.next_pid()
         # -------------------------------------------------------------- the run
@@ -298,7 +302,7 @@ class Session:
         twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
         twin.random = None
         twin.seconds_base, twin.history = self.seconds_base, self.history
-        twin.completions = self.completions
+        twin.completions, twin.interactive = self.completions, False
         twin.pid, twin.top_pid = 0, self.top_pid
         twin.background = self.background
         twin.budget = self.budget

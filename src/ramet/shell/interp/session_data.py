@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ramet.core import paths
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef, Value
+from ramet.shell.history.kept import Entry
 from ramet.shell.interp.function_table import define_again, set_flags
 from ramet.shell.interp.function_table import flags as function_flags
 from ramet.shell.interp.options import OPTIONS, SHOPTS
@@ -66,8 +67,32 @@ def dump(sh: Session) -> dict[str, Any]:
         "completions": dict(sh.completions),
         "random": [sh.dice().state, sh.dice().last],
         "began": sh.seconds_base,
-        "history": list(sh.history[-1000:]),
+        "history": [entry.text for entry in _entries(sh)],
+        "history_times": [entry.at for entry in _entries(sh)],
+        "history_place": [sh.history.base + max(len(sh.history.entries) - MOST_HISTORY, 0), sh.history.mark],
     }
+
+
+MOST_HISTORY: Final = 1000
+
+
+def _entries(sh: Session) -> list[Entry]:
+    """The newest entries of the history; what runs now is among the records of its call, without its secrets."""
+    kept = sh.history
+    return kept.entries[-MOST_HISTORY : len(kept.entries) - kept.provisional]
+
+
+def _load_history(sh: Session, data: dict[str, Any]) -> None:
+    texts = _strings(data, "history", [])
+    times = data.get("history_times", [])
+    if not isinstance(times, list) or not all(at is None or type(at) is int for at in times):
+        raise ValueError("'history_times' of a session is not a list of numbers")
+    place = data.get("history_place", [1, 0])
+    if not (isinstance(place, list) and len(place) == 2 and all(type(item) is int for item in place)):
+        raise ValueError("'history_place' of a session is not two numbers")
+    times = [*times, *[None] * len(texts)]
+    sh.history.entries = [Entry(text, at) for text, at in zip(texts, times, strict=False)]
+    sh.history.base, sh.history.mark = place
 
 
 def _dumped(value: Value) -> Any:
@@ -172,7 +197,7 @@ def _load_rest(sh: Session, data: dict[str, Any]) -> None:
             sh.store.values["PWD"] = sh.pwd
     sh.dirs = _strings(data, "dirs", [])
     sh.params = _strings(data, "params", [])
-    sh.history = _strings(data, "history", [])
+    _load_history(sh, data)
     sh.disabled = set(_strings(data, "disabled", []))
     sh.aliases.update(_texts(data, "aliases"))
     sh.completions.update(_texts(data, "completions"))

@@ -30,7 +30,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip, TooMany
 from ramet.shell.freeing import let_go, look
-from ramet.shell.interp import invocation, subshell
+from ramet.shell.interp import invocation, recording, subshell
 from ramet.shell.interp.compile import compile_script
 from ramet.shell.interp.descriptors import Description
 from ramet.shell.interp.drive import EXIT, Run, drive
@@ -38,6 +38,7 @@ from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Process, Starts
 from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.processes import ProcessTable
+from ramet.shell.interp.recording import Recorder
 from ramet.shell.interp.script_input import ScriptInput
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.simple import invoke
@@ -161,6 +162,7 @@ class Shell:
     ) -> int:
         """Run a text in a session; its exit status. What the text opened with `exec` stays open in the session."""
         session.budget = budget or Budget(self.limits)
+        session.history.running = text
         session.store.limit = session.budget.limits.string_bytes
         session.store.longest = session.budget.limits.expression_chars
         kept = {fd: session.fds.get(fd) for fd in (0, 1, 2)}
@@ -213,6 +215,8 @@ class Shell:
             if last or result == EXIT:
                 await exit_trap(session)
             if last:
+                if "history" in session.options:
+                    await recording.save(session)
                 await self._close_all(session)
         except subshell.ERRORS as error:
             session.status = subshell.report(session, error)
@@ -262,8 +266,10 @@ class Shell:
             text = text.replace("\0", "")  # as bash does with what it reads
         options = sh.syntax_options()
         plain = not (options.expand_aliases and sh.aliases) and source is None
-        recorded = top and "history" in sh.options
-        known = _recall(text, options, line) if plain and "verbose" not in sh.options and not recorded else None
+        recorder = Recorder(sh) if top and "history" in sh.options and sh.origin != "environment" else None
+        if recorder is not None:
+            await recorder.begin()
+        known = _recall(text, options, line) if plain and "verbose" not in sh.options and recorder is None else None
         parser = (
             None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
         )
@@ -281,19 +287,22 @@ class Shell:
                 position += 1
             else:
                 assert parser is not None
+                step = parser.next if recorder is None else partial(recorder.next, parser)
                 try:
                     # The end of a line is known only once it is parsed: a long text may be one long line.
                     large = parser.line_length() > LONG_SOURCE
                     if not large:
                         parser.horizon = sys.maxsize if parser.aliases else parser.pos + LONG_SOURCE
                         try:
-                            parsed = parser.next()
+                            parsed = step()
                         except Unready:
                             large = True
                     if large:
                         parser.horizon = sys.maxsize
-                        parsed = await aside(sh, parser.next)
+                        parsed = await aside(sh, step)
                 except SyntaxFailure as failure:
+                    if recorder is not None:
+                        recorder.say()
                     plain = False  # what fails is to fail again
                     result = self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
@@ -302,6 +311,9 @@ class Shell:
                         leaves = top or (sh.errexit and not sh.ignore)
                         return self._leave(sh, result) if leaves else result
                     continue
+                if recorder is not None:
+                    recorder.say()
+                    text, plain = parser.text, False
                 for number, message in parser.warnings:
                     sh.line = number
                     sh.complain(message)
@@ -324,8 +336,6 @@ class Shell:
                 if "verbose" in sh.options and (top or sh.in_trap or where or sh.frames):
                     echoed = self._unseen(text, read, parser.pos)
                     sh.err(echoed if echoed.endswith("\n") else echoed + "\n")
-                if top and "history" in sh.options:
-                    sh.history.append(text[read : parser.pos].strip("\n"))
                 read = parser.pos
             if sh.budget.check():
                 await sh.budget.breathe()
@@ -371,6 +381,16 @@ class Shell:
                 parser.options = options
                 parser.aliases = sh.aliases if options.expand_aliases else {}
                 plain = False
+            if top and recorder is None and "history" in sh.options and sh.origin != "environment":
+                if known is not None:  # to be read from here on, and not to be known any more
+                    parser = Parser(text, sh.aliases if options.expand_aliases else None, options, line)
+                    for _ in range(position):
+                        parser.next()
+                    known, read = None, parser.pos
+                recorder, plain = Recorder(sh), False
+                await recorder.begin()
+            elif recorder is not None and "history" not in sh.options:
+                recorder = None
         if known is None and plain and not (options.expand_aliases and sh.aliases):
             _remember(text, options, line, tuple(done))
         return int(result)

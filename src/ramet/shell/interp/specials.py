@@ -119,8 +119,14 @@ COMPUTED: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any, str], None]
     "BASHOPTS": (lambda sh: ":".join(name for name in SHOPTS if name in sh.shopts), None),
     "BASH_ARGC": (lambda sh: [str(len(level)) for level in _arguments(sh)], _ignored),
     "BASH_ARGV": (lambda sh: [word for level in _arguments(sh) for word in reversed(level)], _ignored),
-    "HISTCMD": (lambda sh: str(len(sh.history) + 1), _ignored),
+    "HISTCMD": (lambda sh: str(_command_number(sh)), _ignored),
 }
+
+
+def _command_number(sh: Session) -> int:
+    """The number in the history of the command that runs."""
+    kept = sh.history
+    return kept.base + len(kept.entries) - 1 if "history" in sh.options else 0
 
 
 def _commands(sh: Session) -> dict[str, str]:

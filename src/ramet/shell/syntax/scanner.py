@@ -114,6 +114,12 @@ class Scanner:
         self.pos = self.stop
         self.peek()
 
+    def read_again(self, text: str, pos: int) -> None:
+        """Go back to `pos` in a text that is the same up to there."""
+        self.line_at(pos)
+        self.text, self.n, self.pos = text, len(text), pos
+        self._line_end = -1
+
     # --------------------------------------------------------------------- lines
 
     def line_at(self, pos: int) -> int:

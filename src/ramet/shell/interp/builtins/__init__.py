@@ -8,6 +8,7 @@ from ramet.shell.interp.builtins import (
     completion,
     declare,
     dirs,
+    fc,
     flow,
     history,
     io,
@@ -25,6 +26,7 @@ from ramet.shell.interp.session import Builtin
 _TABLE: Final[dict[str, Builtin]] = {
     **misc.TABLE,
     **history.TABLE,
+    **fc.TABLE,
     **flow.TABLE,
     **declare.TABLE,
     **unset.TABLE,

@@ -1,52 +1,90 @@
-"""`history` and `fc`: the lines that a session has kept, and the file they may be written to."""
+"""`history`: the commands that a shell has kept, and the file they may be written to; `fc` is beside it."""
 
 from __future__ import annotations
 
-import re
+import time
 from typing import Final
 
-from ramet.core import ops, paths
-from ramet.core.errors import reason
 from ramet.core.paths import encode
 from ramet.shell.expand.errors import Slip
+from ramet.shell.history import expansion
+from ramet.shell.history.expansion import ExpansionFailure
+from ramet.shell.history.kept import Entry
+from ramet.shell.interp import recording
 from ramet.shell.interp.builtins.usage import bad_option, number_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
-
-_SHOWN: Final = 16
-"""Commands that `fc -l` lists when it is told nothing."""
 
 
 def history(sh: Session, argv: list[str]) -> Result:
+    flags, offset = "", ""
     words = [str(word) for word in argv[1:]]
-    flag = words[0] if words and words[0].startswith("-") and len(words[0]) > 1 else ""
-    if flag == "-c":
-        sh.history.clear()
+    while words and words[0].startswith("-") and len(words[0]) > 1:
+        word = words.pop(0)
+        if word == "--":
+            break
+        for place, letter in enumerate(word[1:], 1):
+            if letter not in "acdnprsw":
+                return bad_option(sh, "history", f"-{letter}")
+            flags += letter
+            if letter == "d":
+                offset = word[place + 1 :]
+                if not offset:
+                    if not words:
+                        return bad_option(sh, "history", "-d", "option requires an argument")
+                    offset = words.pop(0)
+                break
+    return drive(_history(sh, flags, offset, words))
+
+
+async def _history(sh: Session, flags: str, offset: str, words: list[str]) -> int:
+    if len(set(flags) & set("anrw")) > 1:
+        return sh.error("history: cannot use more than one of -anrw")
+    await recording.sync(sh)
+    kept = recording.own(sh)
+    if "c" in flags:
+        kept.clear()
+        if not words:
+            return 0
+    if "s" in flags:
+        if words:
+            _push(sh, " ".join(words))
         return 0
-    if flag == "-s":
-        if words[1:]:
-            sh.history.append(" ".join(words[1:]))
-        return 0
-    if flag == "-p":
-        return _expanded(sh, words[1:])
-    if flag == "-d":
-        return _forget(sh, words[1:])
-    if flag in ("-a", "-n", "-r", "-w"):
-        return drive(_file(sh, flag, words[1:]))
-    if flag == "--":
-        words = words[1:]
-    elif flag:
-        return bad_option(sh, "history", flag[:2])
-    count = number_of(words[0]) if words else len(sh.history)
+    if "p" in flags:
+        return await _expanded(sh, words)
+    if "d" in flags:
+        return _forget(sh, offset)
+    if not set(flags) & set("acnrw"):
+        return await _listed(sh, words)
+    return await _file(sh, flags, words)
+
+
+def _push(sh: Session, text: str) -> None:
+    """`history -s` takes the place of the line that it is on."""
+    kept = sh.history
+    if kept.provisional:
+        kept.drop(len(kept.entries) - kept.provisional, len(kept.entries) - 1)
+    if "history" in sh.options and not kept.pushed and (kept.added or kept.compound) and kept.entries:
+        kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
+    recording.keep(sh, text)
+    kept.pushed = True
+
+
+async def _listed(sh: Session, words: list[str]) -> int:
+    entries = sh.history.entries
+    count = number_of(words[0]) if words else len(entries)
     if count is None:
         return sh.error(f"history: {words[0]}: numeric argument required")
     if len(words) > 1:
         raise Slip("history: too many arguments")
-    count = abs(count)
-    start = max(0, len(sh.history) - count)
-    if len(sh.history) - start > _SOME:
-        return drive(_list_many(sh, start))
-    return sh.out(encode(_lines(sh, start, len(sh.history))), "history")
+    start = max(0, len(entries) - abs(count))
+    for first in range(start, len(entries), _SOME):
+        written = sh.out(encode(_lines(sh, first, min(first + _SOME, len(entries)))), "history")
+        if written if isinstance(written, int) else await written:
+            return 1
+        await sh.budget.breathe()
+    return 0
 
 
 _SOME: Final = 1024
@@ -54,130 +92,83 @@ _SOME: Final = 1024
 
 
 def _lines(sh: Session, start: int, stop: int) -> str:
-    return "".join([f"{number + 1:5d}  {sh.history[number]}\n" for number in range(start, stop)])
+    base, entries = sh.history.base, sh.history.entries
+    form = sh.store.get("HISTTIMEFORMAT")
+    return "".join(
+        [f"{base + place:5d}  {_when(entries[place], form)}{entries[place].text}\n" for place in range(start, stop)]
+    )
 
 
-async def _list_many(sh: Session, start: int) -> int:
-    end = len(sh.history)
-    for first in range(start, end, _SOME):
-        written = sh.out(encode(_lines(sh, first, min(first + _SOME, end))), "history")
-        if written if isinstance(written, int) else await written:
-            return 1
-        await sh.budget.breathe()
-    return 0
+def _when(entry: Entry, form: str | None) -> str:
+    if not form:
+        return ""
+    if entry.at is None:
+        return "??"
+    return time.strftime(form.replace("%s", str(entry.at)), time.gmtime(entry.at))
 
 
-def _expanded(sh: Session, words: list[str]) -> Result:
-    """`history -p`: `!!` and its like are not expanded here, and what has none of them is itself."""
+async def _expanded(sh: Session, words: list[str]) -> int:
+    """`history -p`: every word with its expansions done; the line that this is on is forgotten."""
+    kept = sh.history
+    if kept.added and not kept.pushed and kept.entries:
+        kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
+        kept.added = False
+    status = 0
+    out = ""
     for word in words:
-        if re.search(r"![^ \t\n=(]", word):
-            return sh.error(f"history: {word}: history expansion failed")
-    return sh.out(encode("".join(f"{word}\n" for word in words)), "history")
+        try:
+            found = expansion.expand(word, kept.past(), kept.memory, recording.chars(sh), "", "extglob" in sh.shopts)
+        except ExpansionFailure:
+            status = sh.error(f"history: {word}: history expansion failed")
+        else:
+            out += f"{found.text}\n"
+    written = sh.out(encode(out), "history")
+    return status or (written if isinstance(written, int) else await written)
 
 
-def _forget(sh: Session, words: list[str]) -> Result:
+def _forget(sh: Session, offset: str) -> int:
     """`history -d offset` or `-d first-last`."""
-    if not words:
-        return bad_option(sh, "history", "-d", "option requires an argument")
-    row = re.fullmatch(r"(-?\d+)-(-?\d+)", words[0])
-    ends = [row[1], row[2]] if row is not None else [words[0], words[0]]
+    middle = offset.find("-", 1)
+    ends = [offset] if middle < 0 else [offset[:middle], offset[middle + 1 :]]
+    if any(number_of(end) is None for end in ends):
+        return sh.error(f"history: {offset}: history position out of range")
     places: list[int] = []
+    kept = sh.history
     for end in ends:
-        offset = int(end) if end.lstrip("-").isdigit() else 0
-        place = offset - 1 if offset > 0 else len(sh.history) + offset
-        if not offset or not 0 <= place < len(sh.history):
-            return sh.error(f"history: {words[0]}: history position out of range")
+        number = number_of(end) or 0
+        place = number + len(kept.entries) if end.startswith("-") and number < 0 else number - kept.base
+        if len(ends) > 1 and not number:
+            place = 0
+        if not 0 <= place < len(kept.entries):
+            return sh.error(f"history: {end}: history position out of range")
         places.append(place)
-    del sh.history[places[0] : places[1] + 1]
+    if places[-1] < places[0]:
+        return 1
+    kept.drop(places[0], places[-1])
     return 0
 
 
-async def _file(sh: Session, flag: str, words: list[str]) -> int:
-    """`-w` and `-a` write the lines, `-r` and `-n` read them, from and to a file or the one that HISTFILE names."""
+async def _file(sh: Session, flags: str, words: list[str]) -> int:
+    """`-w` and `-a` write the entries, `-r` and `-n` read them, from and to a file or the one that HISTFILE names."""
     name = words[0] if words else sh.store.get("HISTFILE")
     if not name:
-        return 0
-    path = paths.parse(name, sh.cwd)
-    fs = sh.shell.fs
+        return 1 if set(flags) & set("nrw") else 0
+    if "/" in name and refused(sh, f"history: {name}: restricted"):
+        return 1
     try:
-        if flag in ("-r", "-n"):
-            sh.history += paths.decode(await sh.shell.read_file(path)).splitlines()
-            return 0
-        data = encode("".join(f"{line}\n" for line in sh.history))
-        if flag == "-a" and await sh.shell.exists(path):
-            data = await sh.shell.read_file(path) + data
-        await ops.write_bytes(fs, path, data)
+        if "a" in flags:
+            await recording.append_new(sh, name)
+        elif "w" in flags:
+            await recording.write_file(sh, name, sh.history.entries, append=False)
+        elif "r" in flags or "n" in flags:
+            await recording.read_file(sh, name, new_only="n" in flags)
     except OSError as error:
-        return sh.error(f"history: {name}: {reason(error)}")
+        if "a" in flags:
+            from ramet.core.errors import reason
+
+            return sh.error(f"history: {name}: cannot create: {reason(error)}")
+        return 1
     return 0
 
 
-# --------------------------------------------------------------------------------------------------------- fc
-
-
-def commands(sh: Session, argv: list[str]) -> Result:
-    """`fc -l` lists commands, `fc -s` runs one again; editing them needs a terminal."""
-    flags, words = "", [str(word) for word in argv[1:]]
-    while words and re.fullmatch(r"-[A-Za-z-]+", words[0]):
-        word = words.pop(0)
-        if word == "--":
-            break
-        for letter in word[1:]:
-            if letter not in "elnrs":
-                return bad_option(sh, "fc", f"-{letter}")
-        flags += word[1:]
-        if "e" in word and words:
-            words.pop(0)
-    if "s" in flags:
-        return drive(_again(sh, words))
-    if "l" not in flags:
-        if not sh.history:
-            return 0
-        return sh.error("fc: not supported here: there is no terminal")
-    if not sh.history:
-        return 0
-    ends: list[int] = []
-    for word in words[:2]:
-        place = _place(sh, word)
-        if place is None:
-            return sh.error("fc: history specification out of range")
-        ends.append(place)
-    total = len(sh.history)
-    if not total:
-        return 0
-    first = ends[0] if ends else max(total - _SHOWN, 0)
-    last = ends[1] if len(ends) > 1 else total - 1
-    chosen = list(range(min(first, last), min(max(first, last), total - 1) + 1))
-    if ("r" in flags) is not (first > last):
-        chosen.reverse()
-    lines = "".join(f"{'' if 'n' in flags else number + 1}\t {sh.history[number]}\n" for number in chosen)
-    return sh.out(encode(lines), "fc")
-
-
-def _place(sh: Session, word: str) -> int | None:
-    """Where in the history a number or the beginning of a command leads."""
-    total = len(sh.history)
-    if not word.lstrip("-").isdigit():
-        return next((place for place in range(total - 1, -1, -1) if sh.history[place].startswith(word)), None)
-    number = int(word)
-    place = number - 1 if number > 0 else total + number
-    return min(max(place, 0), total - 1) if total else None
-
-
-async def _again(sh: Session, words: list[str]) -> int:
-    changes: list[tuple[str, str]] = []
-    while words and "=" in words[0]:
-        old, _, new = words.pop(0).partition("=")
-        changes.append((old, new))
-    place = _place(sh, words[0] if words else "-1")
-    if place is None:
-        return sh.error("fc: no command found")
-    text = sh.history[place]
-    for old, new in changes:
-        text = text.replace(old, new) if old else text
-    sh.err(f"{text}\n")
-    sh.history.append(text)
-    return await sh.shell.run_text(sh, text, keep_line=True)
-
-
-TABLE: Final[dict[str, Builtin]] = {"history": history, "fc": commands}
+TABLE: Final[dict[str, Builtin]] = {"history": history}

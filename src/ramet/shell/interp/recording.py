@@ -1,0 +1,405 @@
+"""How a shell keeps its history: what of a script is kept, under HISTCONTROL and its like, and where it is saved.
+
+Rule: nothing here runs for a shell that keeps no history; lines are expanded before they are parsed, one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ramet.core import ops, paths
+from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.shell.expand.patterns import compile_pattern
+from ramet.shell.history import expansion, lines
+from ramet.shell.history.expansion import Chars, ExpansionFailure, Past
+from ramet.shell.history.kept import Entry, Kept, file_text, read_entries
+from ramet.shell.interp.builtins.usage import number_of
+from ramet.shell.interp.session import Session
+from ramet.shell.syntax.errors import SyntaxFailure, Unready
+from ramet.shell.syntax.nodes import Script
+from ramet.shell.syntax.parser import Parser
+
+SIZE: Final = "500"
+"""Commands that are kept where nobody says how many."""
+
+
+def own(sh: Session) -> Kept:
+    """The history of a shell, to be changed: a subshell has borrowed it until then."""
+    if sh.parent is not None and sh.parent.history is sh.history:
+        sh.history = sh.history.fork()
+    most = limit(sh)
+    if most is not None and len(sh.history.entries) > most:
+        sh.history.shrink(most)
+    return sh.history
+
+
+def limit(sh: Session) -> int | None:
+    """How many commands HISTSIZE allows; None for any number."""
+    text = sh.store.get("HISTSIZE")
+    number = None if text is None else number_of(text)
+    return None if number is None or number < 0 else number
+
+
+def chars(sh: Session) -> Chars:
+    """The characters that `histchars` names."""
+    text = sh.store.get("histchars")
+    if not text:
+        return expansion.DEFAULT_CHARS
+    return Chars(text[0], text[1:2] or "^", text[2:3] or "#")
+
+
+# ------------------------------------------------------------------------------------------------------- keeping
+
+
+def wanted(sh: Session, line: str) -> bool:
+    """Whether HISTCONTROL and HISTIGNORE let a line in; `erasedups` makes room for it."""
+    kept = sh.history
+    control = (sh.store.get("HISTCONTROL") or "").split(":")
+    last = kept.entries[-1].text if kept.entries else None
+    if line.startswith(" ") and ("ignorespace" in control or "ignoreboth" in control):
+        return False
+    if line == last and ("ignoredups" in control or "ignoreboth" in control):
+        return False
+    ignore = sh.store.get("HISTIGNORE")
+    if ignore and any(_matches(pattern, line, last) for pattern in _patterns(ignore)):
+        return False
+    if "erasedups" in control:
+        kept.entries[:] = [entry for entry in kept.entries if entry.text != line]
+    return True
+
+
+def _patterns(text: str) -> list[str]:
+    found, start, i, depth = [], 0, 0, 0
+    while i < len(text):
+        char = text[i]
+        if char == "\\":
+            i += 1
+        elif char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif char == ":" and depth <= 0:
+            found.append(text[start:i])
+            start = i + 1
+        i += 1
+    return [one for one in (*found, text[start:]) if one]
+
+
+def _matches(pattern: str, line: str, last: str | None) -> bool:
+    pattern = pattern.replace("\\&", "\0").replace("&", last or "").replace("\0", "\\&")
+    return bool(compile_pattern(pattern, True).matches(line))
+
+
+def keep(sh: Session, line: str) -> bool:
+    """Add a line, if it is wanted."""
+    kept = own(sh)
+    if not wanted(sh, line):
+        return False
+    before = len(kept.entries), kept.base
+    kept.add(line, int(sh.shell.now()), limit(sh))
+    kept.new += (len(kept.entries), kept.base) != before
+    return True
+
+
+def _record(sh: Session, text: str) -> None:
+    """Keep what was read: comments and empty lines before a command, and the command."""
+    kept = own(sh)
+    kept.added = kept.compound = kept.pushed = False
+    begin = 0
+    while begin < len(text):
+        end = text.find("\n", begin)
+        line = text[begin : len(text) if end < 0 else end]
+        bare = line.lstrip(" \t")
+        if bare and not bare.startswith("#"):
+            break
+        if line:
+            kept.added = keep(sh, line)
+        begin += len(line) + 1
+    rest = text[begin:].removesuffix("\n")
+    if not rest:
+        return
+    if "\n" not in rest:
+        kept.added = keep(sh, rest)
+        return
+    parts = lines.places(rest)
+    kept.added = False
+    if len(parts) == 1:
+        kept.added = keep(sh, rest)
+    elif "cmdhist" in sh.shopts:
+        if keep(sh, parts[0].text) and kept.entries:
+            at = kept.entries[-1].at
+            kept.entries[-1] = Entry(lines.joined(parts, "lithist" in sh.shopts), at)
+            kept.compound = True
+    elif keep(sh, parts[0].text):
+        for line in lines.separate(parts)[1:]:
+            kept.add(line, int(sh.shell.now()), limit(sh))
+            kept.new += 1
+
+
+def commands_of(text: str, sh: Session) -> list[str]:
+    """The entries that a text would make if it were typed."""
+    parser = Parser(text, None, sh.syntax_options())
+    found: list[str] = []
+    start = 0
+    while True:
+        try:
+            script = parser.next()
+        except SyntaxFailure:
+            rest = text[start:].strip("\n")
+            return [*found, rest] if rest else found
+        if script is None:
+            return found
+        part = text[start : parser.pos].strip("\n")
+        start = parser.pos
+        while part.lstrip(" \t").startswith("#") and "\n" in part:
+            part = part.partition("\n")[2].lstrip("\n")
+        found.append(lines.joined(lines.places(part), False) if "\n" in part else part)
+
+
+class Recorder:
+    """Reads the commands of a script that is kept: its lines are expanded first, and are entries then."""
+
+    def __init__(self, sh: Session) -> None:
+        self._sh = sh
+        self._left: int | None = None
+        """Characters at the end of the text that have not been expanded."""
+        self.said: list[str] = []
+        """What is to be written to stderr, in order."""
+
+    async def begin(self) -> None:
+        """To be awaited before anything is read."""
+        sh = self._sh
+        if sh.history.source is not None:
+            await sync(sh)
+        if not sh.history.loaded:
+            await load(sh)
+
+    def next(self, parser: Parser) -> Script | None:
+        """The next command of a text."""
+        sh = self._sh
+        expanding = "histexpand" in sh.options
+        while True:
+            text, start = parser.text, parser.pos
+            failure: SyntaxFailure | None = None
+            script: Script | None = None
+            try:
+                script = parser.next()
+            except Unready:
+                raise
+            except SyntaxFailure as found:
+                failure = found
+            end = len(text) - (len(parser.text) - self._end(parser, failure))
+            if script is None and failure is None:
+                end = len(text)
+            if expanding:
+                changed = self._expanded(parser, text, start, end)
+                if changed is not None:
+                    parser.read_again(changed, start)
+                    continue
+            _record(sh, text[start:end])
+            if failure is not None:
+                raise failure
+            return script
+
+    def _end(self, parser: Parser, failure: SyntaxFailure | None) -> int:
+        """Where what was read ends in the text of the parser; after a failure with the line that it is in."""
+        if failure is None:
+            return parser.pos
+        if "unexpected EOF" in failure.message or "end of file" in failure.message:
+            return len(parser.text)
+        end = parser.text.find("\n", max(parser.start, 0))
+        return len(parser.text) if end < 0 else end + 1
+
+    def _expanded(self, parser: Parser, text: str, start: int, end: int) -> str | None:
+        """The text with the next line in it expanded; None when there is nothing to expand before `end`."""
+        sh = self._sh
+        found = chars(sh)
+        begin = start if self._left is None else max(start, len(text) - self._left)
+        if not expansion.wants(text[begin:end], found):
+            self._left = len(text) - end
+            return None
+        while begin < end:
+            stop = text.find("\n", begin)
+            stop = len(text) if stop < 0 else stop
+            line = text[begin:stop]
+            if expansion.wants(line, found):
+                changed = self._line(parser, text, start, begin, line, found)
+                if changed is not None:
+                    # A line of which nothing is left is not counted either.
+                    after = stop if changed else min(stop + 1, len(text))
+                    self._left = len(text) - min(stop + 1, len(text))
+                    return text[:begin] + changed + text[after:]
+            begin = min(stop + 1, len(text))
+            self._left = len(text) - begin
+        return None
+
+    def _line(self, parser: Parser, text: str, start: int, begin: int, line: str, found: Chars) -> str | None:
+        """A line expanded; None when it is as it was, empty when it is not to be run."""
+        sh = self._sh
+        quote = ""
+        past = own(sh).past()
+        if begin > start:
+            earlier = text[start:begin]
+            here = lines.places(earlier + line)[-1]
+            if here.document:
+                return None
+            quote = here.quote
+        try:
+            expanded = expansion.expand(line, past, sh.history.memory, found, quote, "extglob" in sh.shopts)
+        except ExpansionFailure as failure:
+            number = parser.start_line + text.count("\n", 0, begin)
+            head = sh.error_name if sh.interactive else f"{sh.error_name}: line {number}"
+            self.said.append(f"{head}: {failure}\n")
+            return ""
+        if not expanded.changed:
+            return None
+        if not expanded.shown_only and "histverify" in sh.shopts:
+            return expanded.text
+        self.said.append(f"{expanded.text}\n")
+        if expanded.shown_only:
+            keep(sh, expanded.text)
+            return ""
+        return expanded.text
+
+    def say(self) -> None:
+        for text in self.said:
+            self._sh.err(text)
+        self.said.clear()
+
+
+def past_of(sh: Session) -> Past:
+    """The earlier lines, as an expansion in a builtin sees them."""
+    return own(sh).past()
+
+
+async def sync(sh: Session) -> None:
+    """Take over what was recorded of this session's calls, and what runs now."""
+    source = sh.history.source
+    if source is None:
+        return
+    kept = own(sh)
+    records = await source(kept.mark)
+    most = limit(sh)
+    for number, text, at in records:
+        kept.mark = number
+        if kept.ahead:
+            kept.ahead -= 1
+            if kept.provisional:
+                # Now it is known without the secrets that were in it.
+                del kept.entries[len(kept.entries) - kept.provisional :]
+                kept.provisional = 0
+            else:
+                continue
+        for entry in commands_of(text, sh):
+            kept.add(entry, int(at), most)
+        await sh.budget.breathe()
+    if kept.running:
+        before = len(kept.entries)
+        for entry in commands_of(kept.running, sh):
+            kept.add(entry, int(sh.shell.now()), most)
+        kept.running, kept.ahead = "", kept.ahead + 1
+        kept.provisional = max(len(kept.entries) - before, 0)
+        kept.added = True
+
+
+# --------------------------------------------------------------------------------------------------------- files
+
+
+async def load(sh: Session) -> None:
+    """History is on from here: sizes get their defaults, and the file is read once."""
+    kept = own(sh)
+    if kept.loaded:
+        return
+    kept.loaded = True
+    if sh.store.get("HISTSIZE") is None:
+        sh.store.set("HISTSIZE", SIZE)
+    if sh.store.get("HISTFILESIZE") is None:
+        sh.store.set("HISTFILESIZE", sh.store.get("HISTSIZE") or SIZE)
+    name = sh.store.get("HISTFILE")
+    if name:
+        await shorten_file(sh, name)
+        try:
+            await read_file(sh, name)
+        except OSError:
+            return
+
+
+async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
+    """Take the entries of a file over; with `new_only` those that were not read before. Raises OSError."""
+    text = paths.decode(await sh.shell.read_file(paths.parse(name, sh.cwd)))
+    kept = own(sh)
+    before = kept.in_file
+    timed = sh.store.get("HISTTIMEFORMAT") is not None
+    found, count = read_entries(text, before if new_only else 0, timed)
+    now, most = int(sh.shell.now()), limit(sh)
+    for entry in found:
+        if isinstance(entry, str) and kept.entries:
+            last = kept.entries[-1]
+            kept.entries[-1] = Entry(f"{last.text}\n{entry}", last.at)
+        elif isinstance(entry, str):
+            kept.add(entry, now, most)
+        else:
+            kept.add(entry.text, now if entry.at is None else entry.at, most)
+    kept.in_file = count
+    if new_only and "histappend" not in sh.shopts:
+        kept.new = min(kept.new + count - before, len(kept.entries))
+
+
+async def write_file(sh: Session, name: str, entries: list[Entry], append: bool) -> None:
+    """Write entries to a file. Raises OSError."""
+    path = paths.parse(name, sh.cwd)
+    data = encode(file_text(entries, sh.store.get("HISTTIMEFORMAT") is not None))
+    if append and await sh.shell.exists(path):
+        data = await sh.shell.read_file(path) + data
+    await ops.write_bytes(sh.shell.fs, path, data)
+
+
+async def append_new(sh: Session, name: str) -> None:
+    """`history -a`: what this shell has added, at the end of a file. Raises OSError."""
+    kept = own(sh)
+    if kept.new > 0:
+        await write_file(sh, name, kept.entries[-kept.new :], append=True)
+        kept.in_file += kept.new
+    kept.new = 0
+
+
+async def save(sh: Session) -> None:
+    """The shell ends: what it has kept goes to the file that HISTFILE names."""
+    name = sh.store.get("HISTFILE")
+    kept = own(sh)
+    if not name or kept.new <= 0:
+        return
+    try:
+        await append_new(sh, name)
+    except OSError as error:
+        sh.err(f"{sh.name}: history: {name}: cannot create: {reason(error)}\n")
+        return
+    await shorten_file(sh, name)
+
+
+async def shorten_file(sh: Session, name: str) -> None:
+    """Leave as many lines in a file as HISTFILESIZE allows."""
+    number = number_of(sh.store.get("HISTFILESIZE") or "")
+    if number is None or number < 0:
+        return
+    path = paths.parse(name, sh.cwd)
+    try:
+        text = paths.decode(await sh.shell.read_file(path))
+    except OSError:
+        return
+    found, _ = read_entries(text, 0, False)
+    if len(found) <= number:
+        return
+    rows = text.removesuffix("\n").split("\n")
+    place = len(rows)
+    left = number
+    while place and left:
+        place -= 1
+        left -= not (rows[place].startswith("#") and rows[place][1:2].isdigit())
+    if place and rows[place - 1].startswith("#") and rows[place - 1][1:2].isdigit():
+        place -= 1
+    try:
+        await ops.write_bytes(sh.shell.fs, path, encode("".join(f"{row}\n" for row in rows[place:])))
+    except OSError:
+        return
