@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from ramet.core.depth import DEEPEST
 from ramet.shell.syntax import Parser, SyntaxFailure, parse
 from ramet.shell.syntax.errors import TooDeep
 
@@ -188,9 +191,12 @@ DEEP = {
 
 @pytest.mark.parametrize("kind", DEEP)
 def test_nesting(kind: str) -> None:
+    limit = sys.getrecursionlimit()
     assert Parser(DEEP[kind](300)).next() is not None
+    assert Parser(DEEP[kind](5000)).next() is not None
     with pytest.raises(TooDeep):
-        Parser(DEEP[kind](5000)).next()
+        Parser(DEEP[kind](DEEPEST + 1)).next()
+    assert sys.getrecursionlimit() == limit
 
 
 LONG = {

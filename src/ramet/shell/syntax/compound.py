@@ -312,7 +312,10 @@ class CompoundReader(SimpleReader):
                 return Coproc(name, body, line)
             self.pos = place
             self.peek()
-        return Coproc("COPROC", self._command(), line)
+        self.deeper()
+        command = self._command()
+        self.depth -= 1
+        return Coproc("COPROC", command, line)
 
 
 _COMPOUND: dict[str, Callable[[CompoundReader], Command]] = {

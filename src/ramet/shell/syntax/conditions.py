@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.errors import SyntaxFailure, TooDeep
 from ramet.shell.syntax.nodes import (
     CondAnd,
     CondBinary,
@@ -123,7 +123,8 @@ class ConditionReader(WordReader):
             try:
                 expr = self._cond_or()
             except SyntaxFailure as failure:
-                failure.more.append((opened, "expected `)'"))
+                if not isinstance(failure, TooDeep):
+                    failure.more.append((opened, "expected `)'"))
                 raise
             self.depth -= 1
             if self.kind != OPERATOR or self.raw != ")":

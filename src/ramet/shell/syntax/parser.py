@@ -62,6 +62,8 @@ class Parser(CompoundReader):
         self.depth = 0
         self.n = len(self.text)
         self._closing = ""
+        if self._bad:
+            self._bad.clear()
         begin, warned = self.pos, len(self.warnings)
         try:
             self.peek()
@@ -87,6 +89,8 @@ class Parser(CompoundReader):
                 end = self.text.find("\n", self.pos)
                 self.pos = len(self.text) if end < 0 else end
             raise
+        finally:
+            self.shallow()
         return Script(tuple(statements))
 
     def _complete_line(self) -> list[Statement]:
@@ -162,6 +166,7 @@ class Parser(CompoundReader):
     def script_in_parens(self, opened: int) -> Script:
         outer, self._pending = self._pending, []
         closing, self._closing = self._closing, ")"
+        aliases, self.aliases = self.aliases, {}  # they take part when the substitution runs
         self.deeper()
         self.peek()
         body = self._list(empty_allowed=True)
@@ -173,7 +178,7 @@ class Parser(CompoundReader):
         if self._pending:
             self._documents()
         self.depth -= 1
-        self._pending, self._closing = outer, closing
+        self._pending, self._closing, self.aliases = outer, closing, aliases
         return body
 
     def _and_or(self, first: Command | Pipeline) -> AndOr:
@@ -278,3 +283,5 @@ class Parser(CompoundReader):
         except SyntaxFailure:
             # bash reads documents when they are expanded, and fails then: so does this parameter.
             return Word((Param("", bad=body.strip()),))
+        finally:
+            inner.shallow()

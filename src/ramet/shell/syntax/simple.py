@@ -219,6 +219,7 @@ class SimpleReader(AssignmentReader):
         self.text = text[:start] + value + text[stop:]
         self.n += len(value) - (stop - start)
         self._closers.clear()
+        self._bad.clear()
         self._line_end = -1
         if value.endswith((" ", "\t")):
             self._alias_next = tail

@@ -8,9 +8,9 @@ simple enough to be recognized as a whole are kept by their text, so that a comm
 from __future__ import annotations
 
 import re
-import sys
 from typing import Literal as OneOf
 
+from ramet.core.depth import DEEPEST, room
 from ramet.shell.syntax.errors import TooDeep
 from ramet.shell.syntax.modes import (
     ARGUMENT,
@@ -49,8 +49,8 @@ from ramet.shell.syntax.quoting import ansi_decode
 from ramet.shell.syntax.scanner import COMPLEX, WORD, Options, Scanner
 from ramet.shell.syntax.usual import EMPTY, USUAL_DOLLAR, usual_param, usual_word
 
-MAX_DEPTH = 1000
-_FRAMES_PER_LEVEL = 16
+_ROOMY = 32
+"""Levels that Python's own limit leaves room for in any case."""
 
 
 class _OpenBrace(Exception):
@@ -62,6 +62,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+", re.ASCII).match
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]", re.ASCII).match
 _NAME_MORE = re.compile(r"[A-Za-z0-9_]+", re.ASCII).match
 _ARITH_RUN = re.compile(r"[^()'\"`\\]+").match
+_BRACKET = re.compile(r"[\[\]]").finditer
 _BACKTICK_RUN = re.compile(r"[^`\\]+").match
 _UNTICK = re.compile(r"\\([$`\\])")
 _UNTICK_QUOTED = re.compile(r'\\([$`\\"])')
@@ -82,7 +83,9 @@ class WordReader(Scanner):
     def __init__(self, text: str, options: Options, start_line: int) -> None:
         super().__init__(text, options, start_line)
         self.depth = 0
+        self._enough = _ROOMY  # levels until something is to be done about them
         self._closers: dict[int, int] = {}  # place after a `(` in arithmetic -> place of its `)`
+        self._bad: dict[tuple[int, int], int] = {}  # begin of a parameter of no known form, kind of its word -> its `}`
 
     def script_in_parens(self, opened: int) -> Script:
         """Reads commands up to and with the ``)`` that ends them; ``pos`` is after the ``(``."""
@@ -93,14 +96,17 @@ class WordReader(Scanner):
     def deeper(self) -> None:
         """One more level of nesting; Python's own limit never shows. The caller takes it back from ``depth``."""
         self.depth += 1
-        if self.depth % 20 == 0:
-            if self.depth >= MAX_DEPTH:
-                raise TooDeep(f"syntax error: nested more than {MAX_DEPTH} levels deep", self.line_at(self.pos))
-            frames, frame = 20 * _FRAMES_PER_LEVEL + 500, sys._getframe()
-            while (caller := frame.f_back) is not None:
-                frames, frame = frames + 1, caller
-            if sys.getrecursionlimit() < frames:
-                sys.setrecursionlimit(frames)
+        if self.depth > self._enough:
+            if self._enough == DEEPEST:
+                raise TooDeep(f"syntax error: maximum nesting level exceeded ({DEEPEST})", self.line_at(self.pos))
+            self._enough = DEEPEST
+            room.__enter__()
+
+    def shallow(self) -> None:
+        """All that nested is read, or given up."""
+        if self._enough == DEEPEST:
+            self._enough = _ROOMY
+            room.__exit__()
 
     # --------------------------------------------------------------------- words
 
@@ -133,12 +139,12 @@ class WordReader(Scanner):
         return word
 
     def _inside(self, raw: str) -> tuple[Part, ...]:
-        text, n, pos = self.text, self.n, self.pos
-        self.text, self.n, self.pos = raw, len(raw), 0
+        text, n, pos, bad = self.text, self.n, self.pos, self._bad
+        self.text, self.n, self.pos, self._bad = raw, len(raw), 0, {}
         try:
             return self._parts(COMMAND)
         finally:
-            self.text, self.n, self.pos = text, n, pos
+            self.text, self.n, self.pos, self._bad = text, n, pos, bad
 
     def read_pattern(self) -> Word:
         """The right side of ``[[ x == y ]]``: a word with extended patterns."""
@@ -176,6 +182,7 @@ class WordReader(Scanner):
         try:
             return Word(self._parts(DOCUMENT))
         except _OpenBrace:
+            self.depth = 0
             self.pos = self.n
             return Word((Param("", bad="\0" + self.text[begin : self.n]),))
 
@@ -466,22 +473,30 @@ class WordReader(Scanner):
 
     def _bracket_arith(self, pos: int, opened: int) -> ArithSub:
         """Reads the old form ``$[...]``."""
-        text, depth, end = self.text, 1, pos + 1
-        while end < self.n:
-            c = text[end]
-            if c == "[":
-                depth += 1
-            elif c == "]":
-                depth -= 1
-                if not depth:
-                    break
-            end += 1
-        else:
+        end = self._bracket_end(pos + 1)
+        if end < 0:
             raise self.missing("]", opened)
         self.pos = pos + 1
+        self.deeper()
         body = self.arithmetic(end)
+        self.depth -= 1
         self.pos += 1
         return ArithSub(body, True)
+
+    def _bracket_end(self, pos: int) -> int:
+        """Where the ``]`` is that closes the bracket before ``pos``, as `arith_end` finds parentheses; -1 for none."""
+        known = self._closers.get(pos)
+        if known is not None:
+            return known if known < self.n else -1
+        opened = [pos]
+        for found in _BRACKET(self.text, pos, self.n):
+            if found[0] == "[":
+                opened.append(found.end())
+                continue
+            self._closers[opened.pop()] = found.start()
+            if not opened:
+                return found.start()
+        return -1
 
     # ---------------------------------------------------------------- ${...}
 
@@ -489,21 +504,23 @@ class WordReader(Scanner):
         """Reads a parameter after ``${``."""
         argument = ARGUMENT if not mode.quoted else DOCUMENT_ARGUMENT if mode.document else QUOTED_ARGUMENT
         begin = self.pos
-        self.deeper()
-        try:
+        end = self._bad.get((begin, id(argument)), -1) if self._bad else -1
+        if end < 0:
+            self.deeper()
             param = self._parameter(argument)
-        finally:
+            if param is not None and self.text.startswith("}", self.pos) and self.pos < self.n:
+                self.depth -= 1
+                self.pos += 1
+                return param
+            # Not a form that bash knows; it says so when the word is expanded.
+            self.pos = begin
+            self._parts(argument)
             self.depth -= 1
-        if param is not None and self.text.startswith("}", self.pos) and self.pos < self.n:
-            self.pos += 1
-            return param
-        # Not a form that bash knows; it says so when the word is expanded.
-        self.pos = begin
-        self._parts(argument)
-        if self.pos >= self.n:
-            raise _OpenBrace if mode.document else self.missing("}", opened)
-        self.pos += 1
-        return Param("", bad=self.text[begin : self.pos - 1])
+            if self.pos >= self.n:
+                raise _OpenBrace if mode.document else self.missing("}", opened)
+            end = self._bad[begin, id(argument)] = self.pos
+        self.pos = end + 1
+        return Param("", bad=self.text[begin:end])
 
     def _parameter(self, argument: Mode) -> Param | None:
         """The inside of ``${...}`` up to its ``}``; None when it is none of the known forms."""

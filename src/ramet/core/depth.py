@@ -1,0 +1,44 @@
+"""Room for work that nests as deep as its input does: Python's limit of calls is raised while it runs, and only then.
+
+Rule: what runs with room recurses by plain Python calls alone, which take nothing of the thread's own stack, and
+is bounded by who made its input. So a small stack is as good as a large one, and nothing else loses its guard.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Final
+
+DEEPEST: Final = 20_000
+"""Levels that a text may nest; what nests deeper is refused where it is read."""
+_FRAMES: Final = 1_000_000
+"""Calls within calls that there is room for: the levels, and what each of them takes."""
+
+
+class _Room:
+    """The limit belongs to all threads, so they share the room: it closes behind the last one."""
+
+    __slots__ = ("_lock", "_users", "_usual")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._usual = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._usual = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(_FRAMES, self._usual))
+            self._users += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                sys.setrecursionlimit(self._usual)
+
+
+room: Final = _Room()
+"""``with room:`` around deep work. It may be entered again within."""
