@@ -20,7 +20,7 @@ import errno
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from ramet.commands.help_pages import VERSION, help_text, version_text
 from ramet.commands.option_fields import (
@@ -198,9 +198,30 @@ def unexpected(proc: Proc, error: OSError) -> int:
     """What happens to an error that a body did not expect: a message, unless the reader of our output has gone."""
     if error.errno == errno.EPIPE:
         raise error
-    where = f"{shown(str(error.filename))}: " if error.filename is not None else ""
+    if error.filename is None and error.errno in (errno.EBADF, errno.ENOSPC):
+        # Writing: whoever reads from what is closed names it.
+        name = proc.argv[0].rpartition("/")[2]
+        before, status = WRITING.get(name, ("write error: ", 1))
+        proc.complain(f"{before}{reason(error)}")
+        return status
+    name = proc.argv[0]
+    if error.filename == "-" and name in READING:
+        where, status = READING[name]
+    else:
+        where, status = (f"{shown(str(error.filename))}: " if error.filename is not None else ""), 1
     proc.complain(f"{where}{reason(error)}")
-    return 1
+    return status
+
+
+READING: Final = {"sort": ("stat failed: -: ", 2), "grep": ("(standard input): ", 2)}
+"""The same where standard input cannot be read."""
+WRITING: Final = {
+    "ls": ("write error: ", 2), "dir": ("write error: ", 2), "sort": ("write failed: 'standard output': ", 2),
+    "grep": ("write error: ", 2), "sed": ("couldn't flush stdout: ", 4), "expr": ("write error: ", 3),
+    "printenv": ("write error: ", 2), "env": ("write error: ", 125), "tee": ("'standard output': ", 1),
+    "diff": ("standard output: ", 2), "cmp": ("standard output: ", 2), "jq": ("error: writing output failed: ", 2),
+}  # fmt: skip
+"""What a command says before the reason when its output cannot be written, and its status then."""
 
 
 def complain(proc: Proc, command: Command, error: UsageError) -> int:

@@ -279,6 +279,9 @@ class _Run:
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise
+                where = f"(FILENAME={runtime.special['FILENAME'] or '-'} FNR={int(runtime.FNR)}) " if runtime.NR else ""
+                self.proc.complain(f"{where}warning: error writing standard output: {reason(error)}")
+                self.status = self.status or 1
             if runtime.edit is not None and runtime.edit.busy:
                 await runtime.edit.abandon()
         return self.status

@@ -93,7 +93,7 @@ class Runtime(State):
             where = f"{self.source}:1: " if self.watches_files else ""
             self.proc.complain(f"{where}warning: command line argument `{self.main_name}' is a directory: skipped")
         else:
-            self.proc.complain(f"warning: command line argument `{self.main_name}': {what}")
+            raise AwkError(f"fatal: error reading input file `{self.main_name}': {what}")
 
     async def close_main(self) -> None:
         if self.main is not None:

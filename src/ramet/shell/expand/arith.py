@@ -106,10 +106,16 @@ def nested(vars: Any, text: str) -> int:
         _level -= 1
 
 
+EVERY = ("@", "*")
+"""Subscripts that name no element of an indexed array; the variables complain and there is no value."""
+
+
 def element(vars: Any, name: str, key: int | str) -> int:
     """The number in an array's element."""
     value = vars.item(name, key)
     if value is None:
+        if key in EVERY:
+            return 0
         host = getattr(vars, "host", None)
         if host is not None and getattr(host, "nounset", False) and not vars.elements(name):
             raise Unbound(name)
@@ -193,6 +199,8 @@ class _Walk:
         if isinstance(index, ArithFailure):
             if "$" in source or "`" in source:
                 return int(self.vars.arith(source))
+            if source in EVERY:
+                return str(source)
             raise index.again()
         try:
             return _Walk(self.vars, source).value(index)
@@ -471,6 +479,8 @@ class _Generate:
         self.indent += 1
         if isinstance(index, ArithFailure) and ("$" in source or "`" in source):
             self.line(f"{temp} = V.arith({source!r})")
+        elif source in EVERY:
+            self.line(f"{temp} = {source!r}")
         elif isinstance(index, ArithFailure):
             self.line(f"raise ArithFailure({index.text!r}, {index.reason!r}, {index.token!r}).in_subscript()")
         elif index[0] in ("num", "hole"):

@@ -71,7 +71,10 @@ class Choice(NamedTuple):
     get: Callable[[Any], Any]
     word: Word
 
-    def takes_word(self, found: Found) -> bool:
+    def takes_word(self, found: Found, assign: bool = False) -> bool:
+        """`assign`: in the value of an assignment, where a list with one empty value in it is not empty."""
+        if assign and isinstance(found, list) and found:
+            return self.node.op[-1] == "+"
         colon = self.node.op[0] == ":" and not (self.node.form == "indirect" and isinstance(found, list))
         null = is_null(found, colon)
         return not null if self.node.op[-1] == "+" else null

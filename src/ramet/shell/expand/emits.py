@@ -115,7 +115,10 @@ def _emit_double(part: DoubleQuoted) -> Emit:
     if not any(gives_several(inner) for inner in part.parts):
         return _emit_text(part_text(part, False, None), Fields.quoted)
     listed = any(
-        isinstance(inner, Param) and "@" in (inner.name, inner.subscript) and inner.form != "length"
+        isinstance(inner, Param)
+        and "@" in (inner.name, inner.subscript)
+        and inner.form != "length"
+        and inner.op not in ("+", ":+")
         for inner in part.parts
     )
     emits = [_emit_loose(inner) if listed and _changed(inner) else _emit(inner, QUOTED) for inner in part.parts]
@@ -144,6 +147,9 @@ def _emit_loose(part: Part) -> Emit:
     wait, get = getter(part, True)
 
     def put(host: Any, fields: Fields, found: Found) -> Awaitable[None] | None:
+        if part.op == "@A" and isinstance(found, str):
+            between = (host.store.get("IFS") or " ")[0]
+            found = Star(found.split(between) if part.name == "*" else found.split(between, 2))
         if type(found) is not Star:
             return _put(host, fields, found, True)
         for number, value in enumerate(found):

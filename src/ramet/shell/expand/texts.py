@@ -57,6 +57,30 @@ CHOOSING: Final = frozenset(("-", ":-", "=", ":=", "?", ":?", "+", ":+"))
 # ------------------------------------------------------------------------------------------------------- texts
 
 
+def declared(word: Word) -> Text:
+    """The value in an argument of `declare` and its kin: where IFS is empty, `$*` has its spaces all the same."""
+    usual = text(word, assign=True)
+    if not any(map(_joins, word.parts)):
+        return usual
+    apart = text(Word(tuple(map(_by_spaces, word.parts))), assign=True)
+
+    def run(host: Any) -> Any:
+        return (apart if host.store.get("IFS") == "" else usual).run(host)
+
+    return Text(usual.wait, run)
+
+
+def _joins(part: Part) -> bool:
+    return isinstance(part, Param) and (part.name == "*" or (part.form == "keys" and part.subscript == "*"))
+
+
+def _by_spaces(part: Part) -> Part:
+    if not isinstance(part, Param) or not _joins(part):
+        return part
+    name, subscript = ("@", part.subscript) if part.name == "*" else (part.name, "@")
+    return Param(name, subscript, part.form, part.op, part.args, part.braced, part.bad)
+
+
 def text(word: Word, quoted: bool = False, quote: Quote = None, assign: bool = False) -> Text:
     """A word as one text; with `quote` as a pattern, with `assign` with the tildes of an assignment."""
     parts = word.parts
@@ -617,7 +641,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
 
         async def waiting(host: Any) -> str:
             found = await get(host) if choice.wait else get(host)
-            if not choice.takes_word(found):
+            if not choice.takes_word(found, assign):
                 return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
             word = await argument.run(host) if argument.wait else argument.run(host)
             subscript = None if key is None else await key.run(host) if key.wait else key.run(host)
@@ -627,7 +651,7 @@ def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) 
 
     def run(host: Any) -> str:
         found = get(host)
-        if not choice.takes_word(found):
+        if not choice.takes_word(found, assign):
             return "" if node.op[-1] == "+" else _quoted(join(host, found), escaped)
         return settle(host, argument.run(host), None if key is None else key.run(host))
 

@@ -109,7 +109,7 @@ def compile_before_command(node: Assignment) -> Assign:
     return found._replace(flat=_scalar(Assignment(node.name, None, node.append, text), text))
 
 
-def compile_assign(node: Assignment, keyed: bool = False) -> Assign:
+def compile_assign(node: Assignment, keyed: bool = False, argument: bool = False) -> Assign:
     """An assignment; `keyed` when it is an argument that makes an associative array."""
     if isinstance(node.value, ArrayLiteral):
         if node.subscript is not None:
@@ -117,7 +117,7 @@ def compile_assign(node: Assignment, keyed: bool = False) -> Assign:
         return _for_either(_array(node, node.value), node.value, keyed)
     if node.subscript is not None:
         return _element(node, node.subscript, node.value)
-    return _scalar(node, node.value)
+    return _scalar(node, node.value, argument)
 
 
 def put(sh: Session, name: str, value: str, append: bool = False) -> None:
@@ -136,9 +136,9 @@ def put(sh: Session, name: str, value: str, append: bool = False) -> None:
 _WATCHED = frozenset(("PATH", "OPTIND", "POSIXLY_CORRECT"))
 
 
-def _scalar(node: Assignment, value: Word) -> Assign:
+def _scalar(node: Assignment, value: Word, argument: bool = False) -> Assign:
     name, append = node.name, node.append
-    text = texts.text(value, assign=True)
+    text = texts.declared(value) if argument else texts.text(value, assign=True)
     inner = text.run
     simple = not append and name not in _WATCHED
     if text.wait:

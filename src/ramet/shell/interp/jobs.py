@@ -52,13 +52,15 @@ class Process:
 class Job:
     """One `command &`."""
 
-    __slots__ = ("id", "notified", "process", "state", "status", "text")
+    __slots__ = ("forgotten", "id", "notified", "process", "state", "status", "text")
 
     def __init__(self, number: int, process: Process, text: str) -> None:
         self.id, self.process, self.text = number, process, text
         self.state = JobState.RUNNING
         self.status = 0
         self.notified = False
+        self.forgotten = False
+        """Whether a `wait` that names no job has told of its end: then not even its number leads to it."""
 
     @property
     def pid(self) -> int:
@@ -189,6 +191,12 @@ class Jobs:
     def forget(self, job: Job) -> None:
         if job in self.jobs:
             self.jobs.remove(job)
+
+    def forget_ended(self) -> None:
+        """After a `wait` for everything, no status of what has ended can be asked for any more."""
+        self.reaped.clear()
+        for job in self.ended:
+            job.forgotten = True
 
     def tell(self, sh: Session) -> None:
         """Report the jobs that were killed; those that were asked to end (TERM) only to a shell with job control."""

@@ -25,7 +25,7 @@ def compile_local(node: Simple, slow: Callable[..., Any]) -> Run | None:
         if isinstance(word, Assignment):
             if word.subscript is not None or word.append or isinstance(word.value, ArrayLiteral):
                 return None
-            value = texts.text(word.value, assign=True)
+            value = texts.declared(word.value)
             if value.wait:
                 return None
             plans.append((word.name, value.run))

@@ -91,7 +91,7 @@ _CHANGES = re.compile(r"\$\{[^}]*[=?]|\$[(\[][^)\]]*(?:=|\+\+|--)").search
 
 
 def _private(node: Redirect, word: Word) -> int:
-    if node.var is not None:
+    if node.var is not None or (node.op in (">&", "<&") and word_text(word)[1:].endswith("-")):
         return ALWAYS
     if all(isinstance(part, Literal) for part in word.parts):
         return NEVER
@@ -214,9 +214,13 @@ async def _duplicate(sh: Session, plan: Plan, word: str, undo: Undo) -> bool:
     shared = sh.fds.get(int(source))
     if shared is None:
         raise RedirectError(f"{plan.shown.removesuffix('-')}: Bad file descriptor")
+    kept = plan.var is not None or fd in sh.fds
     _install(sh, plan, shared.share(), undo)
     if move and int(source) != fd:
-        _put(sh, int(source), None, undo)
+        if kept:
+            _put(sh, int(source), None, undo)
+        else:
+            await _closed(sh.fds.pop(int(source)))  # for good: bash saves it only where something was replaced
     return True
 
 

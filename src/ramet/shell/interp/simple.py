@@ -120,7 +120,7 @@ def _arguments(sources: tuple[Word | Assignment, ...]) -> tuple[bool, Callable[[
         return compiled.wait, compiled.run
     keyed = any(_KEYED(word.parts[0].text) for word in plain if word.parts and isinstance(word.parts[0], Literal))
     plans: list[tuple[words.Words | None, Assign | None]] = [
-        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word, keyed))
+        (words.words((word,)), None) if isinstance(word, Word) else (None, compile_assign(word, keyed, argument=True))
         for word in sources
     ]
     waits = any((fields or assign).wait for fields, assign in plans if fields or assign)  # type: ignore[union-attr]

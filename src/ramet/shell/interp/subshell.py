@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import errno
+import re
 from typing import Any, Final
 
 from ramet.core.errors import LimitExceeded, out_of_range, reason, strerror
@@ -26,6 +27,7 @@ from ramet.shell.interp.traps import Leave, child_died, deliver, exit_trap
 from ramet.shell.syntax.cache import parse
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import CommandSub, Node, ProcessSub, Script, Simple
+from ramet.shell.syntax.printer import to_text
 
 ERRORS = (ShellError, ArithFailure, Unbound, LimitExceeded, TooManyWords, PatternTooCostly, RecursionError)
 """What ends a shell, or its current line, with a message."""
@@ -140,6 +142,17 @@ async def _last_words(sh: Session) -> None:
         return
 
 
+_WORDS: Final = re.compile(r"[^\s;&|()<>'\"`$\\]+").findall
+
+
+def _with_aliases(sh: Session, body: Script) -> str | None:
+    """The text of a substitution in which an alias may take part: bash reads it again when it runs."""
+    if "expand_aliases" not in sh.shopts:
+        return None
+    text = "\n".join(map(to_text, body.statements))
+    return None if sh.aliases.keys().isdisjoint(_WORDS(text)) else text
+
+
 async def command_text(sh: Session, node: CommandSub) -> str:
     """What a command substitution stands for."""
     body = node.body
@@ -151,6 +164,8 @@ async def command_text(sh: Session, node: CommandSub) -> str:
             body = None  # running it will say so
     if body is None:
         run = sh.shell.text_runner(node.source)
+    elif sh.aliases and (text := _with_aliases(sh, body)) is not None:
+        run = sh.shell.text_runner(text)
     elif (
         len(body.statements) == 1
         and isinstance(simple := body.statements[0].node, Simple)
@@ -299,7 +314,10 @@ class Substitution:
 
 async def process_path(sh: Session, node: ProcessSub) -> str:
     """Start a process substitution; the path by which the command reaches it."""
-    run = sh.shell.compiled(node.body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, node.body)
+    if sh.aliases and (text := _with_aliases(sh, node.body)) is not None:
+        run = sh.shell.text_runner(text)
+    else:
+        run = sh.shell.compiled(node.body) if node.size < LONG_SOURCE else await sh.shell.compiled_aside(sh, node.body)
     reader, writer = pipe()
     child = sh.fork()
     shift_lines(sh, child, node.body)

@@ -253,6 +253,9 @@ class Variables:
         array = value if type(value) is Indexed else self.array(name)
         if type(array) is Assoc:
             return array.items.get(str(key))
+        if type(key) is str:
+            self.warn(f"{name}[{key}]: bad array subscript")
+            return None
         index = int(key)
         if isinstance(array, Indexed):
             if index < 0:
@@ -389,6 +392,9 @@ class Variables:
             if append:
                 value = self._appended(name, assoc.items.get(text, ""), value)
             assoc.set(text, self.transform(name, value))
+            return
+        if type(key) is str:
+            self.warn(f"{name}[{key}]: bad array subscript")
             return
         index = int(key)
         if index < 0:

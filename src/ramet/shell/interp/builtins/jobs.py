@@ -136,6 +136,7 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
                 return status
             sh.jobs.tell(sh)
             _waited(sh, job)
+        sh.jobs.forget_ended()
         return 0
     status = 0
     for word in words:
@@ -167,7 +168,7 @@ async def _wait_one(sh: Session, word: str, variable: str | None) -> int:
     job = _found(sh, "wait", word)
     if job is None and word[1:].isdigit() and word[0] == "%":
         # One that was waited for is still known by its number, until another one has it.
-        job = next((old for old in reversed(sh.jobs.ended) if old.id == int(word[1:])), None)
+        job = next((old for old in reversed(sh.jobs.ended) if old.id == int(word[1:]) and not old.forgotten), None)
     if job is not None:
         status = await sh.jobs.wait(sh, job.process)
         if not interrupted(sh):
@@ -206,6 +207,7 @@ async def _wait_next(sh: Session, words: list[str], variable: str | None) -> int
         if done is not None:
             sh.jobs.tell(sh)
             sh.jobs.forget(done)
+            done.forgotten = True
             if variable:
                 _put_pid(sh, variable, str(done.pid))
             return done.status
