@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from ramet.core.paths import encode
@@ -14,6 +15,7 @@ from ramet.shell.expand.words import Words, fields_of
 from ramet.shell.expand.words import words as compile_words
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
+from ramet.shell.interp.builtins.patience import each, in_order, then, write_lines
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import OPTIONS, SHOPTS
@@ -84,7 +86,7 @@ def _parsed(sh: Session, argv: list[str], extra: str) -> tuple[list[tuple[str, s
             if letter not in "abcdefgjksuv" + extra:
                 return bad_option(sh, name, f"-{letter}")
             flags.append((letter, ""))
-    return flags, [str(word) for word in argv[i:]]
+    return flags, argv[i:]
 
 
 def compgen(sh: Session, argv: list[str]) -> Result:
@@ -97,7 +99,7 @@ def compgen(sh: Session, argv: list[str]) -> Result:
         sh.complain("compgen: warning: -F option may not work as you expect")
     if not flags:
         return 0  # nothing was asked for
-    return drive(_compgen(sh, flags, words[0] if words else ""))
+    return drive(_compgen(sh, flags, str(words[0]) if words else ""))
 
 
 async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
@@ -197,7 +199,7 @@ def _arrays(sh: Session) -> list[str]:
         computed = value.get(sh) if isinstance(value, Dynamic) else value
         if isinstance(computed, Indexed | Assoc | list | dict):
             found.append(name)
-    return sorted(found)
+    return found
 
 
 async def _generate(sh: Session, kind: str, word: str) -> list[str]:
@@ -210,28 +212,26 @@ async def _generate(sh: Session, kind: str, word: str) -> list[str]:
             found = [name for name in found if await file_test(sh, "-d", name)]
         return found
     table = builtin_table()
-    makers = {
-        "a": lambda: sorted(sh.aliases),
-        "b": lambda: sorted(table),
-        "c": lambda: sorted({*sh.aliases, *sh.functions, *table, *KEYWORDS, *sh.shell.commands}),
-        "e": lambda: sorted(sh.store.exported()),
+    makers: dict[str, Callable[[], Iterable[str]]] = {
+        "a": lambda: sh.aliases,
+        "b": lambda: table,
+        "c": lambda: {*sh.aliases, *sh.functions, *table, *KEYWORDS, *sh.shell.commands},
+        "e": sh.store.exported,
         "g": lambda: [sh.shell.user.group],
-        "j": lambda: [job.text.split()[0] for job in sh.jobs.jobs if job.running and job.text],
-        "k": lambda: list(KEYWORDS),
         "u": lambda: [sh.shell.user.name],
-        "v": lambda: sh.store.names(),
+        "v": lambda: (name for name, value in sh.vars.items() if value is not None and "\0" not in name),
         "ARRAY": lambda: _arrays(sh),
-        "DISABLED": lambda: sorted(sh.disabled),
-        "ENABLED": lambda: sorted(name for name in table if name not in sh.disabled),
-        "FUNCTION": lambda: sorted(sh.functions),
-        "HELP": lambda: list(SYNOPSES),
-        "SETOPT": lambda: list(OPTIONS),
-        "SHOPT": lambda: list(SHOPTS),
-        "SIGNAL": lambda: (
-            [name if name == "EXIT" else "SIG" + name for name in signals.NAMES if name] + list(signals.PSEUDO)
-        ),
+        "DISABLED": lambda: sh.disabled,
+        "ENABLED": lambda: table.keys() - sh.disabled,
+        "FUNCTION": lambda: sh.functions,
     }
-    return makers[kind]() if kind in makers else []
+    if kind in makers:
+        return await in_order(makers[kind](), max(len(sh.vars), len(sh.aliases), len(sh.functions)), sh.budget)
+    if kind == "j":
+        return [job.text.split()[0] for job in sh.jobs.jobs if job.running and job.text]
+    if kind == "SIGNAL":
+        return [name if name == "EXIT" else "SIG" + name for name in signals.NAMES if name] + list(signals.PSEUDO)
+    return list({"k": KEYWORDS, "HELP": SYNOPSES, "SETOPT": OPTIONS, "SHOPT": SHOPTS}.get(kind, ()))
 
 
 def complete(sh: Session, argv: list[str]) -> Result:
@@ -243,17 +243,19 @@ def complete(sh: Session, argv: list[str]) -> Result:
     letters = "".join(letter for letter, _ in flags)
     names += [f"-{letter}" for letter in "DEI" if letter in letters]
     if "r" in letters:
-        for name in names or list(sh.completions):
+        if not names:
+            sh.completions.clear()
+
+        def forget(name: str) -> None:
             sh.completions.pop(name, None)
-        return 0
+
+        return each(sh, names, forget)
     if "p" in letters or not (flags or names):
         return _show(sh, names)
     if not names:
         return usage(sh, "complete")
     spec = _specification(flags)
-    for name in names:
-        sh.completions[name] = spec
-    return 0
+    return each(sh, names, lambda name: sh.completions.update({str(name): spec}))
 
 
 def _specification(flags: list[tuple[str, str]]) -> str:
@@ -269,25 +271,40 @@ def _specification(flags: list[tuple[str, str]]) -> str:
 
 
 def _show(sh: Session, names: list[str]) -> Result:
-    status = 0
-    lines = ""
-    for name in names or sh.completions:
-        if name in sh.completions:
-            lines += f"complete {sh.completions[name]} {name}\n" if sh.completions[name] else f"complete {name}\n"
-        else:
-            status = sh.error(f"complete: {name}: no completion specification")
-    return status or sh.out(encode(lines), "complete")
+    known: list[str] = []
+
+    def look_up(name: str) -> int:
+        if name not in sh.completions:
+            return sh.error(f"complete: {name}: no completion specification")
+        known.append(name)
+        return 0
+
+    def line(name: str) -> str:
+        spec = sh.completions[name]
+        return f"complete {spec} {name}\n" if spec else f"complete {name}\n"
+
+    if not names:
+        return write_lines(sh, map(line, sh.completions), len(sh.completions), "complete")
+    return then(
+        each(sh, names, look_up),
+        lambda status: status or write_lines(sh, map(line, known), len(known), "complete"),
+    )
 
 
 def compopt(sh: Session, argv: list[str]) -> Result:
+    return drive(_compopt(sh, argv))
+
+
+async def _compopt(sh: Session, argv: list[str]) -> int:
     options: list[tuple[bool, str]] = []
     names: list[str] = []
     i = 1
     while i < len(argv):
+        await sh.budget.breathe()
         word = str(argv[i])
         i += 1
         if word == "--":
-            names += [str(name) for name in argv[i:]]
+            names += argv[i:]
             break
         if word[:1] in ("-", "+") and len(word) > 1:
             if word[1] in "DEI":
@@ -305,12 +322,11 @@ def compopt(sh: Session, argv: list[str]) -> Result:
             names.append(word)
     if not names:
         return sh.error("compopt: not currently executing completion function")
-    status = 0
-    for name in names:
+
+    def change(name: str) -> int:
         spec = sh.completions.get(name)
         if spec is None:
-            status = sh.error(f"compopt: {name}: no completion specification")
-            continue
+            return sh.error(f"compopt: {name}: no completion specification")
         chosen = {option for option in _OPTIONS if f"-o {option}" in spec}
         for on, option in options:
             (chosen.add if on else chosen.discard)(option)
@@ -318,7 +334,10 @@ def compopt(sh: Session, argv: list[str]) -> Result:
         for option in _OPTIONS:
             rest = rest.replace(f"-o {option}", "").strip()
         sh.completions[name] = " ".join([*(f"-o {option}" for option in _OPTIONS if option in chosen), rest]).strip()
-    return status
+        return 0
+
+    changed = each(sh, names, change)
+    return changed if isinstance(changed, int) else await changed
 
 
 TABLE: Final[dict[str, Builtin]] = {"compgen": compgen, "complete": complete, "compopt": compopt}

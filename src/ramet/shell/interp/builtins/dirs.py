@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+from itertools import chain, count, islice, repeat
 from typing import Final
 
 from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.interp.assign import put
+from ramet.shell.interp.builtins.patience import write_lines
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.restricted import refused
@@ -67,9 +69,9 @@ def cd(sh: Session, argv: list[str]) -> Result:
         return 2
     chosen = options[0].replace("e", "")  # the last of -L and -P holds
     physical = chosen.endswith("P") if chosen else "physical" in sh.options
-    words = [str(word) for word in options[1]]
-    if len(words) > 1:
+    if len(options[1]) > 1:
         return sh.error("cd: too many arguments")
+    words = [str(word) for word in options[1]]
     show = False
     if not words:
         home = sh.store.get("HOME")
@@ -127,6 +129,8 @@ def pwd(sh: Session, argv: list[str]) -> Result:
                     sh.err("pwd: usage: pwd [-LP]\n")
                     return 2
                 physical = letter == "P"
+        else:
+            break
     if physical:
         return drive(_physical(sh))
     return sh.out(encode(sh.pwd + "\n"), "pwd")
@@ -144,8 +148,7 @@ async def _physical(sh: Session) -> int:
 # ------------------------------------------------------------------------------------------------------- stack
 
 
-def _short(sh: Session, path: str) -> str:
-    home = sh.store.get("HOME") or ""
+def _short(home: str, path: str) -> str:
     return "~" + path[len(home) :] if home and (path == home or path.startswith(home.rstrip("/") + "/")) else path
 
 
@@ -166,10 +169,15 @@ def _outside(sh: Session, name: str, word: str) -> int:
 
 
 def dirs(sh: Session, argv: list[str]) -> Result:
+    return drive(_dirs(sh, argv))
+
+
+async def _dirs(sh: Session, argv: list[str]) -> int:
     long = lines = verbose = clear = False
     place: int | None = None
     stack = [sh.pwd, *sh.dirs]
-    for word in argv[1:]:
+    for word in islice(argv, 1, None):
+        await sh.budget.breathe()
         if word[:1] in ("+", "-") and word[1:].isdigit():
             place = _rotation(sh, word, len(stack))
             if place is None or not 0 <= place < len(stack):
@@ -191,16 +199,17 @@ def dirs(sh: Session, argv: list[str]) -> Result:
     if clear:
         sh.dirs.clear()
         return 0
-    shown = stack if long else [_short(sh, path) for path in stack]
+    home = sh.store.get("HOME") or ""
+
+    def show(number: int, path: str, end: str) -> str:
+        return (f"{number:2d}  " if verbose else "") + (path if long else _short(home, path)) + end
+
     if place is not None:
-        return sh.out(encode((f"{place:2d}  " if verbose else "") + shown[place] + "\n"), "dirs")
-    if verbose:
-        text = "".join(f"{number:2d}  {path}\n" for number, path in enumerate(shown))
-    elif lines:
-        text = "".join(f"{path}\n" for path in shown)
+        written = sh.out(encode(show(place, stack[place], "\n")), "dirs")
     else:
-        text = " ".join(shown) + "\n"
-    return sh.out(encode(text), "dirs")
+        ends = chain(repeat("\n" if lines else " ", len(stack) - 1), ("\n",))
+        written = write_lines(sh, map(show, count(), stack, ends), len(stack), "dirs")
+    return written if isinstance(written, int) else await written
 
 
 def _options(words: list[str]) -> tuple[list[str], bool, bool]:
@@ -216,7 +225,7 @@ def _options(words: list[str]) -> tuple[list[str], bool, bool]:
 
 
 def pushd(sh: Session, argv: list[str]) -> Result:
-    return drive(_pushd(sh, [str(word) for word in argv[1:]]))
+    return drive(_pushd(sh, argv[1:]))
 
 
 async def _pushd(sh: Session, words: list[str]) -> int:
@@ -275,7 +284,7 @@ async def _show(sh: Session) -> int:
 
 
 def popd(sh: Session, argv: list[str]) -> Result:
-    return drive(_popd(sh, [str(word) for word in argv[1:]]))
+    return drive(_popd(sh, argv[1:]))
 
 
 async def _popd(sh: Session, words: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Input into variables: read, mapfile, readarray."""
+"""read: a line of an input as variables."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import Final
 
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.streams import Reader
-from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, Readonly, ShellError
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
-from ramet.shell.expand.values import Assoc, Indexed
+from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
+from ramet.shell.interp.builtins.patience import MANY, plain
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Builtin, Session
-from ramet.shell.interp.variables import TRANSFORM, is_name, split_subscript
+from ramet.shell.interp.variables import is_name, split_subscript
 
 _WHITE: Final = " \t\n"
 TIMED_OUT: Final = 142
@@ -78,11 +78,17 @@ def _options(sh: Session, argv: list[str]) -> _Read | int:
             wrong = _option(sh, request, letter, value)
             if wrong:
                 return wrong
-    request.names = [str(word) for word in argv[i:]]
-    for name in request.names:
-        if not is_name(split_subscript(name)[0]) or name.endswith("[]"):
-            return sh.error(f"read: `{name}': not a valid identifier")
+    request.names = argv[i:]
+    if len(request.names) <= MANY:
+        request.names = [str(name) for name in request.names]
+        for name in request.names:
+            if _misnamed(name):
+                return sh.error(f"read: `{name}': not a valid identifier")
     return request
+
+
+def _misnamed(name: str) -> bool:
+    return not is_name(split_subscript(name)[0]) or name.endswith("[]")
 
 
 def _option(sh: Session, request: _Read, letter: str, value: str) -> int:
@@ -118,6 +124,8 @@ def read(sh: Session, argv: list[str]) -> Result:
     if isinstance(request, int):
         return request
     reader = sh.reader(request.fd)
+    if len(request.names) > MANY:
+        return drive(_read_many(sh, request, reader))
     if request.count is None and request.timeout is None:
         # The usual case: the line is there already and has no escapes.
         try:
@@ -137,6 +145,16 @@ def read(sh: Session, argv: list[str]) -> Result:
     return drive(_read(sh, request, reader))
 
 
+async def _read_many(sh: Session, request: _Read, reader: Reader) -> int:
+    """A line for so many variables that even their names take a while."""
+    request.names = await plain(sh, request.names, 0)
+    for name in request.names:
+        await sh.budget.breathe()
+        if _misnamed(name):
+            return sh.error(f"read: `{name}': not a valid identifier")
+    return await _read(sh, request, reader)
+
+
 async def _read(sh: Session, request: _Read, reader: Reader) -> int:
     if request.timeout == 0:
         ready = getattr(reader, "ready", True)
@@ -150,6 +168,8 @@ async def _read(sh: Session, request: _Read, reader: Reader) -> int:
     except OSError as error:
         return sh.error(f"read: read error: {request.fd}: {reason(error)}")
     status = TIMED_OUT if source.expired else 0 if complete else 1
+    if len(request.names) > MANY and request.array is None:
+        return await _assign_many(sh, request, data, escaped, status)
     if len(data) > LARGE:
         return await aside(sh, lambda: _assign(sh, request, data, escaped, status))
     return _assign(sh, request, data, escaped, status)
@@ -326,39 +346,70 @@ def _plain_characters(
     return text.encode(), len(text)
 
 
-def _assign(sh: Session, request: _Read, data: bytes, escaped: Sequence[int], status: int) -> int:
+def _text(data: bytes, escaped: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """What was read as text, with the places of escaped characters."""
     if b"\0" in data:
         data = data.replace(b"\0", b"")
         escaped = ()
     text = decode(data)
-    if escaped and not text.isascii():
-        escaped = _as_characters(data, escaped)
+    return text, _as_characters(data, escaped) if escaped and not text.isascii() else escaped
+
+
+def _assign(sh: Session, request: _Read, data: bytes, escaped: Sequence[int], status: int) -> int:
+    text, escaped = _text(data, escaped)
+    if request.array is not None:
+        return _put_list(sh, request.array, text, escaped) or status
+    if not request.names:
+        return _put(sh, ("REPLY",), (text,)) or status
+    return _put(sh, request.names, _values(sh, request, text, escaped)) or status
+
+
+def _put_list(sh: Session, target: str, text: str, escaped: Sequence[int]) -> int:
+    if not is_name(target):
+        return sh.error(f"read: `{target}': not a valid identifier")
+    name, _ = sh.store.follow(target)
+    if type(sh.vars.get(name)) is Assoc:
+        return sh.error(f"read: {name}: not an indexed array")
     try:
-        if request.array is not None:
-            if not is_name(request.array):
-                return sh.error(f"read: `{request.array}': not a valid identifier")
-            name, _ = sh.store.follow(request.array)
-            if type(sh.vars.get(name)) is Assoc:
-                return sh.error(f"read: {name}: not an indexed array")
-            sh.store.set_list(request.array, split_all(text, sh.ifs, set(escaped)))
-        elif not request.names:
-            put(sh, "REPLY", text)
-        elif request.exact:
-            _store(sh, request.names[0], text)
-            for name in request.names[1:]:
-                _store(sh, name, "")
-        else:
-            values = split_some(text, sh.ifs, len(request.names), set(escaped))
-            for name, value in zip(request.names, values, strict=True):
-                _store(sh, name, value)
-    except Readonly as error:
-        return sh.error(error.message)
-    except (BadSubscript, Fatal):
-        raise
-    except BadNumber as error:
-        raise BadNumber(f"read: {error.message}") from None
+        sh.store.set_list(target, split_all(text, sh.ifs, set(escaped)))
     except ShellError as error:
-        return sh.error(error.message)
+        return _failed(sh, error)
+    return 0
+
+
+def _put(sh: Session, names: Sequence[str], values: Sequence[str]) -> int:
+    try:
+        for name, value in zip(names, values, strict=True):
+            if name[-1:] == "]":
+                sh.store.set_element(name[: name.index("[")], name[name.index("[") + 1 : -1], value)
+            else:
+                put(sh, name, value)
+    except ShellError as error:
+        return _failed(sh, error)
+    return 0
+
+
+def _failed(sh: Session, error: ShellError) -> int:
+    """A status: what goes wrong with an assignment is told, or ends more than the command."""
+    if isinstance(error, BadSubscript | Fatal):
+        raise error
+    if isinstance(error, BadNumber):
+        raise BadNumber(f"read: {error.message}") from None
+    return sh.error(error.message)
+
+
+def _values(sh: Session, request: _Read, text: str, escaped: Sequence[int]) -> list[str]:
+    count = len(request.names)
+    return [text, *[""] * (count - 1)] if request.exact else split_some(text, sh.ifs, count, set(escaped))
+
+
+async def _assign_many(sh: Session, request: _Read, data: bytes, escaped: Sequence[int], status: int) -> int:
+    """The same for very many variables: a row of them at a time."""
+    values = await aside(sh, lambda: _values(sh, request, *_text(data, escaped)))
+    for start in range(0, len(values), MANY):
+        if failed := _put(sh, request.names[start : start + MANY], values[start : start + MANY]):
+            return failed
+        await sh.budget.breathe()
     return status
 
 
@@ -371,14 +422,6 @@ def _as_characters(data: bytes, places: Sequence[int]) -> Sequence[int]:
         before = place
         found.append(count)
     return found
-
-
-def _store(sh: Session, name: str, value: str) -> None:
-    base, subscript = split_subscript(name)
-    if subscript is not None:
-        sh.store.set_element(base, subscript, value)
-    else:
-        put(sh, name, value)
 
 
 class _Cutter:
@@ -463,151 +506,4 @@ def split_all(text: str, ifs: str, escaped: set[int]) -> list[str]:
     return values
 
 
-# ---------------------------------------------------------------------------------------------------- mapfile
-
-_MAPFILE: Final = "[-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]"
-
-
-def mapfile(sh: Session, argv: list[str]) -> Result:
-    options: dict[str, str] = {}
-    strip = False
-    i = 1
-    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
-        word = str(argv[i])
-        i += 1
-        if word == "--":
-            break
-        place = 1
-        while place < len(word):
-            letter = word[place]
-            place += 1
-            if letter == "t":
-                strip = True
-                continue
-            if letter not in "dnOsuCc":
-                sh.complain(f"{argv[0]}: -{letter}: invalid option")
-                sh.err(f"{argv[0]}: usage: {argv[0]} {_MAPFILE}\n")
-                return 2
-            if place < len(word):
-                options[letter], place = word[place:], len(word)
-            elif i < len(argv):
-                options[letter] = str(argv[i])
-                i += 1
-            else:
-                sh.complain(f"{argv[0]}: -{letter}: option requires an argument")
-                return 2
-    name = str(argv[i]) if i < len(argv) else "MAPFILE"
-    if not name:
-        return sh.error(f"{argv[0]}: empty array variable name", 2)
-    if not is_name(name):
-        return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
-    for letter in "nOsuc":
-        if letter in options and (not options[letter].isdigit() or (letter == "c" and not int(options[letter]))):
-            what = {"n": "line count", "O": "array origin", "s": "line count", "u": "file descriptor specification"}
-            return sh.error(f"{argv[0]}: {options[letter]}: invalid {what.get(letter, 'callback quantum')}")
-    return drive(_mapfile(sh, str(argv[0]), name, options, strip))
-
-
-async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str], strip: bool) -> int:
-    delim = encode(options["d"])[:1] or b"\0" if "d" in options else b"\n"
-    source = int(options.get("u", "0"))
-    if source not in sh.fds and "u" in options:
-        return sh.error(f"{command}: {source}: invalid file descriptor: Bad file descriptor")
-    reader = sh.reader(source)
-    limit, skip = int(options.get("n", "0")), int(options.get("s", "0"))
-    callback, quantum = options.get("C"), int(options.get("c", "5000")) or 5000
-    target, _ = sh.store.follow(name)
-    if type(sh.vars.get(target)) is Assoc:
-        return sh.error(f"{command}: {name}: not an indexed array")
-    try:
-        sh.store.writable(target)
-        if "O" in options:
-            array = sh.store.indexed(target)
-        else:
-            sh.store.set_list(target, ())
-            array = sh.store.indexed(target)
-        origin = int(options.get("O", "0"))
-        if not limit and not callback:
-            return await _whole(sh, target, reader, delim, skip, strip, array, origin)
-        count = 0
-        while not limit or count < limit:
-            line = reader.readline_now(delim)
-            if line is None:
-                line = await reader.readline(delim)
-            if not line:
-                break
-            if skip:
-                skip -= 1
-                continue
-            text = decode((line[:-1] if strip and line.endswith(delim) else line).partition(b"\0")[0])
-            if callback and (count + 1) % quantum == 0:
-                result = await sh.shell.run_text(
-                    sh, f"{callback} {origin + count} {quote.single(text)}", keep_line=True
-                )
-                if result > 255:
-                    return result
-            sh.store.indexed(target).set(origin + count, sh.store.transform(target, text))
-            count += 1
-            if not count & 1023:
-                await sh.budget.breathe()
-    except OSError as error:
-        return sh.error(f"{command}: {reason(error)}")
-    except (BadSubscript, Fatal):
-        raise
-    except BadNumber as error:
-        raise BadNumber(f"{command}: {error.message}") from None
-    except ShellError as error:
-        return sh.error(error.message)
-    return 0
-
-
-async def _whole(
-    sh: Session, target: str, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int
-) -> int:
-    """All lines, many at a time."""
-    index, size = origin - skip, 0
-    keep = b"" if strip or delim == b"\0" else delim
-    transform = sh.store.transform if sh.store.attrs.get(target, 0) & TRANSFORM else None
-    parts: list[bytes] = []
-    while True:
-        await sh.budget.breathe()
-        block = await reader.read(_BLOCK)
-        ended = not block
-        size += len(block)
-        if size > sh.budget.limits.string_bytes:
-            raise sh.budget.exceeded("string_bytes")
-        parts.append(block)
-        if not ended and delim not in block:
-            continue
-        work = partial(_lines, parts, delim, keep, ended)
-        lines, last = work() if len(parts) < _LONG_LINE else await aside(sh, work)
-        parts = [last]
-        if transform is not None:
-            lines = [transform(target, line) for line in lines]
-        for line in lines:
-            if index >= origin:
-                array.set(index, line)
-            index += 1
-        if ended:
-            return 0
-
-
-def _lines(parts: list[bytes], delim: bytes, keep: bytes, ended: bool) -> tuple[list[str], bytes]:
-    """The lines that some blocks make, and what is left of them. A NUL ends what a line has of use."""
-    data = b"".join(parts)
-    pieces = data.split(delim)
-    last = pieces.pop()
-    pieces = [piece + keep for piece in pieces] if keep else pieces
-    if ended and last:
-        pieces.append(last)
-    if b"\0" in data and delim != b"\0":
-        pieces = [piece.partition(b"\0")[0] for piece in pieces]
-    return [decode(piece) for piece in pieces], last
-
-
-_BLOCK: Final = 1 << 16
-_LONG_LINE: Final = 16
-"""Blocks of a line that becomes text aside."""
-
-
-TABLE: Final[dict[str, Builtin]] = {"read": read, "mapfile": mapfile, "readarray": mapfile}
+TABLE: Final[dict[str, Builtin]] = {"read": read}

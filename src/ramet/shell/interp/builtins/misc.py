@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
 from typing import Final
 
 from ramet.core import paths
@@ -13,6 +15,7 @@ from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.listing import write_large
+from ramet.shell.interp.builtins.patience import MANY, plain, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.restricted import refused
@@ -116,11 +119,11 @@ def source(sh: Session, argv: list[str]) -> Result:
         return usage(sh, argv[0])
     if "/" in words[0] and refused(sh, f"{argv[0]}: {words[0]}: restricted"):
         return 1
-    return drive(_source(sh, argv[0], [str(word) for word in words]))
+    return drive(_source(sh, argv[0], words))
 
 
 async def _source(sh: Session, name: str, words: list[str]) -> int:
-    file = words[0]
+    file = str(words[0])
     try:
         if "/" not in file:
             file = await _in_path(sh, file)
@@ -139,7 +142,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     frame = Frame("source", file, sh.line, sh.params, sh.loops, function=False)
     sh.frames.append(frame)
     before = sh.params
-    own = words[1:] if len(words) > 1 else None
+    own = await plain(sh, words, 1) if len(words) > 1 else None
     if own is not None:
         sh.params = own
     line, ran = sh.line, sh.ran
@@ -255,12 +258,25 @@ def let(sh: Session, argv: list[str]) -> Result:
         return 1
     if words[0] == "--help":
         return drive(explained(sh, "let"))
-    if sum(map(len, words)) > LONG_SOURCE:
-        return drive(aside(sh, lambda: _evaluated(sh, words)))
-    return _evaluated(sh, words)
+    if len(words) > MANY or sum(map(len, words)) > LONG_SOURCE:
+        return drive(_evaluate_much(sh, words))
+    return 0 if _evaluated(sh, words) else 1
 
 
-def _evaluated(sh: Session, words: list[str]) -> int:
+async def _evaluate_much(sh: Session, words: list[str]) -> int:
+    value: int | None = 0
+    for start in range(0, len(words), MANY):
+        row = words[start : start + MANY]
+        work = partial(_evaluated, sh, row)
+        value = await aside(sh, work) if sum(map(len, row)) > LONG_SOURCE else work()
+        if value is None:
+            return 1
+        await sh.budget.breathe()
+    return 0 if value else 1
+
+
+def _evaluated(sh: Session, words: list[str]) -> int | None:
+    """The value of the last expression; None after an error."""
     value = 0
     for word in words:
         try:
@@ -268,8 +284,9 @@ def _evaluated(sh: Session, words: list[str]) -> int:
         except (ArithFailure, ShellError) as error:
             if getattr(error, "status", 1) != 1 or isinstance(error, BadSubscript):
                 raise
-            return sh.error(str(error) if isinstance(error, Readonly) else f"let: {error}")
-    return 0 if value else 1
+            sh.complain(str(error) if isinstance(error, Readonly) else f"let: {error}")
+            return None
+    return value
 
 
 def times(sh: Session, argv: list[str]) -> Result:
@@ -403,10 +420,15 @@ _ULIMITS: Final = {
 
 def ulimit(sh: Session, argv: list[str]) -> Result:
     """Limits as a script sees them; what is set here is remembered and reported, our own bounds stay what they are."""
+    return drive(_ulimit(sh, argv))
+
+
+async def _ulimit(sh: Session, argv: list[str]) -> int:
     soft = hard = everything = False
     letter, letters = "f", list[str]()
     words: list[str] = []
-    for word in argv[1:]:
+    for word in islice(argv, 1, None):
+        await sh.budget.breathe()
         if not word.startswith("-") or len(word) < 2:
             words.append(word)
             continue
@@ -425,10 +447,12 @@ def ulimit(sh: Session, argv: list[str]) -> Result:
             name, unit, _ = _ULIMITS[key]
             value = _limit(sh, key)[hard and not soft]
             lines.append(f"{name} {'(' + unit + ')':>{max(40 - len(name) - 1, 0)}} {value}\n")
-        return sh.out(encode("".join(lines)), "ulimit")
+        written = write_lines(sh, lines, len(lines), "ulimit")
+        return written if isinstance(written, int) else await written
     now, most = _limit(sh, letter)
     if not words:
-        return sh.out(encode(f"{most if hard and not soft else now}\n"), "ulimit")
+        written = sh.out(encode(f"{most if hard and not soft else now}\n"), "ulimit")
+        return written if isinstance(written, int) else await written
     value = words[0]
     if value in ("hard", "soft"):
         value = most if value == "hard" else now

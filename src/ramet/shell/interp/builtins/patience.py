@@ -52,6 +52,15 @@ async def turn(sh: Session) -> None:
             return  # there is nowhere left to say it
 
 
+async def plain(sh: Session, words: Sequence[str], start: int) -> list[str]:
+    """The words from one on, as texts and nothing more."""
+    found: list[str] = []
+    for place in range(start, len(words), _RUN):
+        found += map(str, words[place : place + _RUN])
+        await sh.budget.breathe()
+    return found
+
+
 def then(result: Result, following: Callable[[int], Result]) -> Result:
     """What follows once a status is there."""
     return following(result) if isinstance(result, int) else drive(_then(result, following))

@@ -6,7 +6,7 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.interp.builtins.listing import write_settings
-from ramet.shell.interp.builtins.patience import each, then, write_lines
+from ramet.shell.interp.builtins.patience import each, plain, then, write_lines
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import OPTION, restrict
@@ -21,11 +21,7 @@ def _set_params(sh: Session, argv: list[str], start: int) -> Result:
 
 
 async def _set_many(sh: Session, argv: list[str], start: int) -> int:
-    params: list[str] = []
-    for place in range(start, len(argv), _MANY):
-        params += map(str, argv[place : place + _MANY])
-        await sh.budget.breathe()
-    sh.params = params
+    sh.params = await plain(sh, argv, start)
     return 0
 
 

@@ -140,13 +140,15 @@ def number_of(text: str) -> int | None:
     """A decimal number of 64 bits, with blanks around it and a sign; None for anything else."""
     stripped = text.strip(" \t\n\r\v\f")
     digits = stripped[1:] if stripped[:1] in ("+", "-") else stripped
-    if not (digits.isascii() and digits.isdigit()):
+    if not (digits.isascii() and digits.isdigit()) or (len(digits) > _DIGITS and len(digits.lstrip("0")) > _DIGITS):
         return None
-    found = int(stripped)
+    found = int(stripped[-_DIGITS:]) if len(digits) > _DIGITS else int(stripped)
+    found = -abs(found) if stripped[0] == "-" else found
     return found if -_BEYOND <= found < _BEYOND else None
 
 
 _BEYOND: Final = 1 << 63
+_DIGITS: Final = 20
 
 
 def flags_of(sh: Session, argv: list[str], allowed: str) -> tuple[str, list[str]] | None:

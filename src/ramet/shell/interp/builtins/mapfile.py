@@ -1,0 +1,164 @@
+"""mapfile, which is readarray: the lines of an input as an array."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from ramet.core.errors import reason
+from ramet.core.paths import decode, encode
+from ramet.core.streams import Reader
+from ramet.shell.expand import quote
+from ramet.shell.expand.aside import aside
+from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
+from ramet.shell.expand.values import Assoc, Indexed
+from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.session import Builtin, Session
+from ramet.shell.interp.variables import TRANSFORM, is_name
+
+_MAPFILE: Final = "[-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]"
+
+
+def mapfile(sh: Session, argv: list[str]) -> Result:
+    options: dict[str, str] = {}
+    strip = False
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
+        word = str(argv[i])
+        i += 1
+        if word == "--":
+            break
+        place = 1
+        while place < len(word):
+            letter = word[place]
+            place += 1
+            if letter == "t":
+                strip = True
+                continue
+            if letter not in "dnOsuCc":
+                sh.complain(f"{argv[0]}: -{letter}: invalid option")
+                sh.err(f"{argv[0]}: usage: {argv[0]} {_MAPFILE}\n")
+                return 2
+            if place < len(word):
+                options[letter], place = word[place:], len(word)
+            elif i < len(argv):
+                options[letter] = str(argv[i])
+                i += 1
+            else:
+                sh.complain(f"{argv[0]}: -{letter}: option requires an argument")
+                return 2
+    name = str(argv[i]) if i < len(argv) else "MAPFILE"
+    if not name:
+        return sh.error(f"{argv[0]}: empty array variable name", 2)
+    if not is_name(name):
+        return sh.error(f"{argv[0]}: `{name}': not a valid identifier")
+    for letter in "nOsuc":
+        if letter in options and (not options[letter].isdigit() or (letter == "c" and not int(options[letter]))):
+            what = {"n": "line count", "O": "array origin", "s": "line count", "u": "file descriptor specification"}
+            return sh.error(f"{argv[0]}: {options[letter]}: invalid {what.get(letter, 'callback quantum')}")
+    return drive(_mapfile(sh, str(argv[0]), name, options, strip))
+
+
+async def _mapfile(sh: Session, command: str, name: str, options: dict[str, str], strip: bool) -> int:
+    delim = encode(options["d"])[:1] or b"\0" if "d" in options else b"\n"
+    source = int(options.get("u", "0"))
+    if source not in sh.fds and "u" in options:
+        return sh.error(f"{command}: {source}: invalid file descriptor: Bad file descriptor")
+    reader = sh.reader(source)
+    limit, skip = int(options.get("n", "0")), int(options.get("s", "0"))
+    callback, quantum = options.get("C"), int(options.get("c", "5000")) or 5000
+    target, _ = sh.store.follow(name)
+    if type(sh.vars.get(target)) is Assoc:
+        return sh.error(f"{command}: {name}: not an indexed array")
+    try:
+        sh.store.writable(target)
+        if "O" in options:
+            array = sh.store.indexed(target)
+        else:
+            sh.store.set_list(target, ())
+            array = sh.store.indexed(target)
+        origin = int(options.get("O", "0"))
+        if not limit and not callback:
+            return await _whole(sh, target, reader, delim, skip, strip, array, origin)
+        count = 0
+        while not limit or count < limit:
+            line = reader.readline_now(delim)
+            if line is None:
+                line = await reader.readline(delim)
+            if not line:
+                break
+            if skip:
+                skip -= 1
+                continue
+            text = decode((line[:-1] if strip and line.endswith(delim) else line).partition(b"\0")[0])
+            if callback and (count + 1) % quantum == 0:
+                result = await sh.shell.run_text(
+                    sh, f"{callback} {origin + count} {quote.single(text)}", keep_line=True
+                )
+                if result > 255:
+                    return result
+            sh.store.indexed(target).set(origin + count, sh.store.transform(target, text))
+            count += 1
+            if not count & 1023:
+                await sh.budget.breathe()
+    except OSError as error:
+        return sh.error(f"{command}: {reason(error)}")
+    except (BadSubscript, Fatal):
+        raise
+    except BadNumber as error:
+        raise BadNumber(f"{command}: {error.message}") from None
+    except ShellError as error:
+        return sh.error(error.message)
+    return 0
+
+
+async def _whole(
+    sh: Session, target: str, reader: Reader, delim: bytes, skip: int, strip: bool, array: Indexed, origin: int
+) -> int:
+    """All lines, many at a time."""
+    index, size = origin - skip, 0
+    keep = b"" if strip or delim == b"\0" else delim
+    transform = sh.store.transform if sh.store.attrs.get(target, 0) & TRANSFORM else None
+    parts: list[bytes] = []
+    while True:
+        await sh.budget.breathe()
+        block = await reader.read(_BLOCK)
+        ended = not block
+        size += len(block)
+        if size > sh.budget.limits.string_bytes:
+            raise sh.budget.exceeded("string_bytes")
+        parts.append(block)
+        if not ended and delim not in block:
+            continue
+        work = partial(_lines, parts, delim, keep, ended)
+        lines, last = work() if len(parts) < _LONG_LINE else await aside(sh, work)
+        parts = [last]
+        if transform is not None:
+            lines = [transform(target, line) for line in lines]
+        for line in lines:
+            if index >= origin:
+                array.set(index, line)
+            index += 1
+        if ended:
+            return 0
+
+
+def _lines(parts: list[bytes], delim: bytes, keep: bytes, ended: bool) -> tuple[list[str], bytes]:
+    """The lines that some blocks make, and what is left of them. A NUL ends what a line has of use."""
+    data = b"".join(parts)
+    pieces = data.split(delim)
+    last = pieces.pop()
+    pieces = [piece + keep for piece in pieces] if keep else pieces
+    if ended and last:
+        pieces.append(last)
+    if b"\0" in data and delim != b"\0":
+        pieces = [piece.partition(b"\0")[0] for piece in pieces]
+    return [decode(piece) for piece in pieces], last
+
+
+_BLOCK: Final = 1 << 16
+_LONG_LINE: Final = 16
+"""Blocks of a line that becomes text aside."""
+
+
+TABLE: Final[dict[str, Builtin]] = {"mapfile": mapfile, "readarray": mapfile}
