@@ -177,12 +177,12 @@ class _Printer:
                     self.put(" ")
                     self.lead = False
             elif place < last:
-                self._next_statement()
+                self._next_statement(not place and not isinstance(statement.node, AndOr | Pipeline))
 
-    def _next_statement(self) -> None:
+    def _next_statement(self, first: bool) -> None:
         if self.pending:
             self.bodies("" if self.inside else ";")
-            self.document = False
+            self.document = self.bash and first  # then bash leaves out the next semicolon too
             if self.inside:
                 self.put("\n")
                 self.lead = True
@@ -331,7 +331,8 @@ class _Printer:
         self._for(node, "select")
 
     def _forarith(self, node: ForArith) -> None:
-        parts = "; ".join(self.word(one) for one in (node.init, node.condition, node.step))
+        words = map(self.word, (node.init, node.condition, node.step))
+        parts = "; ".join(text or "1" for text in words) if self.bash else "; ".join(words)
         self.put(f"for (({parts}))")
         self._do(node.body)
 
@@ -412,6 +413,7 @@ class _Printer:
     # ------------------------------------------------------------- redirections
 
     def redirections(self, redirects: Sequence[Redirect]) -> None:
+        self.document = self.document and not self.bash
         self.put(" ".join(map(self._redirect, redirects)))
 
     def _redirect(self, redirect: Redirect) -> str:
