@@ -11,7 +11,7 @@ from ramet.shell.syntax import words as words_module
 
 def test_the_same_text_is_parsed_once() -> None:
     assert parse_lines("echo kept; x\ny") is parse_lines("echo kept; x\ny")
-    assert cache.recall("echo kept; x\ny", Options()) is parse_lines("echo kept; x\ny")
+    assert cache.recall("echo kept; x\ny", Options()) == (parse_lines("echo kept; x\ny"), None)
     assert cache.recall("echo kept; x\ny", Options(extglob=True)) is None
     assert parse("echo kept") is parse("echo kept")
 
@@ -35,7 +35,7 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(cache._scripts) <= 4
     parse("x" * 200)
     assert cache.recall("x" * 200, Options()) is None
-    cache.remember("echo 19", Options(), ())
+    cache.remember("echo 19", Options(), cache.Known(()))
     assert cache._size == sum(len(text) for text, _ in cache._scripts)
 
 

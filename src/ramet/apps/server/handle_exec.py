@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ramet.apps.server.hosting import Hosted
 
 CHANGING = frozenset({"write", "copy", "setattr", "link", "mkdir", "remove", "rename"})
-VOLATILE = ("status", "last_arg", "history")
+VOLATILE = ("status", "pipe_status", "last_arg", "hashed", "random", "history")
 
 
 @dataclass

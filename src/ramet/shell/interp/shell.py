@@ -79,21 +79,21 @@ def compiled(script: Script) -> Run:
     return run
 
 
-_later: dict[tuple[str, Options, int], tuple[Script, ...]] = {}
+_later: dict[tuple[str, Options, int], cache.Known] = {}
 """Parsed texts of `eval`, whose lines are counted from where it stands."""
 
 
-def _recall(text: str, options: Options, line: int) -> tuple[Script, ...] | None:
+def _recall(text: str, options: Options, line: int) -> cache.Known | None:
     return cache.recall(text, options) if line == 1 else _later.get((text, options, line))
 
 
-def _remember(text: str, options: Options, line: int, scripts: tuple[Script, ...]) -> None:
+def _remember(text: str, options: Options, line: int, known: cache.Known) -> None:
     if line == 1:
-        cache.remember(text, options, scripts)
+        cache.remember(text, options, known)
     elif len(text) < 4096:
         if len(_later) >= 512:
             _later.clear()
-        _later[text, options, line] = scripts
+        _later[text, options, line] = known
 
 
 class Shell:
@@ -281,9 +281,14 @@ class Shell:
         base = (len(sh.frames), len(sh.store.scopes), sh.depth, sh.stack, sh.ignore, sh.loops)
         while True:
             if known is not None:
-                if position == len(known):
-                    break
-                script = known[position]
+                if position == len(known.lines):
+                    if known.end is None:
+                        break
+                    parser = Parser(text, None, options, line)
+                    parser.read_again(parser.text, known.end)
+                    done, read, known = list(known.lines), known.end, None
+                    continue
+                script = known.lines[position]
                 position += 1
             else:
                 assert parser is not None
@@ -330,7 +335,7 @@ class Shell:
                     plain = False
                 if plain and len(text) - parser.pos < 8 and not text[parser.pos :].strip():
                     # All is read: what evaluates itself finds its own text parsed.
-                    _remember(text, options, line, tuple(done))
+                    _remember(text, options, line, cache.Known(tuple(done)))
                     plain = False
             if parser is not None:
                 if "verbose" in sh.options and (top or sh.in_trap or where or sh.frames):
@@ -369,6 +374,8 @@ class Shell:
             if keep_line:
                 sh.line = at
             if result > 255:
+                if known is None and plain and parser is not None and not (options.expand_aliases and sh.aliases):
+                    _remember(text, options, line, cache.Known(tuple(done), parser.pos))
                 return int(result)
             if top and "onecmd" in sh.options and sh.origin != "environment":
                 return self._leave(sh, int(result))
@@ -392,7 +399,7 @@ class Shell:
             elif recorder is not None and "history" not in sh.options:
                 recorder = None
         if known is None and plain and not (options.expand_aliases and sh.aliases):
-            _remember(text, options, line, tuple(done))
+            _remember(text, options, line, cache.Known(tuple(done)))
         return int(result)
 
     async def _run_large(self, sh: Session, make: Callable[[Script], Run], script: Script) -> int:

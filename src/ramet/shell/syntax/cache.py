@@ -6,6 +6,8 @@ failed, none that warned.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ramet.shell.freeing import let_go
 from ramet.shell.syntax.nodes import Script
 from ramet.shell.syntax.parser import Parser
@@ -18,7 +20,17 @@ LONGEST = 500_000
 _LARGE = 20_000
 """Characters of a text whose tree is not let go of at once."""
 _DEFAULT = Options()
-_scripts: dict[tuple[str, Options], tuple[Script, ...]] = {}
+
+
+class Known(NamedTuple):
+    """The lines of a text as far as it was read: a script may end before its text does."""
+
+    lines: tuple[Script, ...]
+    end: int | None = None
+    """Where reading stopped, if that was not at the end."""
+
+
+_scripts: dict[tuple[str, Options], Known] = {}
 _size = 0
 
 
@@ -34,24 +46,24 @@ def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
     """The complete command lines of the text, for a caller that has no aliases; kept for the next time."""
     key = (text, options)
     found = _scripts.get(key)
-    if found is not None:
-        return found
+    if found is not None and found.end is None:
+        return found.lines
     parser = Parser(text, None, options)
     lines = []
     while (line := parser.next()) is not None:
         lines.append(line)
     result = tuple(lines)
     if not parser.warnings:
-        remember(text, options, result)
+        remember(text, options, Known(result))
     return result
 
 
-def recall(text: str, options: Options) -> tuple[Script, ...] | None:
+def recall(text: str, options: Options) -> Known | None:
     """The lines of a text that was read before with these options and without aliases."""
     return _scripts.get((text, options))
 
 
-def remember(text: str, options: Options, lines: tuple[Script, ...]) -> None:
+def remember(text: str, options: Options, known: Known) -> None:
     """Keeps what a caller read line by line, provided that neither options nor aliases changed on the way."""
     global _size
     if len(text) > LONGEST:
@@ -65,4 +77,4 @@ def remember(text: str, options: Options, lines: tuple[Script, ...]) -> None:
         del _scripts[key]
     if (text, options) not in _scripts:
         _size += len(text)
-    _scripts[text, options] = lines
+    _scripts[text, options] = known
