@@ -155,6 +155,15 @@ class History:
         """The records with numbers above this one, in order; costs what there is to give."""
         return self._records.since(number + 1)[::-1]
 
+    async def given_to(self, session_id: str, number: int) -> list[tuple[int, str, float]]:
+        """Number, command and time of a session's records after this one: what its shell lists as its history."""
+        await self.come()
+        return [
+            (record.number, record.command, record.started_at)
+            for record in self.after(number)
+            if record.session_id == session_id
+        ]
+
     def operations(self, session_id: str | None = None) -> list[OperationRecord]:
         return [op for op in self._operations if session_id is None or op.session_id == session_id]
 

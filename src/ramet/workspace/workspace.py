@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -214,6 +215,7 @@ class Workspace:
         given.update(self.secrets.env())
         given.update(env or {})
         state = shell.session(env=given, cwd=cwd or ROOT)
+        state.history.source = partial(self.history.given_to, session_id)
         self._observer.known.add(session_id)
         return Session(session_id, shell, state, fs)
 

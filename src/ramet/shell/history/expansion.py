@@ -83,7 +83,8 @@ def expand(
     text = line
     if chars.quick and line.startswith(chars.quick):
         text = f"{chars.event}{chars.event}:s{line}"
-    return _Expansion(text, past, memory, chars, extglob).run(quoted)
+    expansion = _Expansion(text, past, memory, chars, extglob)
+    return expansion.run(quoted) if expansion.found(quoted) else Expanded(line, False, False)
 
 
 class _Expansion:
@@ -92,6 +93,30 @@ class _Expansion:
     def __init__(self, line: str, past: Past, memory: Memory, chars: Chars, extglob: bool) -> None:
         self.line, self.past, self.memory, self.chars, self.extglob = line, past, memory, chars, extglob
         self.out = ""
+
+    def found(self, quoted: str) -> bool:
+        """Whether there is an expansion that neither quotes nor something of the shell's hide.
+
+        Once there is one, only quotes and what follows a `!` hide others on its line.
+        """
+        line, event, comment = self.line, self.chars.event, self.chars.comment
+        double = quoted == '"'
+        i = _single_end(line, 0, False) if quoted == "'" else 0
+        while i < len(line):
+            char, after = line[i], line[i + 1 : i + 2]
+            if char == comment and not double and (i == 0 or line[i - 1] in " \t\n"):
+                return False
+            if char == event:
+                if not self._plain(i, double) and not self._shells(i) and not _hidden(line, i, quoted):
+                    return True
+            elif char == "\\" and (after == event or after == '"' if double else after in ("'", event)):
+                i += 1
+            elif char == '"':
+                double = not double
+            elif char == "'" and not double:
+                i = _single_end(line, i + 1, line[i - 1 : i] == "$") - 1
+            i += 1
+        return False
 
     def run(self, quoted: str) -> Expanded:
         line, event, comment = self.line, self.chars.event, self.chars.comment
@@ -127,11 +152,13 @@ class _Expansion:
         return Expanded(self.out, changed, shown_only)
 
     def _plain(self, i: int, double: bool) -> bool:
-        """Whether the character is no expansion: what is around it is something of the shell's."""
+        """Whether the character is an exclamation by what follows it."""
+        after = self.line[i + 1 : i + 2]
+        return not after or after in _NO_EXPANSION or (double and after == '"')
+
+    def _shells(self, i: int) -> bool:
+        """Whether the character belongs to a pattern or a parameter of the shell."""
         line = self.line
-        after = line[i + 1 : i + 2]
-        if not after or after in _NO_EXPANSION or (double and after == '"'):
-            return True
         before = line[i - 1] if i else ""
         if before == "[" and "]" in line[i + 1 :]:
             return True
@@ -139,7 +166,7 @@ class _Expansion:
             return True
         if i > 1 and before == "$":
             return True
-        return self.extglob and i > 1 and after == "(" and ")" in line[i + 2 :]
+        return self.extglob and i > 1 and line[i + 1 : i + 2] == "(" and ")" in line[i + 2 :]
 
     # ------------------------------------------------------------------------------------------------- one event
 
@@ -311,6 +338,28 @@ class _Expansion:
         if by_word:
             return _each_word(text, old, new)
         return text.replace(old, new) if everywhere else text.replace(old, new, 1)
+
+
+def _hidden(line: str, place: int, quoted: str) -> bool:
+    """Whether a place is in single quotes, also in those of a substitution in double quotes."""
+    within = [quoted] if quoted == '"' else []
+    i = _single_end(line, 0, False) if quoted == "'" else 0
+    while i < place:
+        char = line[i]
+        top = within[-1] if within else ""
+        if char == "\\":
+            i += 1
+        elif char == "'" and top != '"':
+            i = _single_end(line, i + 1, line[i - 1 : i] == "$") - 1
+        elif char == '"':
+            within = within[:-1] if top == '"' else [*within, '"']
+        elif line.startswith("$(", i):
+            within = [*within, "("]
+            i += 1
+        elif char == ")" and top == "(":
+            within = within[:-1]
+        i += 1
+    return i > place
 
 
 def _each_word(text: str, old: str, new: str) -> str:

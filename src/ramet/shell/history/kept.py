@@ -80,8 +80,8 @@ class Kept:
     def drop(self, first: int, last: int) -> None:
         """Forget entries by their places in the list."""
         count = len(self.entries)
+        self.provisional -= max(min(last + 1, count) - max(first, count - self.provisional), 0)
         del self.entries[first : last + 1]
-        self.provisional = 0
         self.new = max(self.new - (count - len(self.entries)), 0)
 
     def clear(self) -> None:

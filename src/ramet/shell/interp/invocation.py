@@ -1,27 +1,135 @@
-"""`bash` and `sh` as commands: options, `-c`, `-s`, script files."""
+"""`bash` and `sh` as commands: how they are called, and what they run then: a text, a file, or what they are given."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core import paths
 from ramet.core.errors import reason
+from ramet.core.paths import encode
+from ramet.shell.interp import recording, startup
 from ramet.shell.interp.descriptors import Description, share_all
+from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
 from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.specials import adopt_environment
+from ramet.shell.interp.specials import VERSION, adopt_environment
+from ramet.shell.interp.startup import Startup
 from ramet.shell.interp.subshell import run_shell
+from ramet.shell.syntax.errors import SyntaxFailure
+from ramet.shell.syntax.nodes import DoubleQuoted, Function, Script, Word
+from ramet.shell.syntax.parser import Parser
+from ramet.shell.syntax.printer import function_text, to_text, word_text
 
 if TYPE_CHECKING:
     from ramet.shell.interp.shell import Shell
 
+_LONG: Final = (
+    "debug", "debugger", "dump-po-strings", "dump-strings", "help", "init-file", "login", "noediting", "noprofile",
+    "norc", "posix", "pretty-print", "rcfile", "restricted", "verbose", "version",
+)  # fmt: skip
+_RELEASE: Final = f"GNU bash, version {VERSION[0]}.{VERSION[1]}.{VERSION[2]}({VERSION[3]})-release"
+_VERSION: Final = f"{_RELEASE} ({VERSION[5]})\n"
+_USAGE: Final = (
+    "Usage:\tbash [GNU long option] [option] ...\n\tbash [GNU long option] [option] script-file ...\n"
+    "GNU long options:\n" + "".join(f"\t--{name}\n" for name in _LONG) + "Shell options:\n"
+    "\t-ilrsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
+)
+_MORE: Final = (
+    'Type `bash -c "help set"\' for more information about shell options.\n'
+    "Type `bash -c help' for more information about shell builtin commands.\n"
+)
+
+
+@dataclass(slots=True)
+class _Call:
+    """What the options of a call say."""
+
+    login: bool = False
+    interactive: bool = False
+    given: bool = False
+    """Whether `-c` was there."""
+    reading: bool = False
+    narrow: bool = False
+    strings: str = ""
+    """`-D`, or `po` for the form that translators take."""
+    pretty: bool = False
+    no_profile: bool = False
+    no_rc: bool = False
+    rc_file: str = ""
+    rest: list[str] = field(default_factory=list)
+
 
 async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     """Run another shell: its own variables and functions, our descriptors, directory and environment."""
+    child = await _made(shell, sh, argv)
+    as_sh = argv[0].rsplit("/", 1)[-1].lstrip("-") == "sh"
+    call = _options(sh, child, [str(word) for word in argv])
+    if not isinstance(call, _Call):
+        return call if isinstance(call, int) else await call
+    rest = call.rest
+    text = ""
+    source: ScriptInput | None = None
+    if call.given:
+        if not rest:
+            sh.err(f"{argv[0]}: -c: option requires an argument\n")
+            return 2
+        text = rest.pop(0)
+        child.origin = "environment"
+        child.vars["BASH_EXECUTION_STRING"] = text
+        if rest:
+            child.name = child.arg0 = rest.pop(0)
+    elif call.reading or not rest:
+        source = ScriptInput(await sh.reader(0).read_all(sh.budget.limits.string_bytes))
+        text = source.text
+        child.origin = "stdin"
+    else:
+        name = rest.pop(0)
+        found = await _file(shell, sh, argv[0], name)
+        if isinstance(found, int):
+            return found
+        text = found
+        child.name = child.arg0 = child.source = name
+    child.params = rest
+    child.rewatch()
+    if call.login:
+        child.shopts.add("login_shell")
+    if call.interactive:
+        prepare(child)
+        sh.err(GREETING.format(argv[0]))
+    child.fds = share_all(sh.fds)
+    if source is not None:
+        old = child.fds.get(0)
+        child.fds[0] = Description(source)
+        child.fds[0].base = True
+        if old is not None:
+            old.release()
+    if child.group is not None:
+        child.group.members.append(child)
+    how = Startup(call.login, call.interactive, as_sh, call.no_profile, call.no_rc, call.rc_file)
+    try:
+        status = await run_shell(child, lambda own: drive(_started(shell, own, call, how, text, source)))
+    finally:
+        if source is not None and (rest_of_input := source.rest()):
+            sh.reader(0).unread(rest_of_input)
+        if child.group is not None:
+            child.group.members.remove(child)
+    if "history" in child.options:
+        await recording.save(child)
+    if child.killed and sh.lone:
+        sh.killed = child.killed  # the shell that it was started by has become it
+    elif child.killed:
+        sh.died = child.killed, child.own_pid()
+    return status
+
+
+async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
+    """A shell with the environment of the one that starts it."""
     child = Session(shell)
     child.depth, child.stack = sh.depth + 1, sh.stack + 5
     if child.depth > sh.budget.limits.recursion:
@@ -38,152 +146,198 @@ async def run_bash(shell: Shell, sh: Session, argv: list[str]) -> int:
     child.vars["PWD"] = child.pwd
     child.ulimits = dict(sh.ulimits)
     child.fds = sh.fds  # to complain to, until it gets its own
-    if argv[0].rsplit("/", 1)[-1] != "sh":
+    as_sh = argv[0].rsplit("/", 1)[-1] == "sh"
+    if not as_sh:
         adopt_functions(child, env)
     for name, action in sh.traps.items():
         if not action:
             child.traps[name] = ""
-    if argv[0].rsplit("/", 1)[-1] == "sh":
+    if as_sh:
         child.set_option("posix", True)
-    text: str | None = None
-    source: ScriptInput | None = None
-    reading = False
-    narrow = argv[0].rsplit("/", 1)[-1] == "rbash"
+    return child
+
+
+def _options(sh: Session, child: Session, argv: list[str]) -> _Call | int | Awaitable[int]:
+    """Read the options of a call, long ones first; a status when that is all there is to do."""
+    base = argv[0].rsplit("/", 1)[-1]
+    call = _Call(login=base.startswith("-"), narrow=base.lstrip("-") == "rbash")
     i = 1
-    while i < len(argv) and len(argv[i]) > 1 and argv[i][0] in "-+":
-        word = str(argv[i])
-        i += 1
-        if word in ("--", "-"):
+    while i < len(argv) and argv[i].startswith("-"):
+        name = argv[i][2:] if argv[i].startswith("--") else argv[i][1:]
+        if name not in _LONG:
+            if argv[i].startswith("--") and name:
+                sh.err(f"{argv[0]}: {argv[i]}: invalid option\n{_USAGE}")
+                return 2
             break
-        if word.startswith("--"):
-            if word in ("--norc", "--noprofile", "--posix", "--login", "--noediting", "--verbose", "--restricted"):
-                narrow = narrow or word == "--restricted"
-                if word == "--posix":
-                    child.set_option("posix", True)
-                continue
-            if word in ("--rcfile", "--init-file"):
-                i += 1
-                continue
-            if word == "--version":
-                sh.out(b"GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)\n")
-                return 0
-            if word == "--help":
-                sh.out((_VERSION + _USAGE + _MORE).encode())
-                return 0
-            sh.err(f"{argv[0]}: {word}: invalid option\n{_USAGE}")
-            return 2
+        i += 1
+        if name == "version":
+            return sh.out(encode(_VERSION), "bash")
+        if name == "help":
+            return sh.out(encode(f"{_RELEASE}-({VERSION[5]})\n{_USAGE}{_MORE}"), "bash")
+        if name in ("rcfile", "init-file"):
+            if i >= len(argv):
+                sh.err(f"{argv[0]}: {name}: option requires an argument\n")
+                return 2
+            call.rc_file = argv[i]
+            i += 1
+        _take(child, call, name)
+    return _letters(sh, child, call, argv, i)
+
+
+def _take(child: Session, call: _Call, name: str) -> None:
+    """A long option without a value."""
+    if name == "posix":
+        child.set_option("posix", True)
+    elif name == "verbose":
+        child.set_option("verbose", True)
+    call.login = call.login or name == "login"
+    call.narrow = call.narrow or name == "restricted"
+    call.pretty = call.pretty or name == "pretty-print"
+    call.no_profile = call.no_profile or name == "noprofile"
+    call.no_rc = call.no_rc or name == "norc"
+    if name in ("dump-strings", "dump-po-strings"):
+        call.strings = "po" if name == "dump-po-strings" else "D"
+
+
+def _letters(sh: Session, child: Session, call: _Call, argv: list[str], i: int) -> _Call | int | Awaitable[int]:
+    while i < len(argv) and len(argv[i]) > 1 and argv[i][0] in "-+":
+        word = argv[i]
+        i += 1
+        if word == "--":
+            break
         on = word[0] == "-"
         for letter in word[1:]:
             if letter == "c":
-                text = ""
+                call.given = True
             elif letter == "s":
-                reading = True
+                call.reading = True
             elif letter == "r":
-                narrow = True
-            elif letter in "ilD":
-                continue
-            elif letter == "O":
-                if i < len(argv):
-                    if argv[i] not in SHOPTS:
-                        sh.err(f"{argv[0]}: line 0: {argv[i]}: invalid shell option name\n")
-                        return 2
-                    (child.shopts.add if on else child.shopts.discard)(argv[i])
-                    i += 1
-            elif letter == "o":
-                name = argv[i] if i < len(argv) else ""
+                call.narrow = True
+            elif letter == "i":
+                call.interactive = on
+            elif letter == "l":
+                call.login = on
+            elif letter == "D":
+                call.strings = "D"
+            elif letter in "oO":
+                if i >= len(argv):
+                    return sh.out(encode(_listed(child, letter, on)), "bash")
+                status = _named(sh, child, argv[0], letter, argv[i], on)
+                if status:
+                    return status
                 i += 1
-                if name not in OPTIONS:
-                    sh.err(f"{argv[0]}: line 0: {argv[0]}: {name}: invalid option name\n")
-                    return 2
-                child.set_option(name, on)
             elif letter in LETTERS:
                 child.set_option(LETTERS[letter], on)
             else:
-                sh.err(f"{argv[0]}: -{letter}: invalid option\n{_USAGE}")
+                sh.err(f"{argv[0]}: {word[0]}{letter}: invalid option\n{_USAGE}")
                 return 2
-    rest = [str(word) for word in argv[i:]]
-    if text is not None:
-        if not rest:
-            sh.err(f"{argv[0]}: -c: option requires an argument\n")
+    if i < len(argv) and argv[i] == "-":
+        i += 1
+    call.rest = argv[i:]
+    return call
+
+
+def _listed(child: Session, letter: str, on: bool) -> str:
+    """`bash -o` and `bash -O`: the options as they are."""
+    names, enabled = (OPTIONS, child.options | {"emacs"}) if letter == "o" else (SHOPTS, child.shopts)
+    if on:
+        return "".join(f"{name:<15}\t{'on' if name in enabled else 'off'}\n" for name in names)
+    if letter == "o":
+        return "".join(f"set {'-' if name in enabled else '+'}o {name}\n" for name in names)
+    return "".join(f"shopt -{'s' if name in enabled else 'u'} {name}\n" for name in names)
+
+
+def _named(sh: Session, child: Session, called: str, letter: str, name: str, on: bool) -> int:
+    """`-o name` and `-O name`; a status when there is no such option."""
+    if letter == "O":
+        if name not in SHOPTS:
+            sh.err(f"{called}: line 0: {name}: invalid shell option name\n")
             return 2
-        text = rest.pop(0)
-        child.origin = "environment"
-        child.vars["BASH_EXECUTION_STRING"] = text
-        if rest:
-            child.name = child.arg0 = rest.pop(0)
-        child.params = rest
-    elif reading or not rest:
-        source = ScriptInput(await sh.reader(0).read_all(sh.budget.limits.string_bytes))
-        text = source.text
-        child.params = rest
-        child.origin = "stdin"
-    else:
-        name = rest.pop(0)
-        try:
-            path = sh.shell.fs.named(name, sh.cwd)
-            stat = await shell.fs.stat(path, follow=True)
-            if stat.is_dir:
-                sh.err(f"{argv[0]}: {name}: Is a directory\n")
-                return 126
-            data = await shell.read_file(path)
-            if b"\0" in data[:80].partition(b"\n")[0]:
-                sh.err(f"{name}: {name}: cannot execute binary file\n")
-                return 126
-            text = without_open_end(paths.decode(data))
-        except OSError as error:
-            sh.err(f"{argv[0]}: {name}: {reason(error)}\n")
-            return 127
-        child.name = child.arg0 = child.source = name
-        child.params = rest
-    child.fds = share_all(sh.fds)
-    if source is not None:
-        old = child.fds.get(0)
-        child.fds[0] = Description(source)
-        child.fds[0].base = True
-        if old is not None:
-            old.release()
-    script = text
-    if child.group is not None:
-        child.group.members.append(child)
+        (child.shopts.add if on else child.shopts.discard)(name)
+        return 0
+    if name not in OPTIONS:
+        sh.err(f"{called}: line 0: {called}: {name}: invalid option name\n")
+        return 2
+    child.set_option(name, on)
+    return 0
+
+
+async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
+    """The text of a script; a status after a complaint."""
     try:
-        status = await run_shell(child, lambda own: drive(_started(shell, own, script, narrow, source)))
-    finally:
-        if source is not None and (rest_of_input := source.rest()):
-            sh.reader(0).unread(rest_of_input)
-        if child.group is not None:
-            child.group.members.remove(child)
-    if child.killed and sh.lone:
-        sh.killed = child.killed  # the shell that it was started by has become it
-    elif child.killed:
-        sh.died = child.killed, child.own_pid()
-    return status
+        path = paths.parse(name, sh.cwd)
+        stat = await shell.fs.stat(path, follow=True)
+        if stat.is_dir:
+            sh.err(f"{name}: {name}: Is a directory\n")
+            return 126
+        data = await shell.read_file(path)
+        if b"\0" in data[:80].partition(b"\n")[0]:
+            sh.err(f"{name}: {name}: cannot execute binary file\n")
+            return 126
+        return without_open_end(paths.decode(data))
+    except OSError as error:
+        sh.err(f"{called}: {name}: {reason(error)}\n")
+        return 127
 
 
-_VERSION: Final = "GNU bash, version 5.2.15(1)-release-(x86_64-pc-linux-gnu)\n"
-_LONG: Final = (
-    "debug", "debugger", "dump-po-strings", "dump-strings", "help", "init-file", "login", "noediting", "noprofile",
-    "norc", "posix", "pretty-print", "rcfile", "restricted", "verbose", "version",
-)  # fmt: skip
-_USAGE: Final = (
-    "Usage:\tbash [GNU long option] [option] ...\n\tbash [GNU long option] [option] script-file ...\n"
-    "GNU long options:\n" + "".join(f"\t--{name}\n" for name in _LONG) + "Shell options:\n"
-    "\t-ilrsD or -c command or -O shopt_option\t\t(invocation only)\n\t-abefhkmnptuvxBCEHPT or -o option\n"
-)
-_MORE: Final = (
-    'Type `bash -c "help set"\' for more information about shell options.\n'
-    "Type `bash -c help' for more information about shell builtin commands.\n"
-)
-
-
-async def _started(shell: Shell, own: Session, script: str, narrow: bool, source: ScriptInput | None) -> int:
-    """A script, after the file that BASH_ENV names."""
-    startup = own.store.get("BASH_ENV")
-    if startup and not own.posix and "privileged" not in own.options:
-        path = paths.parse(own.prompt(startup), own.cwd)
-        if await shell.exists(path):
-            result = await shell.invoke(own, [".", str(path)])
-            if result > 255:
-                return result
-    if narrow:
+async def _started(shell: Shell, own: Session, call: _Call, how: Startup, text: str, source: ScriptInput | None) -> int:
+    """A script, after the files that come before it."""
+    origin = own.origin
+    if source is not None:
+        own.origin = "main"
+    result = await startup.read(own, how)
+    own.origin = origin
+    if result:
+        return result
+    if call.narrow:
         restrict(own)
-    return await shell.run_text(own, script, top=True, source=source)
+    if call.strings or (call.pretty and not call.given):
+        written = own.out(encode(_dumped(own, call, text)), "bash")
+        return written if isinstance(written, int) else await written
+    if call.interactive and not call.given:
+        return await Dialogue(shell, own, text, source).run()
+    return await shell.run_text(own, text, top=True, source=source)
+
+
+def _dumped(sh: Session, call: _Call, text: str) -> str:
+    """The strings of a script that are to be translated, or all of it as the shell prints it."""
+    parser = Parser(text, None, sh.syntax_options())
+    out = ""
+    try:
+        while True:
+            line = parser.line_at(parser.pos)
+            script = parser.next()
+            if script is None:
+                return out
+            if call.pretty:
+                out += "".join(f"{_pretty(script, place)}\n" for place in range(len(script.statements)))
+                continue
+            for part in _strings(script):
+                shown = word_text(Word((part,))).removeprefix("$")
+                out += f'#: {sh.name}:{line}\nmsgid {shown}\nmsgstr ""\n' if call.strings == "po" else f"{shown}\n"
+    except SyntaxFailure as failure:
+        for message in failure.lines(f"{sh.name}: "):
+            sh.err(message + "\n")
+        return out
+
+
+def _pretty(script: Script, place: int) -> str:
+    node = script.statements[place].node
+    if isinstance(node, Function):
+        return function_text(node) + "\n"
+    return to_text(Script(script.statements[place : place + 1]))
+
+
+def _strings(node: Any) -> list[DoubleQuoted]:
+    """The `$"..."` in a tree, in their order."""
+    found: list[DoubleQuoted] = []
+    left = [node]
+    while left:
+        one = left.pop()
+        if isinstance(one, tuple):
+            left.extend(reversed(one))
+        elif isinstance(one, DoubleQuoted) and one.locale:
+            found.append(one)
+        elif hasattr(one, "__slots__"):
+            left.extend(getattr(one, name) for name in reversed(one.__slots__))
+    return found

@@ -94,6 +94,8 @@ def _matches(pattern: str, line: str, last: str | None) -> bool:
 def keep(sh: Session, line: str) -> bool:
     """Add a line, if it is wanted."""
     kept = own(sh)
+    if kept.provisional:  # it takes the place of the line that it comes from
+        kept.drop(len(kept.entries) - kept.provisional, len(kept.entries) - 1)
     if not wanted(sh, line):
         return False
     before = len(kept.entries), kept.base
@@ -164,6 +166,10 @@ class Recorder:
         self._sh = sh
         self._left: int | None = None
         """Characters at the end of the text that have not been expanded."""
+        self.read = ""
+        """The command that was read last, as it is to be run."""
+        self.left = 0
+        """Characters that it has left of the text."""
         self.said: list[str] = []
         """What is to be written to stderr, in order."""
 
@@ -178,7 +184,7 @@ class Recorder:
     def next(self, parser: Parser) -> Script | None:
         """The next command of a text."""
         sh = self._sh
-        expanding = "histexpand" in sh.options
+        expanding = "histexpand" in sh.options and "history" in sh.options
         while True:
             text, start = parser.text, parser.pos
             failure: SyntaxFailure | None = None
@@ -197,10 +203,16 @@ class Recorder:
                 if changed is not None:
                     parser.read_again(changed, start)
                     continue
-            _record(sh, text[start:end])
+            self.read, self.left = text[start:end], len(text) - end
+            self.record(self.read)
             if failure is not None:
                 raise failure
             return script
+
+    def record(self, text: str) -> None:
+        """Keep what was read, if this shell does."""
+        if "history" in self._sh.options:
+            _record(self._sh, text)
 
     def _end(self, parser: Parser, failure: SyntaxFailure | None) -> int:
         """Where what was read ends in the text of the parser; after a failure with the line that it is in."""

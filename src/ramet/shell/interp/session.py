@@ -302,7 +302,7 @@ class Session:
         twin.status, twin.pipes, twin.last_arg = self.status, self.pipes, self.last_arg
         twin.random = None
         twin.seconds_base, twin.history = self.seconds_base, self.history
-        twin.completions, twin.interactive = self.completions, False
+        twin.completions, twin.interactive = self.completions, self.interactive
         twin.pid, twin.top_pid = 0, self.top_pid
         twin.background = self.background
         twin.budget = self.budget
@@ -377,8 +377,11 @@ class Session:
     def flags(self) -> str:
         """`$-`."""
         letters = "".join(letter for letter, name in LETTERS.items() if name in self.options)
+        if self.interactive:
+            place = next((at for at, letter in enumerate(letters) if letter not in "abefh"), len(letters))
+            letters = f"{letters[:place]}i{letters[place:]}"
         if "restricted_shell" in self.shopts:
-            place = next((at for at, letter in enumerate(letters) if letter not in "abefhkmnp"), len(letters))
+            place = next((at for at, letter in enumerate(letters) if letter not in "abefhikmnp"), len(letters))
             letters = f"{letters[:place]}r{letters[place:]}"
         return letters + {"environment": "c", "stdin": "s"}.get(self.origin, "")
 
@@ -518,7 +521,9 @@ class Session:
 
     @property
     def error_name(self) -> str:
-        """What stands before an error: the running file, else `$0`."""
+        """What stands before an error: the running file, else `$0`; the shell where somebody talks to it."""
+        if self.interactive:
+            return "bash"
         for frame in reversed(self.frames):
             if frame.source:
                 return frame.source if frame.source not in ("main", "environment") else self.name
@@ -531,7 +536,7 @@ class Session:
 
     def complain(self, message: str) -> None:
         """`bash: line N: message` on stderr."""
-        line = f"line {self.line_now()}: " if self.line else ""
+        line = f"line {self.line_now()}: " if self.line and not self.interactive else ""
         self.err(f"{self.error_name}: {line}{message}\n")
 
     def complain_once(self, error: Exception) -> None:

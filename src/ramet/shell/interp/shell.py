@@ -257,16 +257,19 @@ class Shell:
         line: int = 1,
         where: str = "",
         source: ScriptInput | None = None,
+        recorded: bool = False,
     ) -> int:
         """Run text line by line in this session: a status or control flow. A line that an error ends is left behind.
 
-        With a `source`, what a line leaves of the text is the standard input of its commands.
+        With a `source`, what a line leaves of the text is the standard input of its commands. What is `recorded` is in
+        the history already.
         """
         if "\0" in text:
             text = text.replace("\0", "")  # as bash does with what it reads
         options = sh.syntax_options()
         plain = not (options.expand_aliases and sh.aliases) and source is None
-        recorder = Recorder(sh) if top and "history" in sh.options and sh.origin != "environment" else None
+        keeps = top and not recorded and sh.origin != "environment"
+        recorder = Recorder(sh) if keeps and "history" in sh.options else None
         if recorder is not None:
             await recorder.begin()
         known = _recall(text, options, line) if plain and "verbose" not in sh.options and recorder is None else None
@@ -314,7 +317,7 @@ class Shell:
                     )
                     if failure.fatal:
                         leaves = top or (sh.errexit and not sh.ignore)
-                        return self._leave(sh, result) if leaves else result
+                        return self.leave(sh, result) if leaves else result
                     continue
                 if recorder is not None:
                     recorder.say()
@@ -365,12 +368,12 @@ class Shell:
                     sh.complain_once(error)
                     raise
                 sh.status = result = subshell.report(sh, error)
-                self._unwind(sh, *base)
+                self.unwind(sh, *base)
                 if beyond and sh.origin == "environment":
-                    return self._leave(sh, result)
+                    return self.leave(sh, result)
                 failing = sh.errexit and not isinstance(error, ArithFailure | Slip)
                 if failing or (sh.posix and isinstance(error, ArithFailure | Readonly)):
-                    return self._leave(sh, result)
+                    return self.leave(sh, result)
             if keep_line:
                 sh.line = at
             if result > 255:
@@ -378,7 +381,7 @@ class Shell:
                     _remember(text, options, line, cache.Known(tuple(done), parser.pos))
                 return int(result)
             if top and "onecmd" in sh.options and sh.origin != "environment":
-                return self._leave(sh, int(result))
+                return self.leave(sh, int(result))
             if source is not None and parser is not None and await source.moved(sh):
                 text, read, options = source.text, 0, sh.syntax_options()
                 aliases = sh.aliases if options.expand_aliases else None
@@ -388,7 +391,7 @@ class Shell:
                 parser.options = options
                 parser.aliases = sh.aliases if options.expand_aliases else {}
                 plain = False
-            if top and recorder is None and "history" in sh.options and sh.origin != "environment":
+            if keeps and recorder is None and "history" in sh.options:
                 if known is not None:  # to be read from here on, and not to be known any more
                     parser = Parser(text, sh.aliases if options.expand_aliases else None, options, line)
                     for _ in range(position):
@@ -418,7 +421,7 @@ class Shell:
             begin += 1
         return text[begin:end]
 
-    def _unwind(self, sh: Session, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
+    def unwind(self, sh: Session, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
         """Back to where the text began that an error ended a line of."""
         while len(sh.frames) > frames:
             frame = sh.frames.pop()
@@ -427,7 +430,7 @@ class Shell:
             sh.store.pop()
         sh.depth, sh.stack, sh.ignore, sh.loops = depth, stack, ignore, loops
 
-    def _leave(self, sh: Session, status: int) -> int:
+    def leave(self, sh: Session, status: int) -> int:
         sh.flow_status = sh.status = status
         return EXIT
 

@@ -7,7 +7,7 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, TooMany
-from ramet.shell.interp import signals
+from ramet.shell.interp import signals, startup
 from ramet.shell.interp.builtins.patience import each, then, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
@@ -84,11 +84,25 @@ def exit_(sh: Session, argv: list[str]) -> Result:
         else:
             status = found & 255
     sh.flow_status = status
+    if sh.sub_level or not (sh.interactive or "login_shell" in sh.shopts):
+        return EXIT
+    return drive(_left(sh))
+
+
+async def _left(sh: Session) -> int:
+    """The end of a shell that somebody talks to, or of a login."""
+    login = "login_shell" in sh.shopts
+    if sh.interactive and not sh.source and sh.exiting is None:
+        sh.err("logout\n" if login else "exit\n")
+    if login and sh.exiting is None:
+        await startup.logout(sh)
     return EXIT
 
 
 def logout(sh: Session, argv: list[str]) -> Result:
-    return sh.error("logout: not login shell: use `exit'")
+    if "login_shell" not in sh.shopts:
+        return sh.error("logout: not login shell: use `exit'")
+    return exit_(sh, argv)
 
 
 def shift(sh: Session, argv: list[str]) -> Result:

@@ -63,8 +63,6 @@ async def _history(sh: Session, flags: str, offset: str, words: list[str]) -> in
 def _push(sh: Session, text: str) -> None:
     """`history -s` takes the place of the line that it is on."""
     kept = sh.history
-    if kept.provisional:
-        kept.drop(len(kept.entries) - kept.provisional, len(kept.entries) - 1)
     if "history" in sh.options and not kept.pushed and (kept.added or kept.compound) and kept.entries:
         kept.drop(len(kept.entries) - 1, len(kept.entries) - 1)
     recording.keep(sh, text)
