@@ -39,7 +39,7 @@ class Limits:
     expression_chars: int = 8192
     """Characters of an arithmetic expression where nothing else can run meanwhile: in a subscript, a slice, an operand
     of a test. The expressions of commands and assignments may be longer."""
-    recursion: int = 10_000
+    recursion: int = 20_000
     """Nested function calls, sources, evals and subshells."""
     loop_steps: int | None = None
     """Turns of all loops of one execution; None leaves it to the wall time."""

@@ -11,6 +11,7 @@ from ramet.shell.expand.params import (
     parameter,
     target_of,
 )
+from ramet.shell.expand.pieces import Text
 from ramet.shell.syntax.nodes import (
     Literal,
     Param,
@@ -70,6 +71,7 @@ class Choice(NamedTuple):
     wait: bool
     get: Callable[[Any], Any]
     word: Word
+    key: Text | None
 
     def takes_word(self, found: Found, assign: bool = False) -> bool:
         """`assign`: in the value of an assignment, where a list with one empty value in it is not empty."""

@@ -6,13 +6,16 @@ builder only.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from ramet.core.depth import room
 from ramet.shell.expand.aside import LARGE, WINDOW, aside
 from ramet.shell.expand.choices import chosen
 from ramet.shell.expand.fields import Fields
+from ramet.shell.expand.nesting import level
 from ramet.shell.expand.params import (
     Found,
     Star,
@@ -28,7 +31,6 @@ from ramet.shell.expand.texts import (
     choice_of,
     const,
     getter,
-    key_text,
     part_text,
     with_tildes,
 )
@@ -58,27 +60,37 @@ class Emit(NamedTuple):
 
 def gives_several(part: Part) -> bool:
     """Whether a quoted part may give more or fewer than one field."""
-    if isinstance(part, Param):
-        return (
-            part.name == "@"
-            or part.subscript == "@"
-            or part.form == "indirect"
-            or (part.form == "names" and part.op == "@")
-            or part.op == "@k"
-            or any(gives_several(inner) for arg in part.args for inner in arg.parts)
-        )
-    if isinstance(part, DoubleQuoted):
-        return any(gives_several(inner) for inner in part.parts)
+    looked_at: list[Part] = [part]
+    while looked_at:
+        one = looked_at.pop()
+        if isinstance(one, Param):
+            if (
+                one.name == "@"
+                or one.subscript == "@"
+                or one.form == "indirect"
+                or (one.form == "names" and one.op == "@")
+                or one.op == "@k"
+            ):
+                return True
+            for arg in one.args:
+                looked_at += arg.parts
+        elif isinstance(one, DoubleQuoted):
+            looked_at += one.parts
     return False
 
 
 def _emit(part: Part, mode: int) -> Emit:
-    if isinstance(part, DoubleQuoted):
-        return _emit_double(part)
-    if isinstance(part, Param):
-        if part.bad is None and part.op in CHOOSING:
-            return _emit_choice(part, mode)
+    if isinstance(part, Param) and not part.args and part.subscript is None:
         return _emit_param(part, mode)
+    if isinstance(part, DoubleQuoted | Param):
+        with level as station:
+            if isinstance(part, DoubleQuoted):
+                emit = _emit_double(part)
+            elif part.bad is None and part.op in CHOOSING:
+                emit = _emit_choice(part, mode)
+            else:
+                emit = _emit_param(part, mode)
+        return _stationed(emit) if station else emit
     piece = part_text(part, mode == QUOTED, None)
     if type(part) is Literal and mode == ACTIVE:
         fixed = part.text
@@ -91,6 +103,26 @@ def _emit(part: Part, mode: int) -> Emit:
     if isinstance(part, ProcessSub):
         return _emit_text(piece, Fields.literal)
     return _emit_text(piece, Fields.quoted)
+
+
+def _stationed(emit: Emit) -> Emit:
+    """The same on a stack of its own, or with room, as `nesting` has it."""
+    run = emit.run
+    if emit.wait:
+
+        async def inside(host: Any, fields: Fields) -> None:
+            await run(host, fields)
+
+        async def apart(host: Any, fields: Fields) -> None:
+            await asyncio.create_task(inside(host, fields))
+
+        return Emit(True, apart)
+
+    def called(host: Any, fields: Fields) -> Any:
+        with room:
+            return run(host, fields)
+
+    return Emit(False, called)
 
 
 def _emit_text(piece: Text, put: Callable[[Fields, str], None]) -> Emit:
@@ -311,7 +343,7 @@ def _emit_choice(node: Param, mode: int) -> Emit:
     choice = choice_of(node, quoted)
     if node.op[-1] in "=?":
         argument = argument_text(choice, quoted, None)
-        key = key_text(node)
+        key = choice.key
         word = Emit(argument.wait, lambda host, fields: None)
     else:
         key, argument = None, const("")

@@ -19,6 +19,7 @@ from ramet.shell.expand.errors import Discard, Fatal
 from ramet.shell.expand.fields import escape
 from ramet.shell.expand.joining import BY_PARTS, DOCUMENTS, joint, spaced
 from ramet.shell.expand.marks import Quote, alone, as_fields, as_is, mark_ampersand, regex_escape
+from ramet.shell.expand.nesting import apart, level, roomy
 from ramet.shell.expand.params import (
     Apply,
     Base,
@@ -158,17 +159,27 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
         return const(_quoted(char, quote))
     if kind is AnsiQuoted:
         return const(_quoted(part.value, quote))  # type: ignore[union-attr]
-    if kind is DoubleQuoted:
-        return concat([part_text(inner, True, quote) for inner in part.parts])  # type: ignore[union-attr]
-    if isinstance(part, Param):
-        return _param_text(part, quoted, quote)
     if isinstance(part, CommandSub):
         return Text(True, _command_text(part, quote if quoted else None))
-    if isinstance(part, ArithSub):
-        return arith_text(part)
-    assert isinstance(part, ProcessSub)
-    found = part
-    return Text(True, lambda host: host.process_path(found))
+    if isinstance(part, ProcessSub):
+        found = part
+        return Text(True, lambda host: host.process_path(found))
+    if isinstance(part, Param) and not part.args and part.subscript is None:
+        return _param_text(part, quoted, quote)
+    with level as station:
+        text = _nested_text(part, quoted, quote)
+    if station and text.const is None:
+        return text._replace(run=apart(text.run) if text.wait else roomy(text.run))
+    return text
+
+
+def _nested_text(part: Part, quoted: bool, quote: Quote) -> Text:
+    if isinstance(part, DoubleQuoted):
+        return concat([part_text(inner, True, quote) for inner in part.parts])
+    if isinstance(part, Param):
+        return _param_text(part, quoted, quote)
+    assert isinstance(part, ArithSub)
+    return arith_text(part)
 
 
 def _command_text(part: CommandSub, quote: Quote) -> Callable[[Any], Awaitable[str]]:
@@ -306,8 +317,11 @@ def _tilde(prefix: str, quote: Quote, loose: bool) -> Text:
 # ------------------------------------------------------------------------------------------------ parameters
 
 
-def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any]]:
-    """The value of a parameter with every operator applied except the choosing ones: (wait, function)."""
+def getter(node: Param, quoted: bool = False, key: Text | None = None) -> tuple[bool, Callable[[Any], Any]]:
+    """The value of a parameter with every operator applied except the choosing ones: (wait, function).
+
+    `key` is its subscript, where that is compiled already.
+    """
     if node.bad is not None:
         message = f"${{{node.bad}}}: bad substitution"
         if node.bad.startswith("\0"):
@@ -334,11 +348,12 @@ def getter(node: Param, quoted: bool = False) -> tuple[bool, Callable[[Any], Any
     base, apply = base_of(node), None if choosing else apply_of(node)
     if not choosing and apply is None and node.subscript is None and node.form == "value" and is_plain(node.name):
         return False, variable(node.name)
-    stripped = _stripped(node, quoted)
+    args = [] if choosing or node.form == "names" else _arguments(node, quoted)
+    stripped = _stripped(node, args)
     if stripped is not None:
         return False, stripped
-    key = key_text(node)
-    args = [] if choosing or node.form == "names" else _arguments(node, quoted)
+    if key is None:
+        key = key_text(node)
     strict = not choosing and node.form != "length" and node.op not in ("@a", "@A")
     label = label_of(node)
     runs = [arg.run for arg in args]
@@ -394,7 +409,7 @@ _UNKNOWN_TRANSFORMATION: Final = re.compile(
     r"([A-Za-z_][A-Za-z0-9_]*(?:\[[^]]+\])?|[0-9]+|[@*])@.*", re.ASCII | re.DOTALL
 ).fullmatch
 _HEAVY: Final = frozenset("#%/^,~")
-_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A"))
+_HEAVY_AT: Final = frozenset(("@Q", "@U", "@L", "@u", "@E", "@K", "@k", "@A", "@P"))
 _MANY_VALUES: Final = 4096
 """Values of an array from which on it does not matter how long they are."""
 
@@ -447,11 +462,25 @@ def _patient(
         if _nothing(found, node):
             return apply(host, found, _NO_ARGUMENTS)
         values = [await arg.run(host) if arg.wait else arg.run(host) for arg in args]
-        if _is_large(found):
-            return await aside(host, lambda: apply(host, found, values))
-        return apply(host, found, values)
+        if not _is_large(found):
+            return apply(host, found, values)
+        if node.op == "@P" and isinstance(found, list):
+            return await _prompts(host, found)
+        return await aside(host, lambda: apply(host, found, values))
 
     return run
+
+
+async def _prompts(host: Any, found: list[str]) -> list[str]:
+    """`${a[@]@P}` of many values: what they expand to is for the shell itself to find."""
+    shown = type(found)()
+    for start in range(0, len(found), _SOME):
+        shown += [host.prompt(value) for value in found[start : start + _SOME]]
+        await host.budget.breathe()
+    return shown
+
+
+_SOME: Final = 256
 
 
 def is_plain(name: str) -> bool:
@@ -471,14 +500,14 @@ def variable(name: str) -> Callable[[Any], str | None]:
     return get
 
 
-def _stripped(node: Param, quoted: bool) -> Callable[[Any], Any] | None:
+def _stripped(node: Param, args: list[Text]) -> Callable[[Any], Any] | None:
     """`${x%.c}` with a constant pattern, whose matcher is made once; None for any other parameter."""
     if node.op not in ("#", "##", "%", "%%") or node.form != "value" or node.subscript is not None:
         return None
-    given = pattern(node.args[0])
-    if not given.const or not is_plain(node.name):
+    source = args[0].const
+    if not source or not is_plain(node.name):
         return None
-    get, source, longest = variable(node.name), given.const, len(node.op) == 2
+    get, longest = variable(node.name), len(node.op) == 2
     kinds = [compile_pattern(source, extglob) for extglob in (False, True)]
     if not all(kind.quick for kind in kinds):
         return None
@@ -515,7 +544,8 @@ def _arguments(node: Param, quoted: bool) -> list[Text]:
 
 
 def choice_of(node: Param, quoted: bool) -> Choice:
-    wait, get = getter(node)
+    key = key_text(node)
+    wait, get = getter(node, False, key)
     if quoted and not wait and (node.name == "*" or node.subscript == "*") and node.form == "value":
         each = get
 
@@ -524,7 +554,7 @@ def choice_of(node: Param, quoted: bool) -> Choice:
             found = each(host)
             return "".join(found) if found and isinstance(found, list) and host.store.get("IFS") == "" else found
 
-    return Choice(node, wait, get, node.args[0] if node.args else Word(()))
+    return Choice(node, wait, get, node.args[0] if node.args else Word(()), key)
 
 
 def argument_text(choice: Choice, quoted: bool, quote: Quote, assign: bool = False) -> Text:
@@ -541,10 +571,11 @@ def key_text(node: Param) -> Text | None:
 
 def subscript(word: Word) -> Text:
     """The subscript of an element. Quotes and backslashes vanish for associative arrays; to arithmetic they matter."""
-    key = bare(word)
+    pieces = [part_text(part, False, None) for part in word.parts]
+    key = concat(pieces)
     if key.wait or not any(isinstance(part, SingleQuoted | AnsiQuoted | Escaped) for part in word.parts):
         return key
-    written = bare(Word(tuple(_written(part) for part in word.parts)))
+    written = concat([_written(part) or piece for part, piece in zip(word.parts, pieces, strict=True)])
 
     def run(host: Any) -> str:
         found = Subscript(key.run(host))
@@ -554,12 +585,13 @@ def subscript(word: Word) -> Text:
     return Text(False, run)
 
 
-def _written(part: Part) -> Part:
+def _written(part: Part) -> Text | None:
+    """A quoted part with its quotes; None for any other."""
     if isinstance(part, SingleQuoted):
-        return Literal(f"'{part.text}'")
+        return const(f"'{part.text}'")
     if isinstance(part, AnsiQuoted):
-        return Literal(f"'{part.value}'")
-    return Literal("\\" + part.char) if isinstance(part, Escaped) else part
+        return const(f"'{part.value}'")
+    return const("\\" + part.char) if isinstance(part, Escaped) else None
 
 
 def _param_text(node: Param, quoted: bool, quote: Quote) -> Text:
@@ -629,7 +661,7 @@ def _all_values(node: Param, join: Callable[[Any, Any], str]) -> Text:
 def _choice_text(node: Param, quoted: bool, quote: Quote, assign: bool = False) -> Text:
     choice = choice_of(node, quoted)
     argument = argument_text(choice, quoted, quote, assign)
-    key = key_text(node) if node.op[-1] == "=" else None
+    key = choice.key if node.op[-1] == "=" else None
     escaped = quote if quoted and quote is not alone else None
     get = choice.get
     join = spaced if quote in DOCUMENTS and node.name == "*" else one_text

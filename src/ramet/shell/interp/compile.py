@@ -16,6 +16,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Readonly, ShellError, TooLong
+from ramet.shell.expand.nesting import level
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import READONLY
 from ramet.shell.interp.builtins.lookup import SPECIAL
@@ -29,6 +30,7 @@ from ramet.shell.interp.pipeline import compile_pipeline, is_program
 from ramet.shell.interp.redirect import Plan, Undo, apply, compile_redirects, keep, run_redirected
 from ramet.shell.interp.session import FunctionDef, Session
 from ramet.shell.interp.simple import compile_simple
+from ramet.shell.interp.stations import stationed
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import before_command, child_died, failed
@@ -179,7 +181,10 @@ def compile_node(node: nodes.Node) -> Run:
         return compile_pipeline(
             node, [(_apart if len(node.stages) > 1 else compile_node)(stage) for stage in node.stages]
         )
-    run = _COMPOUND[type(node)](node)
+    with level as station:
+        run = _COMPOUND[type(node)](node)
+    if station:
+        run = stationed(run)
     redirects = getattr(node, "redirects", ())
     if redirects and not isinstance(node, nodes.Subshell):
         plans = compile_redirects(redirects)
@@ -611,7 +616,9 @@ def _background(statement: nodes.Statement) -> Run:
             child.fds[0].release()
             child.fds[0] = child.open_null()
         process = sh.jobs.spawn(sh, child, run_shell(child, run))
-        sh.jobs.add(process, text[0])
+        job = sh.jobs.add(process, text[0])
+        if sh.interactive and not sh.sub_level and not sh.frames:
+            sh.err(f"[{job.id}] {job.pid}\n")
         sh.background = process.pid
         sh.pipes = None
         sh.status = 0

@@ -17,6 +17,7 @@ from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.bytewise import as_bytes, bytewise
 from ramet.shell.expand.errors import BadSubscript, Discard
 from ramet.shell.expand.marks import regex_text
+from ramet.shell.expand.nesting import apart, level, roomy
 from ramet.shell.expand.patterns import compile_pattern
 from ramet.shell.expand.values import Assoc, NameRef
 from ramet.shell.interp.drive import Run, drive
@@ -256,14 +257,20 @@ def _operand(sh: Session, text: str) -> int:
 
 
 def _expr(node: CondExpr) -> Test:
+    while isinstance(node, CondGroup):
+        node = node.expr
     if isinstance(node, CondWord):
         return _map(texts.operand(node.word), "-n", bool)
     if isinstance(node, CondUnary):
         return _unary(node)
     if isinstance(node, CondBinary):
         return _binary(node)
-    if isinstance(node, CondGroup):
-        return _expr(node.expr)
+    with level as station:
+        wait, test = _nested(node)
+    return (wait, (apart if wait else roomy)(test)) if station else (wait, test)
+
+
+def _nested(node: CondNot | CondAnd | CondOr) -> Test:
     if isinstance(node, CondNot):
         inner_node = node.expr
         if isinstance(inner_node, CondUnary):
@@ -279,16 +286,26 @@ def _expr(node: CondExpr) -> Test:
             return not await inner(sh)
 
         return True, negated
-    tests = [_expr(item) for item in node.items]
-    return _chain(tests, isinstance(node, CondAnd)) if isinstance(node, CondAnd | CondOr) else tests[0]
+    return _chain([_expr(item) for item in node.items], isinstance(node, CondAnd))
 
 
 def _chain(tests: list[Test], conjunction: bool) -> Test:
     if len(tests) <= _ROW and not any(wait for wait, _ in tests):
         runs = [run for _, run in tests]
-        if conjunction:
-            return False, lambda sh: all(run(sh) for run in runs)
-        return False, lambda sh: any(run(sh) for run in runs)
+
+        def all_of(sh: Session) -> bool:
+            for run in runs:  # noqa: SIM110 - tests nest, and `all` would call them by way of the thread's stack
+                if not run(sh):
+                    return False
+            return True
+
+        def any_of(sh: Session) -> bool:
+            for run in runs:  # noqa: SIM110
+                if run(sh):
+                    return True
+            return False
+
+        return False, all_of if conjunction else any_of
 
     async def waiting(sh: Session) -> bool:
         for place, (wait, run) in enumerate(tests, 1):

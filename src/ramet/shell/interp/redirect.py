@@ -87,7 +87,8 @@ def _compile(node: Redirect) -> Plan:
     return Plan(node.op, fd, node.var, fields.wait, fields.run, shown, node.fd is not None, private)
 
 
-_CHANGES = re.compile(r"\$\{[^}]*[=?]|\$[(\[][^)\]]*(?:=|\+\+|--)").search
+_CHANGES = re.compile(r"\$\{(?:[^}]{0,1000}[=?]|[^}]{1001})|\$[(\[](?:[^)\]]{0,1000}(?:=|\+\+|--)|[^)\]]{1001})").search
+"""What may change a variable; what is too long to be looked through is taken for it."""
 
 
 def _private(node: Redirect, word: Word) -> int:

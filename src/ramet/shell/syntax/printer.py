@@ -10,8 +10,10 @@ line is complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
+from ramet.core.depth import room
 from ramet.shell.syntax.nodes import (
     AndOr,
     AnsiQuoted,
@@ -55,6 +57,8 @@ from ramet.shell.syntax.nodes import (
 )
 
 _STEP = 4
+_WIDEST = 10_000
+"""Columns that a line is indented by at most: the text of what nests deep would be nothing but blanks."""
 _UNLOUD = str.maketrans({"\\": "\\\\", "`": "\\`"})
 _ANSI = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\x1b": "\\E"}
 _ANSI |= {"\\": "\\\\", "'": "\\'"}
@@ -73,7 +77,8 @@ def command_text(node: Any) -> str:
 def function_text(function: Function) -> str:
     """What ``declare -f`` prints, without the newline at the end."""
     printer = _Printer(bash=True)
-    printer.definition(function, "")
+    with room:
+        printer.definition(function, "")
     return "".join(printer.out)
 
 
@@ -82,7 +87,8 @@ def function_value(function: Function) -> str:
     indentation."""
     printer = _Printer(bash=True, step=0)
     printer.indent = 1
-    printer.definition(function, "")
+    with room:
+        printer.definition(function, "")
     text = "".join(printer.out)
     body = text.partition("{ \n")[2]
     close = body.rindex("\n }")
@@ -91,27 +97,32 @@ def function_value(function: Function) -> str:
 
 def word_text(word: Word, bash: bool = False) -> str:
     """A word as written."""
-    return _Printer(bash).word(word)
+    if len(word.parts) == 1 and isinstance(part := word.parts[0], Literal):
+        return part.text
+    with room:
+        return _Printer(bash).word(word)
 
 
 def assignment_text(assignment: Assignment, bash: bool = False) -> str:
     """An assignment as written."""
-    return _Printer(bash).assignment(assignment)
+    with room:
+        return _Printer(bash).assignment(assignment)
 
 
 def _printed(node: Any, bash: bool) -> str:
     printer = _Printer(bash)
-    if isinstance(node, Word):
-        return printer.word(node)
-    if isinstance(node, Assignment):
-        return printer.assignment(node)
-    if isinstance(node, Script):
-        printer.script(node)
-    elif isinstance(node, Statement):
-        printer.script(Script((node,)))
-    else:
-        printer.node(node)
-    printer.bodies("")
+    with room:
+        if isinstance(node, Word):
+            return printer.word(node)
+        if isinstance(node, Assignment):
+            return printer.assignment(node)
+        if isinstance(node, Script):
+            printer.script(node)
+        elif isinstance(node, Statement):
+            printer.script(Script((node,)))
+        else:
+            printer.node(node)
+        printer.bodies("")
     return "".join(printer.out)
 
 
@@ -146,7 +157,7 @@ class _Printer:
         self.put(";")
 
     def newline(self, text: str) -> None:
-        self.put("\n" + " " * self.indent + text)
+        self.put("\n" + " " * min(self.indent, _WIDEST) + text)
 
     def bodies(self, separator: str) -> None:
         """Prints a separator and the here-documents that were held back."""
@@ -213,7 +224,7 @@ class _Printer:
 
     def node(self, node: Any) -> None:
         if self.lead:
-            self.put(" " * self.indent)
+            self.put(" " * min(self.indent, _WIDEST))
             self.lead = False
         if isinstance(node, AndOr):
             self.node(node.first)
@@ -278,20 +289,20 @@ class _Printer:
     def _if(self, node: If) -> None:
         self._clauses(node.clauses, node.orelse)
 
-    def _clauses(self, clauses: Sequence[tuple[Script, Script]], orelse: Script | None) -> None:
-        for place, (condition, body) in enumerate(clauses):
-            if place and self.bash:
+    def _clauses(self, clauses: Sequence[tuple[Script, Script]], orelse: Script | None, first: int = 0) -> None:
+        for place, (condition, body) in enumerate(islice(clauses, first, None), first):
+            if place > first and self.bash:
                 # bash knows no elif once it has parsed one.
                 self.semicolon()
                 self.newline("else")
                 self.indent += self.step
                 self.newline("")
-                self._clauses(clauses[place:], orelse)
+                self._clauses(clauses, orelse, place)
                 self.indent -= self.step
                 self.semicolon()
                 self.newline("fi")
                 return
-            if place:
+            if place > first:
                 self.semicolon()
                 self.newline("elif ")
             else:
@@ -321,7 +332,7 @@ class _Printer:
     def _for(self, node: For | Select, keyword: str = "for") -> None:
         self.put(f"{keyword} {node.name}")
         if node.words is not None:
-            self.put(" in " + " ".join(map(self.word, node.words)))
+            self.put(" in " + " ".join([self.word(one) for one in node.words]))
         elif self.bash:
             self.put(' in "$@"')
         self.put(";")
@@ -331,8 +342,8 @@ class _Printer:
         self._for(node, "select")
 
     def _forarith(self, node: ForArith) -> None:
-        words = map(self.word, (node.init, node.condition, node.step))
-        parts = "; ".join(text or "1" for text in words) if self.bash else "; ".join(words)
+        words = [self.word(one) for one in (node.init, node.condition, node.step)]
+        parts = "; ".join([text or "1" for text in words] if self.bash else words)
         self.put(f"for (({parts}))")
         self._do(node.body)
 
@@ -349,7 +360,7 @@ class _Printer:
             self.newline("")
             if not self.bash or self.word(item.patterns[0]) == "esac":
                 self.put("(")
-            self.put(" | ".join(map(self.word, item.patterns)) + ")")
+            self.put(" | ".join([self.word(one) for one in item.patterns]) + ")")
             self.block(item.body)
             self.newline(item.end)
         self.indent -= self.step
@@ -370,9 +381,9 @@ class _Printer:
         if isinstance(expr, CondGroup):
             return f"( {self.condition(expr.expr)} )"
         if isinstance(expr, CondAnd):
-            return " && ".join(map(self.condition, expr.items))
+            return " && ".join([self.condition(item) for item in expr.items])
         assert isinstance(expr, CondOr)
-        return " || ".join(map(self.condition, expr.items))
+        return " || ".join([self.condition(item) for item in expr.items])
 
     def _arithcommand(self, node: ArithCommand) -> None:
         self.put(f"(({self.word(node.body)}))")
@@ -394,7 +405,7 @@ class _Printer:
 
     def definition(self, node: Function, keyword: str) -> None:
         """A function as ``declare -f`` shows it: the body in braces, whatever it is."""
-        self.put(f"{keyword}{node.name} () \n{' ' * self.indent}{{ ")
+        self.put(f"{keyword}{node.name} () \n{' ' * min(self.indent, _WIDEST)}{{ ")
         self.inside += 1
         body = node.body
         redirects: tuple[Redirect, ...] = ()
@@ -414,7 +425,7 @@ class _Printer:
 
     def redirections(self, redirects: Sequence[Redirect]) -> None:
         self.document = self.document and not self.bash
-        self.put(" ".join(map(self._redirect, redirects)))
+        self.put(" ".join([self._redirect(one) for one in redirects]))
 
     def _redirect(self, redirect: Redirect) -> str:
         op, target = redirect.op, redirect.target
@@ -469,7 +480,7 @@ class _Printer:
         return self.parts(parts)
 
     def parts(self, parts: Sequence[Part]) -> str:
-        return "".join(map(self._part, parts))
+        return "".join([self._part(part) for part in parts])  # by plain calls: parts may nest deep
 
     def _part(self, part: Part) -> str:
         if isinstance(part, Literal):

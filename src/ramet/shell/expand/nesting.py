@@ -1,0 +1,70 @@
+"""How deep the tree is that is being compiled, and stations on the way down for what runs later.
+
+Every level counts itself with `level`. At some levels the way down goes over a station: what waits goes on in a task,
+and with it on a stack, of its own; what does not wait gets room for its calls. So neither compiling nor running what
+nests thousands of levels deep meets a limit of the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from ramet.core.depth import room
+
+T = TypeVar("T")
+
+STATION: Final = 8
+"""Levels between two stations."""
+_ROOMY: Final = 32
+"""Levels that there is room for in any case."""
+
+
+class _Here(threading.local):
+    level = 0
+
+
+_here = _Here()
+
+
+class _Level:
+    __slots__ = ()
+
+    def __enter__(self) -> bool:
+        depth = _here.level = _here.level + 1
+        if depth == _ROOMY:
+            room.__enter__()
+        return not depth % STATION
+
+    def __exit__(self, *exception: object) -> None:
+        if _here.level == _ROOMY:
+            room.__exit__()
+        _here.level -= 1
+
+
+level: Final = _Level()
+"""``with level as station:`` around the compiling of what is one level further in; true where there is a station."""
+
+
+def roomy(run: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A function that goes on with room."""
+
+    def called(host: Any) -> T:
+        with room:
+            return run(host)
+
+    return called
+
+
+def apart(run: Callable[[Any], Awaitable[T]]) -> Callable[[Any], Awaitable[T]]:
+    """A coroutine function that goes on in a task of its own."""
+
+    async def inside(host: Any) -> T:
+        return await run(host)
+
+    async def waiting(host: Any) -> T:
+        return await asyncio.create_task(inside(host))
+
+    return waiting
