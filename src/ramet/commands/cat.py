@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ramet.commands.declare import Command, UsageError, flag, optional, quote, shown, value
-from ramet.commands.inputs import PART, Inputs, is_utf8
+from ramet.commands.inputs import PART, Apart, Inputs, is_utf8
 from ramet.core.errors import reason
 from ramet.core.paths import decode, encode
 from ramet.core.proc import Proc
@@ -136,7 +136,7 @@ class RevOptions:
 
 async def rev(proc: Proc, o: RevOptions, operands: list[str]) -> int:
     utf8, end = is_utf8(proc), b"\0" if o.zero else b"\n"
-    inputs = Inputs(proc, operands, form="cannot open {}: {}")
+    inputs = Inputs(proc, operands, form="cannot open {}: {}", dash=False)
     async for _, reader in inputs.each():
         async for block in line_blocks(reader, end, PART):
             plain = not utf8 or block.isascii()
@@ -283,7 +283,7 @@ async def nl(proc: Proc, o: NlOptions, operands: list[str]) -> int:
     separator = encode(o.separator)
     empty = b" " * (width + len(separator))
     style, line_number, blanks = o.body, start, 0
-    inputs = Inputs(proc, operands)
+    inputs = Apart(proc, operands)
 
     flags = {"ln": "-", "rz": "0", "rn": ""}[o.format]
     form = f"%{flags}{width}d".encode() + separator.replace(b"%", b"%%") + b"%b"

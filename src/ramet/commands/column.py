@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from ramet.commands.declare import Command, UsageError, flag, help_text, value, version_text
-from ramet.commands.inputs import Inputs, text_width
+from ramet.commands.inputs import Apart, text_width
 from ramet.core.paths import encode
 from ramet.core.proc import Proc
-from ramet.core.streams import BLOCK
 
 Row = tuple[str, ...]
 In = TypeVar("In")
@@ -57,20 +56,6 @@ class ColumnOptions:
     version: bool = flag("-V", help="display version")
 
 
-class _Apart(Inputs):
-    """Files that each begin a line of their own."""
-
-    async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
-        async for _, reader in self.each():
-            last = b"\n"
-            while block := await reader.read(size):
-                last = block[-1:]
-                yield block
-                await self.proc.budget.breathe()
-            if last != b"\n":
-                yield b"\n"
-
-
 async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     if o.asked or o.version:
         await proc.emit(encode(help_text(COMMANDS[0]) if o.asked else version_text(COMMANDS[0])))
@@ -80,7 +65,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
         raise UsageError("option --table required for all --table-*", hint=False)
     if o.table and o.fill_rows:
         raise UsageError("mutually exclusive arguments: --table --fillrows", hint=False)
-    inputs = _Apart(proc, operands)
+    inputs = Apart(proc, operands, dash=False)
     lines: list[str] = []
     async for block in inputs.joined_lines():
         # What is no text shows as escapes.
@@ -93,7 +78,7 @@ async def column(proc: Proc, o: ColumnOptions, operands: list[str]) -> int:
     if not lines:
         return inputs.status
     if o.table or o.json:
-        return await _table(proc, o, lines) or inputs.status
+        return await _table(proc, o, lines)
     width = int(o.width) if o.width and o.width.isdigit() else int(proc.env.get("COLUMNS", "") or 80)
     cells = lines
     if not cells:

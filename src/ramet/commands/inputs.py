@@ -24,12 +24,21 @@ class Inputs:
     """The files a command reads, one after another; an unreadable one is a message and a failing status."""
 
     def __init__(
-        self, proc: Proc, words: Sequence[str], *, form: str = "{}: {}", failure: int = 1, directory: str = ""
+        self,
+        proc: Proc,
+        words: Sequence[str],
+        *,
+        form: str = "{}: {}",
+        failure: int = 1,
+        directory: str = "",
+        dash: bool = True,
     ) -> None:
         self.proc, self.words, self.form, self.failure = proc, list(words) or ["-"], form, failure
         self.directory = directory or form
         """The message about a directory, which the originals open and only fail to read."""
         self.status = 0
+        self.dash = dash or not words
+        """Whether `-` is standard input."""
 
     def fail(self, word: str, error: OSError) -> None:
         if error.errno == errno.EPIPE:
@@ -41,7 +50,7 @@ class Inputs:
     async def each(self) -> AsyncIterator[tuple[str, Reader]]:
         for word in self.words:
             try:
-                reader = await self.proc.open(word)
+                reader = await self.proc.open(word, dash=self.dash)
             except OSError as error:
                 self.fail(word, error)
                 continue
@@ -75,6 +84,20 @@ class Inputs:
             rest = [block[cut:]] if cut < len(block) else []
         if rest:
             yield b"".join(rest)
+
+
+class Apart(Inputs):
+    """Files that each begin a line of their own."""
+
+    async def blocks(self, size: int = BLOCK) -> AsyncIterator[bytes]:
+        async for _, reader in self.each():
+            last = b"\n"
+            while block := await reader.read(size):
+                last = block[-1:]
+                yield block
+                await self.proc.budget.breathe()
+            if last != b"\n":
+                yield b"\n"
 
 
 async def filter_lines(

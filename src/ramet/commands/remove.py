@@ -181,6 +181,8 @@ async def rmdir(proc: Proc, o: RmdirOptions, operands: list[str]) -> int:
             try:
                 path = proc.path(name)
                 stat = await proc.fs.stat(path)
+                if name.rstrip("/").rpartition("/")[2] == ".":
+                    raise OSError(errno.EINVAL, "", name)
                 if stat.kind is not Kind.DIR:
                     raise OSError(errno.ENOTDIR, "", name)
                 await proc.fs.remove(path)

@@ -144,6 +144,8 @@ class _Parser(Expressions):
                 until = self.expression()
         brace = self.token.start + 1 if self.at("{") else -1
         body = self.block() if self.at("{") else None
+        if body is None and not self.at(";", "newline", "end"):
+            raise self.unexpected()
         return Rule("", pattern, until, body), brace
 
     def function(self) -> None:

@@ -10,7 +10,7 @@ from ramet.commands.bc.machine import Break, Continue, Machine, Quit, Return
 from ramet.commands.bc.numbers import (
     Trouble,
 )
-from ramet.commands.bc.parser import Parser, SyntaxTrouble, tokens
+from ramet.commands.bc.parser import Parser, SyntaxTrouble, Token, tokens
 from ramet.commands.declare import Command, flag, shown
 from ramet.commands.inputs import PART
 from ramet.core.paths import decode, encode
@@ -63,6 +63,13 @@ async def _standard_input(machine: Machine) -> None:
             await machine.flush()
             line += pending.count("\n", 0, cut)
             pending, tried = pending[cut:], 0
+    if not pending.endswith("\n"):
+        # A statement ends with its line, and this one never does; `quit` is obeyed as soon as it is read.
+        words = [token for token in tokens(pending) if token.kind not in ("newline", "end")]
+        if not words or any(token.text == "quit" for token in words):
+            return
+        machine.proc.stderr.write(b"(standard_in) 1: syntax error\n")
+        return
     await _program(machine, pending, "(standard_in)", line)
 
 
@@ -81,6 +88,19 @@ def _complete(text: str) -> bool:
     return code.count("{") <= code.count("}") and _HEAD.fullmatch(last) is None
 
 
+def _troubles(line: list[Token], machine: Machine) -> list[str]:
+    """What is wrong with a line: characters that mean nothing are left out, and then it may still be no statement."""
+    found = [f"illegal character: {token.text}" for token in line if token.kind == "bad"]
+    rest = [token for token in line if token.kind != "bad"]
+    try:
+        if not found:
+            raise SyntaxTrouble
+        Parser([*rest, Token("newline", "\n"), Token("end", "")], machine).line()
+    except SyntaxTrouble:
+        found.append("syntax error")
+    return found
+
+
 async def _program(machine: Machine, text: str, name: str, first: int = 1) -> None:
     items = tokens(text)
     parser = Parser(items, machine)
@@ -91,9 +111,10 @@ async def _program(machine: Machine, text: str, name: str, first: int = 1) -> No
         except SyntaxTrouble:
             await machine.flush()
             line = first + sum(1 for t in items[: parser.at + 1] if t.kind == "newline")
-            machine.proc.stderr.write(encode(f"{name} {line}: syntax error\n"))
             while parser.peek().kind not in ("newline", "end"):
                 parser.at += 1
+            for trouble in _troubles(items[start : parser.at], machine):
+                machine.proc.stderr.write(encode(f"{name} {line}: {trouble}\n"))
             if parser.peek().kind == "end":
                 return
             parser.at += 1

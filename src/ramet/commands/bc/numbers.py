@@ -273,7 +273,7 @@ def decimal_text(number: Num) -> str:
     return sign + digits
 
 
-_DIGITS = "0123456789ABCDEF"
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _based_digits(value: int, base: int) -> list[int]:
@@ -316,7 +316,7 @@ def based_text(number: Num, base: int) -> str:
 def parse_number(text: str, base: int) -> Num:
     whole, _, fraction = text.partition(".")
     _fits(int((len(text) - 1) * math.log2(base)))
-    if base == 10 and not re.search("[A-F]", text):
+    if base == 10 and not re.search("[A-Z]", text):
         return Num(int((whole or "0") + fraction), len(fraction))
     # A single digit keeps its own value; in longer numbers a digit is at most base - 1.
     single = len(whole) == 1 and not fraction

@@ -9,9 +9,10 @@ from ramet.commands.declare import UsageError, quote, typographic
 from ramet.commands.find.nodes import Found, Node, Quit, Settings
 from ramet.commands.find.printing import compile_printf, ls_line
 from ramet.commands.find.words import Words
-from ramet.core.errors import reason
+from ramet.core.errors import fail, reason
 from ramet.core.paths import Path, encode
 from ramet.core.proc import Proc
+from ramet.core.stat import Kind
 from ramet.core.streams import Null, Writer
 
 
@@ -150,9 +151,13 @@ class Actions(Words):
         proc = self.proc
 
         async def later(found: Found) -> bool:
-            if found.word in (".", "./"):
+            if found.word == ".":
                 return True
             try:
+                if found.name in (".", ".."):
+                    raise fail(errno.EINVAL, found.word)
+                if found.word.endswith("/") and (await proc.fs.stat(found.path)).kind is Kind.LINK:
+                    raise fail(errno.ENOTDIR, found.word)
                 await proc.fs.remove(found.path)
             except OSError as error:
                 if error.errno == errno.ENOENT:

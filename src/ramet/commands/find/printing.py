@@ -118,7 +118,7 @@ def _below(file: Found, settings: Settings) -> str:
 def _head(word: str) -> str:
     stripped = word.rstrip("/")
     if "/" not in stripped:
-        return "." if stripped else ""
+        return (word[:-1] if word != stripped else ".") if stripped else ""
     return stripped.rpartition("/")[0]
 
 
@@ -128,7 +128,7 @@ def _directive(proc: Proc, letter: str, settings: Settings, original: str) -> Ca
         "b": lambda f: str(allocated(f.stat) // 512),
         "d": lambda f: str(f.depth),
         "D": lambda f: "1",
-        "f": lambda f: f.name,
+        "f": lambda f: f.name + "/" if f.word.endswith("/") and f.name != "/" else f.name,
         "F": lambda f: "ramet",
         "g": lambda f: user.group,
         "G": lambda f: str(user.gid),

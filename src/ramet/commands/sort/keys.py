@@ -59,8 +59,7 @@ def parse_key(text: str, defaults: frozenset[str]) -> Key:
 
 
 def check_orderings(ordering: frozenset[str] | set[str]) -> None:
-    exclusive = [c for c in "ghMnRV" if c in ordering]
-    if len(exclusive) > 1 or (exclusive and exclusive != ["R"] and ordering & {"d", "i"}):
+    if len(ordering & set("ghMn")) + bool(ordering & set("RVdi")) > 1:
         # What only ignores characters goes unnamed beside what ignores more of them.
         shown_ = ordering - {"i"} if "d" in ordering else ordering
         raise UsageError(f"options '-{''.join(c for c in 'dfghiMnRV' if c in shown_)}' are incompatible", hint=False)
