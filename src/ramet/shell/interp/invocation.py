@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 from ramet.core import paths
 from ramet.core.errors import reason
 from ramet.core.paths import encode
+from ramet.shell.expand.aside import aside
 from ramet.shell.interp import recording, startup
 from ramet.shell.interp.descriptors import Description, share_all
 from ramet.shell.interp.dialogue import GREETING, Dialogue, prepare
 from ramet.shell.interp.drive import drive
 from ramet.shell.interp.function_table import adopt as adopt_functions
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
+from ramet.shell.interp.patience import MANY, rows
 from ramet.shell.interp.restricted import restrict
 from ramet.shell.interp.script_input import ScriptInput, without_open_end
 from ramet.shell.interp.session import Session
-from ramet.shell.interp.specials import VERSION, adopt_environment
+from ramet.shell.interp.specials import VERSION, adopt_variables, complete_environment
 from ramet.shell.interp.startup import Startup
 from ramet.shell.interp.subshell import run_shell
 from ramet.shell.syntax.errors import SyntaxFailure
@@ -138,17 +140,22 @@ async def _made(shell: Shell, sh: Session, argv: list[str]) -> Session:
     child.cwd, child.umask, child.budget = sh.cwd, sh.umask, sh.budget
     child.parent, child.process, child.group = sh, sh.process, sh.group
     child.name = child.arg0 = argv[0]
-    env = sh.environment()
-    adopt_environment(child, env)
+    env = sh.environment() if len(sh.store.attrs) <= MANY else await aside(sh, sh.environment)
+    for given in rows(env.items()):
+        adopt_variables(child, given)
+        await sh.budget.breathe()
+    complete_environment(child, env)
     child.last_arg = argv[0] if "/" in argv[0] else f"/usr/bin/{argv[0]}"
-    if "PWD" not in sh.store.exported():
+    if "PWD" not in env:
         child.cwd, child.called = await shell.fs.resolve(sh.cwd, missing_ok=True), None
     child.vars["PWD"] = child.pwd
     child.ulimits = dict(sh.ulimits)
     child.fds = sh.fds  # to complain to, until it gets its own
     as_sh = argv[0].rsplit("/", 1)[-1] == "sh"
     if not as_sh:
-        adopt_functions(child, env)
+        for given in rows(env.items()):
+            adopt_functions(child, given)
+            await sh.budget.breathe()
     for name, action in sh.traps.items():
         if not action:
             child.traps[name] = ""
@@ -265,7 +272,7 @@ def _named(sh: Session, child: Session, called: str, letter: str, name: str, on:
 async def _file(shell: Shell, sh: Session, called: str, name: str) -> str | int:
     """The text of a script; a status after a complaint."""
     try:
-        path = paths.parse(name, sh.cwd)
+        path = sh.shell.fs.named(name, sh.cwd)
         stat = await shell.fs.stat(path, follow=True)
         if stat.is_dir:
             sh.err(f"{name}: {name}: Is a directory\n")

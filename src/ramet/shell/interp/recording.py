@@ -339,7 +339,7 @@ async def load(sh: Session) -> None:
 
 async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
     """Take the entries of a file over; with `new_only` those that were not read before. Raises OSError."""
-    text = paths.decode(await sh.shell.read_file(paths.parse(name, sh.cwd)))
+    text = paths.decode(await sh.shell.read_file(sh.shell.fs.named(name, sh.cwd)))
     kept = own(sh)
     before = kept.in_file
     timed = sh.store.get("HISTTIMEFORMAT") is not None
@@ -360,7 +360,7 @@ async def read_file(sh: Session, name: str, new_only: bool = False) -> None:
 
 async def write_file(sh: Session, name: str, entries: list[Entry], append: bool) -> None:
     """Write entries to a file. Raises OSError."""
-    path = paths.parse(name, sh.cwd)
+    path = sh.shell.fs.named(name, sh.cwd)
     data = encode(file_text(entries, sh.store.get("HISTTIMEFORMAT") is not None))
     if append and await sh.shell.exists(path):
         data = await sh.shell.read_file(path) + data
@@ -395,7 +395,7 @@ async def shorten_file(sh: Session, name: str) -> None:
     number = number_of(sh.store.get("HISTFILESIZE") or "")
     if number is None or number < 0:
         return
-    path = paths.parse(name, sh.cwd)
+    path = sh.shell.fs.named(name, sh.cwd)
     try:
         text = paths.decode(await sh.shell.read_file(path))
     except OSError:

@@ -69,11 +69,12 @@ def dump(sh: Session) -> dict[str, Any]:
         "began": sh.seconds_base,
         "history": [entry.text for entry in _entries(sh)],
         "history_times": [entry.at for entry in _entries(sh)],
-        "history_place": [sh.history.base + max(len(sh.history.entries) - MOST_HISTORY, 0), sh.history.mark],
+        "history_place": _place(sh),
     }
 
 
 MOST_HISTORY: Final = 1000
+_PLACE: Final = [1, 0, 0, 0, 0]
 
 
 def _entries(sh: Session) -> list[Entry]:
@@ -82,17 +83,25 @@ def _entries(sh: Session) -> list[Entry]:
     return kept.entries[-MOST_HISTORY : len(kept.entries) - kept.provisional]
 
 
+def _place(sh: Session) -> list[int]:
+    kept = sh.history
+    base = kept.base + max(len(kept.entries) - MOST_HISTORY, 0)
+    return [base, kept.mark, kept.new, kept.in_file, int(kept.loaded)]
+
+
 def _load_history(sh: Session, data: dict[str, Any]) -> None:
     texts = _strings(data, "history", [])
     times = data.get("history_times", [])
     if not isinstance(times, list) or not all(at is None or type(at) is int for at in times):
         raise ValueError("'history_times' of a session is not a list of numbers")
-    place = data.get("history_place", [1, 0])
-    if not (isinstance(place, list) and len(place) == 2 and all(type(item) is int for item in place)):
-        raise ValueError("'history_place' of a session is not two numbers")
+    place = data.get("history_place", _PLACE)
+    if not (isinstance(place, list) and len(place) == len(_PLACE) and all(type(item) is int for item in place)):
+        raise ValueError("'history_place' of a session is not five numbers")
     times = [*times, *[None] * len(texts)]
     sh.history.entries = [Entry(text, at) for text, at in zip(texts, times, strict=False)]
-    sh.history.base, sh.history.mark = place
+    kept = sh.history
+    kept.base, kept.mark, kept.new, kept.in_file = place[:4]
+    kept.loaded = bool(place[4])
 
 
 def _dumped(value: Value) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ramet.core import paths
 from ramet.shell.interp.drive import EXIT
 from ramet.shell.interp.session import Session
 
@@ -63,14 +62,14 @@ def _named(sh: Session, variable: str) -> list[str]:
 
 
 async def _exists(sh: Session, name: str) -> bool:
-    return bool(name) and await sh.shell.exists(paths.parse(name, sh.cwd))
+    return bool(name) and await sh.shell.exists(sh.shell.fs.named(name, sh.cwd))
 
 
 async def _run(sh: Session, name: str) -> int:
     """Run a file, if it is there, as `.` would."""
     if not await _exists(sh, name):
         return 0
-    path = paths.parse(name, sh.cwd)
+    path = sh.shell.fs.named(name, sh.cwd)
     stat = await sh.shell.fs.stat(path, follow=True)
     return 0 if stat.is_dir else await sh.shell.invoke(sh, [".", str(path)])
 

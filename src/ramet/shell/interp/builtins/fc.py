@@ -156,7 +156,7 @@ async def _edited(sh: Session, editor: str, first: int, last: int, backwards: bo
     if backwards:
         entries = entries[::-1]
     name = f"{sh.store.get('TMPDIR') or '/tmp'}/bash-fc.{sh.shell.next_pid()}"
-    path = paths.parse(name, sh.cwd)
+    path = sh.shell.fs.named(name, sh.cwd)
     try:
         await ops.write_bytes(sh.shell.fs, path, encode("".join(f"{entry.text}\n" for entry in entries)))
     except OSError as error:
