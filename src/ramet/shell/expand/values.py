@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from ramet.core.paths import encode
@@ -188,12 +189,26 @@ class Assoc:
         if self._order is None:
             names = list(self.items)
             names.reverse()
-            names.sort(key=bucket)
+            if len(names) < MANY_ELEMENTS:
+                names.sort(key=bucket)
+            else:
+                rows: list[list[str]] = [[] for _ in _PRODUCTS]
+                for name in names:
+                    rows[bucket(name)].append(name)
+                checkpoint()
+                names = list(chain.from_iterable(rows))
             self._order = names
         return list(self._order)
 
     def values(self) -> list[str]:
-        return list(map(self.items.__getitem__, self.keys()))
+        keys = self.keys()
+        if len(keys) <= WINDOW:
+            return list(map(self.items.__getitem__, keys))
+        found: list[str] = []
+        for start in range(0, len(keys), WINDOW):
+            checkpoint()
+            found += map(self.items.__getitem__, keys[start : start + WINDOW])
+        return found
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         items = self.items

@@ -20,6 +20,7 @@ from ramet.shell.interp import function_table
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.groups import Group
 from ramet.shell.interp.own_fds import wrapped
+from ramet.shell.interp.patience import rows
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.traps import Leave, permitted
@@ -126,34 +127,57 @@ async def _by_path(sh: Session, argv: list[str], name: str) -> int:
         return sh.error(f"{name}: Is a directory", 126)
     if stat.mode is not None and not stat.mode & 0o111:
         return sh.error(f"{name}: Permission denied", 126)
-    if stat.version == PROGRAM:
-        return await _table(sh, name[name.rfind("/") + 1 :], argv)
     return await _script_file(sh, path, name, argv)
 
 
-async def _script_file(sh: Session, path: Path, shown: str, argv: list[str]) -> int:
-    """Run a file of the tree: by its `#!` line, else as a shell script."""
+async def _script_file(sh: Session, path: Path, shown: str, argv: list[str], depth: int = 0) -> int:
+    """Run a file of the tree: the command that it stands for, by its `#!` line, else as a shell script."""
     try:
         data = await sh.shell.read_file(path)
     except OSError as error:
         return sh.error(f"{shown}: {reason(error)}", 127 if error.errno == errno.ENOENT else 126)
+    if data.startswith(PROGRAM) and in_table(sh, stands_for := paths.decode(data[len(PROGRAM) :].strip())):
+        return await _table(sh, stands_for, argv)
     if data.startswith(b"#!"):
-        first = paths.decode(data[2 : data.find(b"\n") if b"\n" in data else len(data)]).strip()
-        program, _, argument = first.partition(" ")
-        base = program[program.rfind("/") + 1 :]
-        words = [argument.strip()] if argument.strip() else []
-        if base == "env" and words:
-            words = words[0].removeprefix("-S").split()
-            base = words.pop(0)
-            base = base[base.rfind("/") + 1 :]
-        if base not in SHELLS:
-            if base not in sh.shell.commands:
-                return sh.error(f"{shown}: cannot execute: required file not found", 127)
-            return await _table(sh, base, [base, *words, shown, *argv[1:]])
-        return await sh.shell.run_bash(sh, [base, *words, shown, *argv[1:]])
+        first = data[2 : data.find(b"\n") if b"\n" in data else len(data)]
+        program, _, argument = paths.decode(first.replace(b"\t", b" ")).strip(" ").partition(" ")
+        if program:
+            return await _interpreted(sh, shown, program, argument.strip(" "), [shown, *argv[1:]], depth)
     if b"\0" in data[:80]:
         return sh.error(f"{shown}: cannot execute binary file: Exec format error", 126)
     return await sh.shell.run_bash(sh, ["bash", shown, *argv[1:]])
+
+
+async def _interpreted(sh: Session, shown: str, program: str, argument: str, operands: list[str], depth: int) -> int:
+    """Run a file by the program, and the one argument, that its first line names."""
+    base = program[program.rfind("/") + 1 :]
+    words = [argument] if argument else []
+    if base == "env" and (rest := argument.removeprefix("-S").split()) and in_table(sh, rest[0]):
+        base, *words = rest
+    if base in SHELLS:
+        return await sh.shell.run_bash(sh, [base, *words, *operands])
+    if base in sh.shell.commands:
+        return await _table(sh, base, [base, *words, *operands])
+    problem = ""
+    try:
+        path = sh.shell.fs.named(program, sh.cwd)
+        stat = await sh.shell.fs.stat(path, follow=True)
+        if stat.is_dir or (stat.mode is not None and not stat.mode & 0o111):
+            problem = "Permission denied"
+    except FileNotFoundError:
+        return sh.error(f"{shown}: cannot execute: required file not found", 127)
+    except OSError as error:
+        problem = reason(error)
+    if depth >= _INTERPRETERS:
+        problem = "Too many levels of symbolic links"
+    if problem:
+        sh.err(f"{sh.error_name}: {shown}: {program}: bad interpreter: {problem}\n")
+        return 126
+    return await _script_file(sh, path, program, [program, *words, *operands], depth + 1)
+
+
+_INTERPRETERS: Final = 4
+"""So many files may name each other in their first lines."""
 
 
 async def _table(sh: Session, name: str, argv: list[str]) -> int:
@@ -289,27 +313,31 @@ def _runner(sh: Session, parent: str, group: Group | None) -> Any:
             child.cwd = cwd
             child.vars["PWD"] = str(cwd)
         if env is not None:
-            _use_environment(child, env)
+            await _use_environment(child, env)
         child.by_program = True
         return await _run_child(child, list(argv), parent)
 
     return run
 
 
-def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
+async def _use_environment(sh: Session, env: Mapping[str, str]) -> None:
     """Make exactly these variables the exported ones."""
     from ramet.shell.expand.values import EXPORT
 
-    for name, flags in list(sh.store.attrs.items()):
-        if flags & EXPORT and name not in env:
-            sh.store.flag(name, remove=EXPORT)
-    # Functions are among the variables from here on.
-    for name in [name for name in sh.store.attrs if name[0] == function_table.MARK]:
-        del sh.store.attrs[name]
-    for name, value in env.items():
-        if not sh.store.attrs.get(name, 0) & 2:
-            sh.vars[name] = value
-            sh.store.flag(name, EXPORT)
+    store = sh.store
+    for names in rows(list(store.attrs)):
+        for name in names:
+            if name[0] == function_table.MARK:
+                del store.attrs[name]  # functions are among the variables from here on
+            elif store.attrs[name] & EXPORT and name not in env:
+                store.flag(name, remove=EXPORT)
+        await sh.budget.breathe()
+    for given in rows(env.items()):
+        for name, value in given:
+            if not store.attrs.get(name, 0) & 2:
+                sh.vars[name] = value
+                store.flag(name, EXPORT)
+        await sh.budget.breathe()
     if "PATH" not in env and "PATH" in sh.vars:
         # Without a PATH a program is still looked for where programs live.
         sh.vars["PATH"] = ":".join(BIN)

@@ -5,6 +5,7 @@ The attributes of a function stand in the table of attributes under its name beh
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from ramet.shell.expand.values import EXPORT, READONLY, TRACE
@@ -61,9 +62,9 @@ def add_exported(sh: Session, env: dict[str, str]) -> None:
                 env[f"{_PREFIX}{key[1:]}{_SUFFIX}"] = function_value(function.node)
 
 
-def adopt(sh: Session, env: dict[str, str]) -> None:
+def adopt(sh: Session, given: Iterable[tuple[str, str]]) -> None:
     """Define the functions that an environment brings; one that is no definition is left out."""
-    for key, value in env.items():
+    for key, value in given:
         if key.startswith(_PREFIX) and key.endswith(_SUFFIX) and value.startswith("() {"):
             name = key[len(_PREFIX) : -len(_SUFFIX)]
             function = define(sh, name, f"{name} {value}")

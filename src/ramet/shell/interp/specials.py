@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ramet.core import paths
@@ -194,12 +194,22 @@ def install(sh: Session) -> None:
 
 def adopt_environment(sh: Session, env: dict[str, str]) -> None:
     """Import an environment as exported variables, and complete what a login would have set."""
-    for name, value in env.items():
+    adopt_variables(sh, env.items())
+    complete_environment(sh, env)
+
+
+def adopt_variables(sh: Session, given: Iterable[tuple[str, str]]) -> None:
+    """Exported variables of an environment, or some of them."""
+    for name, value in given:
         if paths.encode(name) and name.isidentifier() and name.isascii() and not sh.store.attrs.get(name, 0) & READONLY:
             if isinstance(sh.vars.get(name), Dynamic):
                 continue
             sh.vars[name] = value
             sh.store.attrs[name] = EXPORT
+
+
+def complete_environment(sh: Session, env: Mapping[str, str]) -> None:
+    """What a shell makes of its variables once it has them all."""
     for option in env.get("SHELLOPTS", "").split(":"):
         if option in OPTIONS:
             sh.set_option(option, True)

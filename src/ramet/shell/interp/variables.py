@@ -606,8 +606,11 @@ class Variables:
         out: dict[str, str] = {}
         tables = [(list(scope), 3) for scope in reversed(self.scopes)]
         for names, mask in [*tables, (list(self.values), 1023)]:
-            found = [(bucket(name) & mask, -place, name) for place, name in enumerate(names) if name in env]
-            for _, _, name in sorted(found):
+            rows: list[list[str]] = [[] for _ in range(mask + 1)]
+            for name in reversed(names):
+                if name in env:
+                    rows[bucket(name) & mask].append(name)
+            for name in itertools.chain.from_iterable(rows):
                 out.setdefault(name, env[name])
         return out | env
 

@@ -15,10 +15,10 @@ from ramet.shell.expand.words import Words, fields_of
 from ramet.shell.expand.words import words as compile_words
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
-from ramet.shell.interp.builtins.patience import each, in_order, then, write_lines
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import OPTIONS, SHOPTS
+from ramet.shell.interp.patience import each, in_order, then, write_lines
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import Simple, Word

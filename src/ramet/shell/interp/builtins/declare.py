@@ -34,9 +34,9 @@ from ramet.shell.interp.builtins.listing import (
     write_large,
     write_settings,
 )
-from ramet.shell.interp.builtins.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.builtins.usage import explained
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 

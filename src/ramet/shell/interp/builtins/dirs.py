@@ -10,9 +10,9 @@ from ramet.core import paths
 from ramet.core.errors import fail, reason
 from ramet.core.paths import encode
 from ramet.shell.interp.assign import put
-from ramet.shell.interp.builtins.patience import write_lines
 from ramet.shell.interp.builtins.usage import bad_option, flags_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 

@@ -8,9 +8,9 @@ from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.errors import Readonly, TooMany
 from ramet.shell.interp import signals, startup
-from ramet.shell.interp.builtins.patience import each, then, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, explained, number_of, usage
 from ramet.shell.interp.drive import BREAK, CONTINUE, EXIT, RETURN, Result, drive
+from ramet.shell.interp.patience import each, then, write_lines
 from ramet.shell.interp.session import Builtin, Session
 
 

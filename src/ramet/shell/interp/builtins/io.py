@@ -19,8 +19,8 @@ from ramet.shell.expand.errors import BadNumber, BadSubscript, Fatal, ShellError
 from ramet.shell.expand.fields import delimiters, split_plain, words_between
 from ramet.shell.expand.values import Assoc
 from ramet.shell.interp.assign import put
-from ramet.shell.interp.builtins.patience import MANY, plain
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import MANY, plain
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.variables import is_name, split_subscript
 

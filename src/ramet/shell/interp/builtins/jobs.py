@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from ramet.core.paths import encode
 from ramet.shell.interp import signals
 from ramet.shell.interp.builtins.flow import signal_list
-from ramet.shell.interp.builtins.patience import each, then, turn, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, number_of
 from ramet.shell.interp.drive import Result, drive
+from ramet.shell.interp.patience import each, then, turn, write_lines
 from ramet.shell.interp.processes import deliver
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.interp.traps import interrupted
@@ -131,6 +131,7 @@ async def _wait(sh: Session, words: list[str], following: bool, variable: str | 
         return await _wait_next(sh, words, variable)
     if not words:
         for job in list(sh.jobs.jobs):
+            await sh.budget.breathe()
             status = await sh.jobs.wait(sh, job.process)
             if interrupted(sh):
                 return status
@@ -296,7 +297,31 @@ def kill(sh: Session, argv: list[str]) -> Result:
     if not words:
         sh.err("kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n")
         return 2
-    return each(sh, words, lambda word: _kill_one(sh, str(word), 15 if number is None else number))
+    chosen = 15 if number is None else number
+    if len(words) > _AT_ONCE:
+        return drive(_kill_many(sh, words, chosen))
+    status = 0
+    for word in words:
+        status = _kill_one(sh, str(word), chosen) or status
+    return status
+
+
+async def _kill_many(sh: Session, words: list[str], number: int) -> int:
+    """Signals for many, some at a time: the last steps of thousands of processes would fill a turn of the loop."""
+    status = killed = 0
+    for word in words:
+        if _kill_one(sh, str(word), number):
+            status = 1
+        else:
+            killed += 1
+        if killed == _AT_ONCE:
+            killed = 0
+            await asyncio.sleep(0)
+        await turn(sh)
+    return status
+
+
+_AT_ONCE: Final = 32
 
 
 def _kill_one(sh: Session, word: str, number: int) -> int:

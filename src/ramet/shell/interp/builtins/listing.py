@@ -10,7 +10,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand import quote, transform
 from ramet.shell.expand.aside import LARGE, aside
 from ramet.shell.expand.values import Assoc, Dynamic, Indexed, NameRef
-from ramet.shell.interp.builtins.patience import MANY, in_order, turn, write_lines
+from ramet.shell.interp.patience import MANY, in_order, turn, write_lines
 from ramet.shell.interp.session import Session
 from ramet.shell.syntax.printer import function_text
 

@@ -10,10 +10,10 @@ from typing import Final
 from ramet.core.paths import encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.values import bucket
-from ramet.shell.interp.builtins.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, flags_of, help_, usage
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.external import search, search_path
+from ramet.shell.interp.patience import MANY, each, in_order, then, turn, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Session
 from ramet.shell.syntax.printer import function_text

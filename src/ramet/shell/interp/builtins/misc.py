@@ -15,9 +15,9 @@ from ramet.shell.expand.bytewise import bytewise
 from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.listing import write_large
-from ramet.shell.interp.builtins.patience import MANY, plain, write_lines
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
 from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
+from ramet.shell.interp.patience import MANY, plain, rows, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Frame, Session
 
@@ -242,8 +242,10 @@ async def _execute(sh: Session, argv: list[str], name: str | None, clean: bool) 
         sh.flow_status = 127
         return EXIT if sh.sub_level or not (sh.interactive or "execfail" in sh.shopts) else 127
     if clean:
-        for variable in list(sh.store.exported()):
-            sh.store.flag(variable, remove=1)
+        for some in rows(list(sh.store.exported())):
+            for variable in some:
+                sh.store.flag(variable, remove=1)
+            await sh.budget.breathe()
         sh.by_program = True
     sh.traps.pop("EXIT", None)
     status = await run_external(sh, argv, name)

@@ -6,9 +6,9 @@ from typing import Final
 
 from ramet.core.paths import encode
 from ramet.shell.interp.builtins.listing import write_settings
-from ramet.shell.interp.builtins.patience import each, plain, then, write_lines
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.options import LETTERS, OPTIONS, SHOPTS
+from ramet.shell.interp.patience import each, plain, then, write_lines
 from ramet.shell.interp.restricted import OPTION, restrict
 from ramet.shell.interp.session import Builtin, Session
 

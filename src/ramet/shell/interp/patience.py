@@ -8,14 +8,16 @@ others after every row and lets whoever reads the messages catch up.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from ramet.core.limits import Budget
 from ramet.core.paths import encode
 from ramet.shell.interp.drive import Result, drive
 from ramet.shell.interp.session import Session
+
+T = TypeVar("T")
 
 MANY: Final = 256
 """Operands, or lines, that are seen to at once."""
@@ -119,3 +121,10 @@ async def in_order(names: Iterable[str], count: int, budget: Budget) -> list[str
         place += len(part)
         await budget.breathe()
     return given
+
+
+def rows(of: Iterable[T]) -> Iterator[list[T]]:
+    """Some at a time, so that others can run in between."""
+    rest = iter(of)
+    while row := list(islice(rest, MANY)):
+        yield row
