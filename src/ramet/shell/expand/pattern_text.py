@@ -20,10 +20,6 @@ WINDOW: Final = 1 << 20
 """Characters that one call into C looks at: long texts are searched window by window."""
 
 
-class PatternTooCostly(Exception):
-    """A text is too long for a pattern with extended groups."""
-
-
 class Pattern:
     """A pattern of any kind. ``literal`` is its text when it is only text."""
 

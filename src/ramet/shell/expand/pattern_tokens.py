@@ -9,7 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from ramet.core.depth import DEEPEST
+
 Piece = tuple[str, bool]
+
+
+class PatternTooCostly(Exception):
+    """A pattern that would take too long on its text, or nests too deep."""
+
 
 _CLASSES: Final = {
     "alpha": "A-Za-z",
@@ -160,8 +167,11 @@ class TokenReader:
         self._last_parenthesis = _last(chars, (")", False)) if extglob else -1
         self._open_brackets: set[int] = set()
 
-    def tokens(self, pos: int, nested: bool) -> tuple[list[list[Token]], int] | None:
-        """Alternatives up to the closing parenthesis (when nested) or the end; None when it is missing."""
+    def tokens(self, pos: int, nested: int) -> tuple[list[list[Token]], int] | None:
+        """Alternatives up to the closing parenthesis (when nested so many levels) or the end; None when it is
+        missing."""
+        if nested > DEEPEST:
+            raise PatternTooCostly(f"pattern: maximum nesting level exceeded ({DEEPEST})")
         chars, n = self.chars, len(self.chars)
         current: list[Token] = []
         alternatives = [current]
@@ -179,7 +189,7 @@ class TokenReader:
                 pos += 1
                 continue
             if self.extglob and c in _EXTENDED and pos + 1 < n and chars[pos + 1] == ("(", False):
-                group = self.tokens(pos + 2, True) if pos < self._last_parenthesis else None
+                group = self.tokens(pos + 2, nested + 1) if pos < self._last_parenthesis else None
                 if group is not None:
                     current.append(Group(c, group[0]))
                     pos = group[1]

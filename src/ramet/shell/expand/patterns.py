@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from ramet.core.depth import room
 from ramet.shell.expand.aside import checkpoint
 from ramet.shell.expand.fields import LONG
 from ramet.shell.expand.pattern_text import (
     MAX_EXTENDED,
     WINDOW,
     Pattern,
-    PatternTooCostly,
     Segment,
     TextPattern,
     Where,
@@ -30,6 +30,7 @@ from ramet.shell.expand.pattern_tokens import (
     ONE,
     STAR,
     Group,
+    PatternTooCostly,
     Piece,
     Star,
     Token,
@@ -196,7 +197,7 @@ class _Glob(Pattern):
 class _Positions:
     """The positions of one text as bits, with the places of each character as masks."""
 
-    __slots__ = ("all", "masks", "nocase", "text", "where")
+    __slots__ = ("all", "known", "masks", "nocase", "text", "where")
 
     def __init__(self, text: str, nocase: bool) -> None:
         if len(text) > MAX_EXTENDED:
@@ -205,6 +206,7 @@ class _Positions:
         self.nocase = nocase
         self.all = (1 << (len(text) + 1)) - 1
         self.masks: dict[object, int] = {}
+        self.known: dict[tuple[int, int], int] = {}  # a group that repeats, where it starts -> where it ends
         self.where = set(text)
 
     def mask(self, token: Token) -> int:
@@ -255,43 +257,55 @@ class _Positions:
                 starts ^= start
                 ends |= self.all & ~(start - 1) & ~self._alternatives(group, start)
             return ends
+        known = self.known.get((id(group), starts))
+        if known is not None:
+            return known  # repetitions of repetitions would ask again and again
         reached = starts if op == "*" else 0
         frontier = starts
         while frontier:
             frontier = self._alternatives(group, frontier) & ~reached
             reached |= frontier
+        self.known[id(group), starts] = reached
         return reached
 
 
 class _Extended(Pattern):
     """A pattern with extended groups."""
 
-    __slots__ = ("backward", "forward")
+    __slots__ = ("backward", "deep", "forward")
 
-    def __init__(self, tokens: list[Token], nocase: bool) -> None:
+    def __init__(self, tokens: list[Token], nocase: bool, deep: bool = False) -> None:
         first = tokens[0]
         super().__init__(None, nocase, _dotted(tokens), first is STAR or (isinstance(first, Group) and first.op == "*"))
         self.forward = tokens
         self.backward = _reversed(tokens)
+        self.deep = deep
+
+    def _ends(self, tokens: Sequence[Token], text: str, starts: int) -> int:
+        positions = _Positions(text, self.nocase)
+        if not self.deep:
+            return positions.ends(tokens, starts)
+        with room:
+            return positions.ends(tokens, starts)
 
     def matches(self, text: str) -> bool:
-        return bool(_Positions(text, self.nocase).ends(self.forward, 1) >> len(text))
+        return bool(self._ends(self.forward, text, 1) >> len(text))
 
     def prefix(self, text: str, longest: bool) -> int:
-        return _bit(_Positions(text, self.nocase).ends(self.forward, 1), longest)
+        return _bit(self._ends(self.forward, text, 1), longest)
 
     def suffix(self, text: str, longest: bool) -> int:
-        length = _bit(_Positions(text[::-1], self.nocase).ends(self.backward, 1), longest)
+        length = _bit(self._ends(self.backward, text[::-1], 1), longest)
         return -1 if length < 0 else len(text) - length
 
     def find(self, text: str, pos: int) -> tuple[int, int] | None:
         rest = text[pos:]
         # Reading backwards from every position tells where matches begin; the leftmost is the highest bit.
-        begin = _bit(_Positions(rest[::-1], self.nocase).ends(self.backward, (1 << (len(rest) + 1)) - 1), True)
+        begin = _bit(self._ends(self.backward, rest[::-1], (1 << (len(rest) + 1)) - 1), True)
         if begin < 0:
             return None
         begin = len(rest) - begin
-        end = _bit(_Positions(rest[begin:], self.nocase).ends(self.forward, 1), True)
+        end = _bit(self._ends(self.forward, rest[begin:], 1), True)
         return pos + begin, pos + begin + end
 
 
@@ -310,16 +324,17 @@ def _reversed(tokens: Sequence[Token]) -> list[Token]:
 
 def _dotted(tokens: Sequence[Token]) -> bool:
     """Does the pattern name a leading dot?"""
-    if not tokens:
-        return False
-    first = tokens[0]
-    if isinstance(first, Group):
-        if first.op == "!":
-            return False
-        if any(_dotted(alternative) for alternative in first.alternatives):
-            return True
-        return first.op in "?*" and _dotted(tokens[1:])
-    return first == "."
+    rows = [tokens]
+    while rows:
+        for first in rows.pop():
+            if first == ".":
+                return True
+            if not isinstance(first, Group) or first.op == "!":
+                break
+            rows += first.alternatives
+            if first.op not in "?*":
+                break
+    return False
 
 
 class _Run(_Extended):
@@ -439,7 +454,14 @@ def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
         whole = "".join(text for text, _ in pieces)
         if not extglob or "(" not in whole:
             return TextPattern(whole)
-    read = TokenReader(characters(pieces), extglob).tokens(0, False)
+    if extglob and sum(text.count("(") for text, _ in pieces) > _ROOMY:
+        with room:
+            return _parsed(pieces, extglob, nocase, True)
+    return _parsed(pieces, extglob, nocase, False)
+
+
+def _parsed(pieces: Sequence[Piece], extglob: bool, nocase: bool, deep: bool) -> Pattern:
+    read = TokenReader(characters(pieces), extglob).tokens(0, 0)
     assert read is not None  # only a nested call can fail
     tokens = read[0][0]
     if not tokens:
@@ -454,4 +476,8 @@ def _build(pieces: Sequence[Piece], extglob: bool, nocase: bool) -> Pattern:
             return _Run(tokens, nocase)
         if group.op == "@" and not nocase and all(all(isinstance(t, str) for t in a) for a in units):
             return _Choice("".join(a) for a in units)  # type: ignore[arg-type]
-    return _Extended(tokens, nocase)
+    return _Extended(tokens, nocase, deep)
+
+
+_ROOMY: Final = 32
+"""Groups for which there is room in any case, however they nest."""

@@ -96,9 +96,11 @@ def text(word: Word, quoted: bool = False, quote: Quote = None, assign: bool = F
 
 def _assigned_part(part: Part, quote: Quote) -> Text:
     """A part of an assignment's value: the words of its operators have the tildes of an assignment too."""
-    if isinstance(part, Param) and part.bad is None and part.op in CHOOSING:
-        return _choice_text(part, False, quote, assign=True)
-    return part_text(part, False, quote)
+    if not isinstance(part, Param) or part.bad is not None or part.op not in CHOOSING:
+        return part_text(part, False, quote)
+    with level as station:
+        text = _choice_text(part, False, quote, assign=True)
+    return _stationed(text) if station else text
 
 
 def document(word: Word) -> Text:
@@ -168,9 +170,14 @@ def part_text(part: Part, quoted: bool, quote: Quote) -> Text:
         return _param_text(part, quoted, quote)
     with level as station:
         text = _nested_text(part, quoted, quote)
-    if station and text.const is None:
-        return text._replace(run=apart(text.run) if text.wait else roomy(text.run))
-    return text
+    return _stationed(text) if station else text
+
+
+def _stationed(text: Text) -> Text:
+    """The same on a stack of its own, or with room, as `nesting` has it."""
+    if text.const is not None:
+        return text
+    return text._replace(run=apart(text.run) if text.wait else roomy(text.run))
 
 
 def _nested_text(part: Part, quoted: bool, quote: Quote) -> Text:

@@ -17,7 +17,7 @@ from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE
 from ramet.shell.expand.braces import TooManyWords
 from ramet.shell.expand.errors import Fatal, ShellError
-from ramet.shell.expand.pattern_text import PatternTooCostly
+from ramet.shell.expand.pattern_tokens import PatternTooCostly
 from ramet.shell.interp.descriptors import Description, release_all
 from ramet.shell.interp.drive import EXIT, RETURN, Run, drive
 from ramet.shell.interp.functions import HOP, hop
