@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramet.shell.expand import patterns
-from ramet.shell.expand.pattern_tokens import PatternTooCostly
-from ramet.shell.expand.pattern_tokens import is_active
+from ramet.shell.expand.pattern_tokens import PatternTooCostly, is_active
 from ramet.shell.expand.patterns import compile_pattern
 
 MATCHES = [
