@@ -20,7 +20,7 @@ LOOKS = [
     ("ls /; find / -name 'l?' -type f", "home\ntmp\n"),
     ("mkdir -p /usr/local/bin; printf 'echo mine' > /usr/local/bin/t; chmod +x /usr/local/bin/t; t", "mine\n"),
     ("echo x > /bin/ls || echo refused", "refused\n"),
-    ("cp /bin/ls /tmp/x; /tmp/x || echo $?", "126\n"),
+    ("cp /bin/ls /x; /x -d /x", "/x\n"),
 ]
 
 
@@ -40,6 +40,16 @@ def test_a_tree_with_its_own_programs_keeps_them() -> None:
         await ram.write(parse("/bin/mine"), b"echo own")
         async with Workspace({"/": ram}) as ws:
             assert (await ws.execute("ls /bin; bash /bin/mine; /bin/echo still")).text == "mine\nown\nstill\n"
+
+    asyncio.run(act())
+
+
+def test_a_link_to_a_program_or_a_copy_of_it_runs_it() -> None:
+    async def act() -> None:
+        async with Workspace() as ws:
+            await ws.execute("mkdir /b; ln -s /usr/bin/cat /b/kitten; cp /usr/bin/tr /b/copy; ln -s /bin/bash /b/my")
+            used = "PATH=/b:$PATH; echo a | kitten; echo a | copy a b; my -c 'echo $0 $1' c d; ln -s /b/my e; ./e -c true"
+            assert (await ws.execute(used)).text == "a\nb\nc d\n"
 
     asyncio.run(act())
 

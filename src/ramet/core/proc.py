@@ -18,8 +18,9 @@ from ramet.core.limits import Budget
 from ramet.core.paths import Path
 from ramet.core.streams import Reader, Writer
 
-PROGRAM: Final = "program"
-"""The version of a file that stands for a command of the table; running the file runs the command."""
+PROGRAM: Final = b"\x7fRAMET\0"
+"""How a file begins that stands for a command of the table, whose name follows: running it, or a link to it, or a copy
+of it, runs the command."""
 
 
 @dataclass(frozen=True, slots=True)

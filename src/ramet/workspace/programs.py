@@ -29,13 +29,13 @@ class ProgramsResource(Immutable):
     def _content(self, path: Path) -> bytes:
         name = path[1:]
         if name in self._commands or name in SHELLS or name in AS_PROGRAMS:
-            return b"\x7fRAMET\0" + encode(name) + b"\n"
+            return PROGRAM + encode(name) + b"\n"
         raise fail(errno.ENOENT, path)
 
     async def stat(self, path: Path) -> Stat:
         if path == ROOT:
             return Stat(Kind.DIR, 0, mode=0o755)
-        return Stat(Kind.FILE, len(self._content(path)), mtime_ns=0, version=PROGRAM, mode=0o755)
+        return Stat(Kind.FILE, len(self._content(path)), mtime_ns=0, version="program", mode=0o755)
 
     async def scan(self, path: Path) -> AsyncIterator[tuple[str, Stat]]:
         if path != ROOT:
