@@ -9,7 +9,7 @@ from typing import Any, Final
 from ramet.shell.expand.errors import Overflow, ShellError, Slip
 from ramet.shell.interp.drive import EXIT, RETURN, Result, T, drive
 from ramet.shell.interp.session import Frame, FunctionDef, Session
-from ramet.shell.interp.traps import Leave, deliver, run_trap
+from ramet.shell.interp.traps import Leave, deliver, exit_within, run_trap
 from ramet.shell.interp.variables import Scope
 
 HOP: Final = 40
@@ -75,7 +75,7 @@ async def _deep(sh: Session, function: FunctionDef, argv: list[str], scoped: boo
 
 
 def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> Result:
-    frame = Frame(argv[0], function.source, sh.line, sh.params, sh.loops)
+    frame = Frame(argv[0], function.source, sh.line if sh.shift is None else sh.line_now(), sh.params, sh.loops)
     sh.frames.append(frame)
     sh.params = argv[1:]
     sh.loops = 0
@@ -94,7 +94,7 @@ def _call(sh: Session, function: FunctionDef, argv: list[str], scoped: bool) -> 
         raise
     if type(result) is not int:
         return _finish(sh, frame, result)  # type: ignore[arg-type]
-    if "RETURN" in sh.traps or sh.pending:
+    if "RETURN" in sh.traps or sh.pending or (result == EXIT and "EXIT" in sh.traps):
         return drive(_returned(sh, frame, result))
     if result == RETURN:
         sh.status = result = sh.flow_status
@@ -155,7 +155,9 @@ async def _finish(sh: Session, frame: Frame, pending: Awaitable[int]) -> int:
         if sh.pending:
             result = await _signalled(sh, result)
         status = sh.flow_status
-        if "RETURN" in sh.traps and result != EXIT:
+        if result == EXIT:
+            await exit_within(sh)
+        elif "RETURN" in sh.traps:
             await sh.shell.return_trap(sh)
         if result == RETURN:
             sh.status = result = status
@@ -189,7 +191,9 @@ async def _returned(sh: Session, frame: Frame, result: int) -> int:
     try:
         if sh.pending:
             result = await _signalled(sh, result)
-        if result != EXIT:
+        if result == EXIT:
+            await exit_within(sh)
+        else:
             status = sh.flow_status
             await sh.shell.return_trap(sh)
             if result == RETURN:
@@ -206,6 +210,7 @@ async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
     try:
         if sh.functrace and not sh.debugging:
             sh.debugging = True
+            sh.line = getattr(function.node.body, "line", 0) or sh.line
             try:
                 await run_trap(sh, "DEBUG")
             finally:
@@ -214,7 +219,9 @@ async def _debugged(sh: Session, function: FunctionDef, frame: Frame) -> int:
         if type(result) is not int:
             result = await _left(sh, result)  # type: ignore[arg-type]
         status = sh.flow_status
-        if "RETURN" in sh.traps and result != EXIT:
+        if result == EXIT:
+            await exit_within(sh)
+        elif "RETURN" in sh.traps:
             await sh.shell.return_trap(sh)
         if result == RETURN:
             sh.status = result = status

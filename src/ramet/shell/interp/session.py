@@ -151,7 +151,6 @@ class Session:
         "top_pid",
         "trace_level",
         "trap_depth",
-        "trap_line",
         "traps",
         "traps_shown",
         "ulimits",
@@ -252,9 +251,9 @@ class Session:
         self.origin = "main"
         self.watch = False
         self.trace_level = 0
-        self.trap_line: tuple[int, int] | None = None
         self.shift: tuple[int, int] | None = None
-        """How many lines further a substitution counts than its text, and the depth of calls at which it does."""
+        """How many lines further a substitution or a trap counts than its text, and the depth of calls at which it
+        does."""
         self.ulimits: dict[str, tuple[str, str]] = {}
         self.command_text_now: Any = None
         self.ran: Any = None
@@ -322,7 +321,7 @@ class Session:
         twin.substitution_status, twin.substitutions = None, []
         twin.killed, twin.died, twin.lone, twin.by_program = 0, None, False, False
         twin.coprocs, twin.origin = {}, self.origin
-        twin.trap_line, twin.ulimits = None, dict(self.ulimits)
+        twin.ulimits = dict(self.ulimits)
         twin.shift = self.shift
         twin.trace_level, twin.command_text_now, twin.ran = self.trace_level, self.command_text_now, self.ran
         twin.jobs = self.jobs.fork()
@@ -529,10 +528,11 @@ class Session:
                 return frame.source if frame.source not in ("main", "environment") else self.name
         return self.source or self.name
 
-    def line_now(self) -> int:
-        """The line that is being run, as bash counts."""
+    def line_now(self, line: int | None = None) -> int:
+        """The line that is being run, or one of the same text, as bash counts."""
         shift = self.shift
-        return self.line if shift is None or shift[1] != len(self.frames) else self.line + shift[0]
+        further = 0 if shift is None or shift[1] != len(self.frames) else shift[0]
+        return (self.line if line is None else line) + further
 
     def complain(self, message: str) -> None:
         """`bash: line N: message` on stderr."""

@@ -75,8 +75,6 @@ def _pipe_status(sh: Session) -> list[str]:
 
 
 def _line(sh: Session) -> str:
-    if sh.trap_line is not None and sh.trap_line[1] == len(sh.frames):
-        return str(sh.trap_line[0])
     return str(sh.line_now())
 
 

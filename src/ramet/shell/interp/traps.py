@@ -23,10 +23,11 @@ async def run_trap(sh: Session, name: str) -> int:
     if not action:
         return 0
     status, pipes, line, last = sh.status, sh.pipes, sh.line, sh.last_arg
-    outer, ran = sh.trap_line, sh.ran
+    outer, ran = sh.shift, sh.ran
     if name != "DEBUG" and not sh.in_trap:
         sh.command_text_now = ran
-    sh.trap_line = (line, len(sh.frames))
+    # The traps of signals count their own lines, these go on from the command that they are about.
+    sh.shift = (sh.line_now() - 1, len(sh.frames)) if name in ("DEBUG", "RETURN") else None
     sh.in_trap += 1
     sh.trace_level += 1
     try:
@@ -35,7 +36,7 @@ async def run_trap(sh: Session, name: str) -> int:
     finally:
         sh.in_trap -= 1
         sh.trace_level -= 1
-        sh.trap_line, sh.ran = outer, ran
+        sh.shift, sh.ran = outer, ran
     if result > 255:
         if result < RETURN:
             sh.flow_status = sh.status = status  # leaving a loop, a handler changes no status
@@ -166,10 +167,15 @@ def failed(sh: Session, status: int) -> Result:
         sh.late_trap = False  # it was set by the command that failed
     elif "ERR" in sh.traps and active(sh, "ERR", sh.errtrace):
         return drive(_err(sh, status))
-    if sh.errexit:
-        sh.flow_status = status
-        return EXIT
-    return status
+    return _over(sh, status) if sh.errexit else status
+
+
+def _over(sh: Session, status: int) -> int:
+    """`set -e` ends the shell."""
+    sh.flow_status = status
+    if "EXIT" in sh.traps:
+        sh.store.forget_locals()
+    return EXIT
 
 
 async def _err(sh: Session, status: int) -> int:
@@ -185,8 +191,7 @@ async def _err(sh: Session, status: int) -> int:
             sh.flow_status = sh.status = status
         return int(result)
     if sh.errexit:
-        sh.flow_status = status
-        return EXIT
+        return _over(sh, status)
     sh.status, sh.pipes = status, pipes
     return status
 
@@ -194,8 +199,8 @@ async def _err(sh: Session, status: int) -> int:
 async def _run_action(sh: Session, action: str) -> int:
     if not action:
         return 0
-    line, outer, ran = sh.line, sh.trap_line, sh.ran
-    sh.trap_line = (getattr(sh.command_text_now, "line", 0) or line, len(sh.frames))
+    line, outer, ran = sh.line, sh.shift, sh.ran
+    sh.shift = (sh.line_now(getattr(sh.command_text_now, "line", 0) or line) - 1, len(sh.frames))
     if not sh.in_trap:
         sh.command_text_now = ran
     sh.in_trap += 1
@@ -205,7 +210,7 @@ async def _run_action(sh: Session, action: str) -> int:
     finally:
         sh.in_trap -= 1
         sh.trace_level -= 1
-        sh.line, sh.trap_line, sh.ran = line, outer, ran
+        sh.line, sh.shift, sh.ran = line, outer, ran
 
 
 async def exit_trap(sh: Session) -> None:
@@ -216,9 +221,17 @@ async def exit_trap(sh: Session) -> None:
     status = sh.exiting = sh.status
     sh.command_text_now = sh.ran
     sh.in_trap += 1
+    sh.shift = None
     try:
         result = await sh.shell.run_text(sh, action, keep_line=True, where="exit trap: ")
     finally:
         sh.in_trap -= 1
         sh.exiting = None
-    sh.status = sh.flow_status if result == EXIT else status
+    sh.status = sh.flow_status if result in (EXIT, RETURN) else status
+
+
+async def exit_within(sh: Session) -> None:
+    """The same where `exit` leaves a function: the trap finds itself within the call still."""
+    sh.status = sh.flow_status
+    await exit_trap(sh)
+    sh.flow_status = sh.status

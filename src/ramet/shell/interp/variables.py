@@ -466,6 +466,14 @@ class Variables:
             depth -= 1
         return depth
 
+    def forget_locals(self) -> None:
+        """Give back everything that the calls of functions have hidden, while they go on."""
+        for depth in reversed(range(len(self.scopes))):
+            scope = self.scope_at(depth)
+            for name, saved in scope.items():
+                self._restore(name, saved)
+            scope.clear()
+
     def scope_at(self, depth: int) -> Scope:
         """A scope that is about to change."""
         if depth < self.shared:
