@@ -53,6 +53,8 @@ async def run_external(sh: Session, argv: list[str], called: str | None = None) 
         return sh.error(f"{found}: Permission denied", 126)
     if found.startswith("\0"):
         return await _table(sh, name, argv)
+    if found.rpartition("/")[0] in BIN and in_table(sh, base := found.rpartition("/")[2]):
+        return await _table(sh, base, argv)  # remembered under another name
     return await _script_file(sh, sh.shell.fs.named(found, sh.cwd), found, argv)
 
 
@@ -70,8 +72,12 @@ async def _not_found(sh: Session, argv: list[str]) -> int:
         return int(result if type(result) is int else await result)
     if not sh.store.get("PATH"):
         return sh.error(f"{argv[0]}: No such file or directory", 127)
-    shown = quote.ansi(argv[0]) if quote.unprintable(argv[0]) else argv[0]
+    shown = _shown(argv[0]) if len(argv[0]) < WINDOW else await aside(sh, partial(_shown, argv[0]))
     return sh.error(f"{shown}: command not found", 127)
+
+
+def _shown(name: str) -> str:
+    return quote.ansi(name) if quote.unprintable(name) else name
 
 
 async def search(sh: Session, name: str) -> str | None:
@@ -93,6 +99,8 @@ async def search(sh: Session, name: str) -> str | None:
 
 async def search_path(sh: Session, name: str, path: str, executable: bool = False) -> str | None:
     """As `search` along any path; with `executable` the last resort is a file that cannot be run."""
+    if len(name) > paths.NAME_MAX:
+        return None
     unusable: str | None = None
     unsure = getattr(sh.shell.commands, "unsure", None)
     slow = unsure is not None and unsure(name)

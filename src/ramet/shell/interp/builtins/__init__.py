@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramet.shell.interp.builtins import (
+    bindings,
     completion,
     declare,
     dirs,
@@ -39,6 +40,7 @@ _TABLE: Final[dict[str, Builtin]] = {
     **jobs.TABLE,
     **lookup.TABLE,
     **completion.TABLE,
+    **bindings.TABLE,
     **settings.TABLE,
 }
 _WITHOUT_HELP: Final = frozenset((":", "[", "echo", "false", "test", "true"))

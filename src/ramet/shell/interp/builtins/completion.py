@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ramet.core.paths import encode
+from ramet.core.paths import decode, encode
 from ramet.shell.expand import quote
 from ramet.shell.expand.aside import LARGE, aside
-from ramet.shell.expand.fields import DEFAULT_IFS, split_plain
+from ramet.shell.expand.fields import split_plain
 from ramet.shell.expand.patterns import compile_pattern
-from ramet.shell.expand.values import Assoc, Dynamic, Indexed
+from ramet.shell.expand.values import Assoc, Dynamic, Indexed, bucket
 from ramet.shell.expand.words import Words, fields_of
 from ramet.shell.expand.words import words as compile_words
 from ramet.shell.interp import signals
+from ramet.shell.interp.builtins.bindings import FUNCTIONS
 from ramet.shell.interp.builtins.lookup import KEYWORDS, builtin_table
 from ramet.shell.interp.builtins.usage import SYNOPSES, bad_option, usage
 from ramet.shell.interp.drive import Result, drive
@@ -27,7 +28,7 @@ from ramet.shell.syntax.parser import Parser
 _ACTIONS: Final = {
     "alias": "a",
     "arrayvar": "ARRAY",
-    "binding": "NONE",
+    "binding": "BINDING",
     "builtin": "b",
     "command": "c",
     "directory": "d",
@@ -54,7 +55,7 @@ _OPTIONS: Final = (
     "bashdefault", "default", "dirnames", "filenames", "noquote", "nosort", "nospace", "plusdirs",
 )  # fmt: skip
 _VALUED: Final = "AFCGWXPSo"
-_SHOWN: Final = "oAGWPSXFC"
+_SHOWN: Final = "oAGWPSXCF"
 """The order in which a specification is shown."""
 
 
@@ -95,94 +96,164 @@ def compgen(sh: Session, argv: list[str]) -> Result:
     if isinstance(parsed, int):
         return parsed
     flags, words = parsed
-    if any(letter == "F" for letter, _ in flags):
-        sh.complain("compgen: warning: -F option may not work as you expect")
+    for letter in "FC":
+        if any(one == letter for one, _ in flags):
+            sh.complain(f"compgen: warning: -{letter} option may not work as you expect")
     if not flags:
         return 0  # nothing was asked for
     return drive(_compgen(sh, flags, str(words[0]) if words else ""))
 
 
 async def _compgen(sh: Session, flags: list[tuple[str, str]], word: str) -> int:
+    values = dict(flags)
+    options = {value for letter, value in flags if letter == "o"}
     names: list[str] = []
-    prefix = suffix = exclude = ""
     for letter, value in flags:
         kind = _ACTIONS[value] if letter == "A" else letter
-        if kind == "P":
-            prefix = value
-        elif kind == "S":
-            suffix = value
-        elif kind == "X":
-            exclude = value
-        elif kind == "W":
-            names += await _word_list(sh, value)
-        elif kind == "F":
-            names += await _by_function(sh, value, word)
-        elif kind == "G":
-            names += await _globbed(sh, value)
-        else:
-            names += await _generate(sh, kind, word)
-    pattern = negate = None
-    if exclude:
-        negate = exclude.startswith("!")
-        pattern = compile_pattern(exclude[negate:].replace("&", word), "extglob" in sh.shopts)
-    some = False
+        if kind not in _VALUED:
+            names += await _chosen(sh, await _generate(sh, kind, word), "" if kind in "fd" else word)
+    if "G" in values:
+        names += await _globbed(sh, values["G"])
+    if "W" in values:
+        names += await _chosen(sh, await _word_list(sh, values["W"]), word)
+    if "F" in values:
+        names += await _by_function(sh, values["F"], word)
+    if "C" in values:
+        names += await _by_command(sh, values["C"], word)
+    names = await _filtered(sh, names, values.get("X", ""), word)
+    prefix, suffix = values.get("P", ""), values.get("S", "")
+    if prefix or suffix:
+        names = [f"{prefix}{name}{suffix}" for name in names]
+    if not names and "dirnames" in options:
+        names = await _files(sh, word, only_directories=True)
+    if "plusdirs" in options:
+        names += await _files(sh, word, only_directories=True)
+    if not names and options & {"default", "bashdefault"}:
+        names = await _files(sh, word)
     for start in range(0, len(names), _SOME):
-        found = [name for name in names[start : start + _SOME] if name.startswith(word)]
-        if pattern is not None:
-            found = [name for name in found if pattern.matches(name) is negate]
-        some = some or bool(found)
-        written = sh.out(encode("".join([f"{prefix}{name}{suffix}\n" for name in found])), "compgen")
+        written = sh.out(encode("".join([f"{name}\n" for name in names[start : start + _SOME]])), "compgen")
         if written if isinstance(written, int) else await written:
             return 1
         await sh.budget.breathe()
-    return 0 if some else 1
+    return 0 if names else 1
 
 
 _SOME: Final = 1024
 """Names that are looked at between two chances for others to run."""
 
 
+async def _chosen(sh: Session, names: list[str], word: str) -> list[str]:
+    """The names that begin with a word."""
+    if len(names) < _SOME:
+        return [name for name in names if name.startswith(word)]
+    return await aside(sh, lambda: [name for name in names if name.startswith(word)])
+
+
+async def _filtered(sh: Session, names: list[str], exclude: str, word: str) -> list[str]:
+    """What `-X` leaves: names that a pattern does not match, or with `!` those that it does."""
+    if not exclude:
+        return names
+    negate = exclude.startswith("!")
+    text = exclude[negate:].replace("\\&", "\0").replace("&", word).replace("\0", "&")
+    pattern = compile_pattern(text, "extglob" in sh.shopts)
+    found: list[str] = []
+    for start in range(0, len(names), _SOME):
+        found += [name for name in names[start : start + _SOME] if pattern.matches(name) is negate]
+        await sh.budget.breathe()
+    return found
+
+
 async def _word_list(sh: Session, text: str) -> list[str]:
-    """The words of `-W`: expanded, split, and without their quotes."""
-    from ramet.shell.interp.prompt import expand_text
-
-    if any(char in text for char in _QUOTES) and sh.ifs == DEFAULT_IFS:
-        words = _quoted_words(text)
-        if words is not None:
-            found = await fields_of(words, sh)
-            sh.globbing = False
-            return [str(one) for one in found]
-    expanded = expand_text(sh, text)
-    if len(expanded) < LARGE:
-        return split_plain(expanded, sh.ifs)
-    return await aside(sh, lambda: split_plain(expanded, sh.ifs))
-
-
-_QUOTES: Final = "\\'\""
+    """The words of `-W`: split, then expanded but for file names, and without their quotes."""
+    if len(text) >= LARGE and not any(char in text for char in _SPECIAL):
+        return await aside(sh, lambda: split_plain(text, sh.ifs))
+    found: list[str] = []
+    for raw in _split(text, sh.ifs):
+        words = _as_word(raw) if any(char in raw for char in _SPECIAL) else None
+        if words is None:
+            found.append(raw)
+            continue
+        found += [str(one) for one in await fields_of(words, sh)]
+        sh.globbing = False
+    return found
 
 
-def _quoted_words(text: str) -> Words | None:
-    """A list in which there are quotes, as the words of a command; None when it is none."""
+_SPECIAL: Final = "\\'\"$`{~"
+
+
+def _split(text: str, ifs: str) -> list[str]:
+    """A list taken apart where a character of IFS stands in no quotes and no substitution."""
+    found: list[str] = []
+    begin = i = depth = 0
+    quote = ""
+    while i < len(text):
+        char = text[i]
+        if char == "\\" and quote != "'":
+            i += 1
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"`":
+            quote = char
+        elif char in "({" and text[i - 1 : i] == "$":
+            depth += 1
+        elif char in ")}" and depth:
+            depth -= 1
+        elif char in ifs and not depth:
+            if i > begin:
+                found.append(text[begin:i])
+            begin = i + 1
+        i += 1
+    return [*found, text[begin:]] if begin < len(text) else found
+
+
+def _as_word(text: str) -> Words | None:
+    """A word in which there is something to expand; None when it is none."""
     try:
-        script = Parser(": " + text.replace("\n", " ")).next()
+        script = Parser(f": {text}").next()
     except SyntaxFailure:
         return None
     node = script.statements[0].node if script is not None and len(script.statements) == 1 else None
-    if not isinstance(node, Simple) or node.redirects:
+    if not isinstance(node, Simple) or node.redirects or len(node.words) != 2 or not isinstance(node.words[1], Word):
         return None
-    return compile_words([word for word in node.words[1:] if isinstance(word, Word)])
+    return compile_words([node.words[1]])
 
 
 async def _by_function(sh: Session, name: str, word: str) -> list[str]:
     function = sh.functions.get(name)
     if function is None:
+        sh.complain(f"completion: function `{name}' not found")
         return []
     from ramet.shell.interp.functions import call_function
 
-    result = call_function(sh, function, [name, "", word, ""])
+    sh.store.unset("COMPREPLY")
+    given = {"COMP_LINE": "", "COMP_POINT": "0", "COMP_TYPE": "0", "COMP_KEY": "0", "COMP_CWORD": "-1"}
+    for variable, value in given.items():
+        sh.store.set(variable, value)
+    result = call_function(sh, function, [name, "compgen", word, ""])
     if not isinstance(result, int):
         await result
-    return list(sh.store.elements("COMPREPLY"))
+    for variable in given:
+        sh.store.unset(variable)
+    found = list(sh.store.elements("COMPREPLY")) if "COMPREPLY" in sh.vars else []
+    sh.store.unset("COMPREPLY")
+    return found
+
+
+async def _by_command(sh: Session, command: str, word: str) -> list[str]:
+    """What a command prints when it is given the word."""
+    from ramet.core.streams import Capture
+    from ramet.shell.interp.descriptors import Description
+    from ramet.shell.interp.subshell import run_shell
+
+    child = sh.fork()
+    out = Capture(sh.budget.limits.string_bytes)
+    old = child.fds.get(1)
+    if old is not None:
+        old.release()
+    child.fds[1] = Description(out, lent=True)
+    text = f"{command} compgen {quote.single(word)} ''"
+    await run_shell(child, lambda own: drive(own.shell.run_text(own, text)))
+    return decode(out.getvalue()).splitlines()
 
 
 async def _globbed(sh: Session, pattern: str) -> list[str]:
@@ -190,13 +261,42 @@ async def _globbed(sh: Session, pattern: str) -> list[str]:
 
     field = GlobWord(pattern)
     field.pattern = pattern
-    return await sh.shell.globbed(sh, [field])
+    return [name for name in await sh.shell.globbed(sh, [field]) if name != pattern or await _there(sh, name)]
+
+
+async def _there(sh: Session, name: str) -> bool:
+    return await sh.shell.exists(sh.shell.fs.named(name, sh.cwd))
+
+
+async def _files(sh: Session, word: str, only_directories: bool = False) -> list[str]:
+    """The files, or the directories, whose names begin as the word does."""
+    folder, slash, start = word.rpartition("/")
+    where = folder + slash
+    if where.startswith("~"):
+        prefix, _, rest = where[1:].partition("/")
+        home = sh.tilde(prefix)
+        where = where if home is None else f"{home}/{rest}"
+    from ramet.shell.interp.cond import file_test
+
+    found: list[str] = []
+    try:
+        async for name, _ in sh.shell.fs.scan(sh.shell.fs.named(where or ".", sh.cwd)):
+            if name.startswith(start):
+                found.append(name)
+    except OSError:
+        return []
+    found.sort()
+    if only_directories:
+        found = [name for name in found if await file_test(sh, "-d", f"{where}{name}")]
+    return [f"{folder}{slash}{name}" for name in found]
 
 
 def _arrays(sh: Session) -> list[str]:
     found = []
     for name, value in sh.vars.items():
         computed = value.get(sh) if isinstance(value, Dynamic) else value
+        if isinstance(computed, Indexed | Assoc) and computed.blank and not len(computed):
+            continue
         if isinstance(computed, Indexed | Assoc | list | dict):
             found.append(name)
     return found
@@ -204,18 +304,15 @@ def _arrays(sh: Session) -> list[str]:
 
 async def _generate(sh: Session, kind: str, word: str) -> list[str]:
     if kind in "fd":
-        found = await _globbed(sh, word.replace("*", "\\*") + "*")
-        found = [name for name in found if not name.endswith("*")]
-        if kind == "d":
-            from ramet.shell.interp.cond import file_test
-
-            found = [name for name in found if await file_test(sh, "-d", name)]
-        return found
+        return await _files(sh, word, only_directories=kind == "d")
+    if kind == "c":
+        found = [*await _generate(sh, "a", word), *KEYWORDS, *await _generate(sh, "FUNCTION", word)]
+        found += [*await _generate(sh, "b", word), *sorted(sh.shell.commands)]
+        return list(dict.fromkeys(found))
     table = builtin_table()
     makers: dict[str, Callable[[], Iterable[str]]] = {
         "a": lambda: sh.aliases,
         "b": lambda: table,
-        "c": lambda: {*sh.aliases, *sh.functions, *table, *KEYWORDS, *sh.shell.commands},
         "e": sh.store.exported,
         "g": lambda: [sh.shell.user.group],
         "u": lambda: [sh.shell.user.name],
@@ -231,7 +328,8 @@ async def _generate(sh: Session, kind: str, word: str) -> list[str]:
         return [job.text.split()[0] for job in sh.jobs.jobs if job.running and job.text]
     if kind == "SIGNAL":
         return [name if name == "EXIT" else "SIG" + name for name in signals.NAMES if name] + list(signals.PSEUDO)
-    return list({"k": KEYWORDS, "HELP": SYNOPSES, "SETOPT": OPTIONS, "SHOPT": SHOPTS}.get(kind, ()))
+    lists = {"k": KEYWORDS, "HELP": SYNOPSES, "SETOPT": OPTIONS, "SHOPT": SHOPTS, "BINDING": FUNCTIONS}
+    return list(lists.get(kind, ()))
 
 
 def complete(sh: Session, argv: list[str]) -> Result:
@@ -241,21 +339,52 @@ def complete(sh: Session, argv: list[str]) -> Result:
         return parsed
     flags, names = parsed
     letters = "".join(letter for letter, _ in flags)
-    names += [f"-{letter}" for letter in "DEI" if letter in letters]
+    special = next((f"-{letter}" for letter in "DEI" if letter in letters), "")
+    if special:
+        names = [special]  # and no others
     if "r" in letters:
         if not names:
             sh.completions.clear()
 
-        def forget(name: str) -> None:
-            sh.completions.pop(name, None)
+        def forget(name: str) -> int:
+            return 0 if sh.completions.pop(name, None) is not None else _missing(sh, "complete", name)
 
         return each(sh, names, forget)
     if "p" in letters or not (flags or names):
         return _show(sh, names)
     if not names:
         return usage(sh, "complete")
+    function = dict(flags).get("F")
+    if function is not None and any(char in function for char in _NO_NAME):
+        return sh.error(f"complete: `{function}': not a valid identifier", 2)
     spec = _specification(flags)
-    return each(sh, names, lambda name: sh.completions.update({str(name): spec}))
+
+    def remember(name: str) -> None:
+        sh.completions.pop(name, None)  # the last one made is the first in its place of the table
+        sh.completions[str(name)] = spec
+
+    return each(sh, names, remember)
+
+
+_NO_NAME: Final = " \t\n;&|()<>$`\"'\\"
+_SPECIAL_NAMES: Final = {"-D": "_DefaultCmD_", "-E": "_EmptycmD_", "-I": "_InitialWorD_"}
+"""The commands that bash keeps the specifications of `-D`, `-E` and `-I` under."""
+_BUCKETS: Final = 512
+
+
+def _kept_as(name: str) -> str:
+    return _SPECIAL_NAMES.get(name, name)
+
+
+def _missing(sh: Session, who: str, name: str) -> int:
+    return sh.error(f"{who}: {_kept_as(name)}: no completion specification")
+
+
+def _ordered(sh: Session) -> list[str]:
+    """The specifications in the order of bash's table: by bucket, what came last first."""
+    names = list(reversed(sh.completions))
+    names.sort(key=lambda name: bucket(_kept_as(name)) % _BUCKETS)
+    return names
 
 
 def _specification(flags: list[tuple[str, str]]) -> str:
@@ -275,16 +404,17 @@ def _show(sh: Session, names: list[str]) -> Result:
 
     def look_up(name: str) -> int:
         if name not in sh.completions:
-            return sh.error(f"complete: {name}: no completion specification")
+            return _missing(sh, "complete", name)
         known.append(name)
         return 0
 
     def line(name: str) -> str:
         spec = sh.completions[name]
-        return f"complete {spec} {name}\n" if spec else f"complete {name}\n"
+        shown = name if name in _SPECIAL_NAMES else quote.word(name)
+        return f"complete {spec} {shown}\n" if spec else f"complete {shown}\n"
 
     if not names:
-        return write_lines(sh, map(line, sh.completions), len(sh.completions), "complete")
+        return write_lines(sh, map(line, _ordered(sh)), len(sh.completions), "complete")
     return then(
         each(sh, names, look_up),
         lambda status: status or write_lines(sh, map(line, known), len(known), "complete"),
@@ -326,8 +456,12 @@ async def _compopt(sh: Session, argv: list[str]) -> int:
     def change(name: str) -> int:
         spec = sh.completions.get(name)
         if spec is None:
-            return sh.error(f"compopt: {name}: no completion specification")
+            return _missing(sh, "compopt", name)
         chosen = {option for option in _OPTIONS if f"-o {option}" in spec}
+        if not options:
+            shown = " ".join(f"{'-' if option in chosen else '+'}o {option}" for option in _OPTIONS)
+            sh.out(encode(f"compopt {shown} {name}\n"), "compopt")
+            return 0
         for on, option in options:
             (chosen.add if on else chosen.discard)(option)
         rest = spec

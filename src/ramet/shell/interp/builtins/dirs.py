@@ -185,17 +185,10 @@ async def _dirs(sh: Session, argv: list[str]) -> int:
             continue
         if word == "--":
             break
-        if not word.startswith("-") or word == "-":
+        if word not in ("-c", "-l", "-p", "-v"):  # each on its own
             return bad_option(sh, "dirs", word, "invalid number" if word[:1] in ("-", "+") else "invalid option")
-        for letter in word[1:]:
-            if letter == "c":
-                clear = True
-                continue
-            if letter not in "lpv":
-                return bad_option(sh, "dirs", word, "invalid number")
-            long = long or letter == "l"
-            lines = lines or letter in "pv"
-            verbose = verbose or letter == "v"
+        clear, long = clear or word == "-c", long or word == "-l"
+        lines, verbose = lines or word in ("-p", "-v"), verbose or word == "-v"
     if clear:
         sh.dirs.clear()
         return 0
@@ -234,6 +227,8 @@ async def _pushd(sh: Session, words: list[str]) -> int:
     if len(words) > 1:
         return sh.error("pushd: too many arguments")
     if not words:
+        if still:
+            return 0
         if len(stack) < 2:
             return sh.error("pushd: no other directory")
         stack[0], stack[1] = stack[1], stack[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import chain
 from typing import Final
@@ -126,7 +125,9 @@ async def _type(sh: Session, flags: str, names: list[str]) -> int:
 
 
 async def _describe(sh: Session, name: str, flags: str) -> list[str]:
-    every, kind = "a" in flags, flags.rfind("t") > flags.rfind("p")
+    every, kind = "a" in flags, flags.rfind("t") > max(flags.rfind("p"), flags.rfind("P"))
+    if kind:
+        flags = flags.replace("p", "")  # the last of them holds
     lines: list[str] = []
     if "P" not in flags:
         if name in sh.aliases and "expand_aliases" in sh.shopts:
@@ -171,6 +172,10 @@ class _Quiet(list[str]):
 _QUIET: Final = _Quiet()
 
 
+_STANDARD: Final = "/bin:/usr/bin"
+"""Where programs live, whatever PATH says."""
+
+
 def command(sh: Session, argv: list[str]) -> Result:
     found = flags_of(sh, argv, "pvV")
     if found is None:
@@ -183,7 +188,7 @@ def command(sh: Session, argv: list[str]) -> Result:
     if mode == "V":
         return drive(_command_verbose(sh, [str(word) for word in words]))
     if mode == "v":
-        return drive(_command_v(sh, [str(word) for word in words]))
+        return drive(_command_v(sh, [str(word) for word in words], standard))
     if standard and refused(sh, "command: -p: restricted"):
         return 1
     if standard and words[0] not in builtin_table():
@@ -215,7 +220,7 @@ async def _command_verbose(sh: Session, names: list[str]) -> int:
     return 1 if missing and not lines else written
 
 
-async def _command_v(sh: Session, names: list[str]) -> int:
+async def _command_v(sh: Session, names: list[str], standard: bool = False) -> int:
     lines: list[str] = []
     for name in names:
         await sh.budget.breathe()
@@ -224,9 +229,9 @@ async def _command_v(sh: Session, names: list[str]) -> int:
         elif name in KEYWORDS or name in sh.functions or (name in builtin_table() and name not in sh.disabled):
             lines.append(name)
         else:
-            file = await _file(sh, name)
-            if file is not None:
-                lines.append(file)
+            hit = await search_path(sh, name, _STANDARD) if standard and "/" not in name else await _file(sh, name)
+            if hit is not None:
+                lines.append(_shown(hit))
     written = sh.out(encode("".join(f"{line}\n" for line in lines)), "command")
     if not isinstance(written, int):
         written = await written
@@ -336,8 +341,11 @@ def enable(sh: Session, argv: list[str]) -> Result:
     if options is None:
         return 2
     flags, words = options
+    if "f" in flags and not words:
+        return bad_option(sh, "enable", "-f", "option requires an argument")
     if "f" in flags:
-        return sh.error("enable: -f: no builtin can be loaded here")
+        missing = f"{words[0]}: cannot open shared object file: No such file or directory"
+        return sh.error(f"enable: cannot open shared object {words[0]}: {missing}")
     off = "n" in flags
     if not words or "p" in flags:
         names = sorted(name for name in builtin_table() if "s" not in flags or name in SPECIAL)
@@ -369,7 +377,7 @@ def alias(sh: Session, argv: list[str]) -> Result:
     def define(word: str) -> int:
         name, equals, value = str(word).partition("=")
         if equals and name:
-            if _NO_ALIAS(name):
+            if any(char in name for char in _NO_ALIAS):
                 return sh.error(f"alias: `{name}': invalid alias name")
             sh.aliases[name] = value
         elif name in sh.aliases:
@@ -387,12 +395,12 @@ def alias(sh: Session, argv: list[str]) -> Result:
     return then(listed, lambda status: status or rest()) if words else listed
 
 
-_NO_ALIAS: Final = re.compile("[ \t\n/$`=\"'\\\\|&;()<>]").search
+_NO_ALIAS: Final = " \t\n/$`=\"'\\|&;()<>"
 """What no alias has in its name."""
 
 
 def _alias_line(sh: Session, name: str) -> str:
-    return f"alias {name}={quote.single(sh.aliases[name])}\n"
+    return f"alias {'-- ' if name.startswith('-') else ''}{name}={quote.single(sh.aliases[name])}\n"
 
 
 async def _all_aliases(sh: Session) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from ramet.core import paths
@@ -12,7 +11,7 @@ from ramet.core.paths import encode
 from ramet.shell.expand.arith_parse import ArithFailure
 from ramet.shell.expand.aside import LARGE, LONG_SOURCE, aside
 from ramet.shell.expand.bytewise import bytewise
-from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError
+from ramet.shell.expand.errors import BadSubscript, Overflow, Readonly, ShellError, Slip
 from ramet.shell.interp.builtins import escapes
 from ramet.shell.interp.builtins.listing import write_large
 from ramet.shell.interp.builtins.usage import bad_option, explained, flags_of, number_of, usage
@@ -20,6 +19,7 @@ from ramet.shell.interp.drive import EXIT, RETURN, Result, drive
 from ramet.shell.interp.patience import MANY, plain, rows, write_lines
 from ramet.shell.interp.restricted import refused
 from ramet.shell.interp.session import Builtin, Frame, Session
+from ramet.shell.interp.traps import exit_within
 
 
 def true(sh: Session, argv: list[str]) -> Result:
@@ -139,7 +139,7 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     if sh.depth > sh.budget.limits.recursion:
         sh.depth -= 1
         raise Overflow(f"{name}: maximum source nesting level exceeded ({sh.budget.limits.recursion})")
-    frame = Frame("source", file, sh.line, sh.params, sh.loops, function=False)
+    frame = Frame("source", file, sh.line_now(), sh.params, sh.loops, function=False)
     sh.frames.append(frame)
     before = sh.params
     own = await plain(sh, words, 1) if len(words) > 1 else None
@@ -150,10 +150,8 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
     try:
         text = paths.decode(data)
         result = await sh.shell.below(sh, lambda: sh.shell.run_text(sh, text))
-        sh.trace_level -= 1
-        if "RETURN" in sh.traps:
-            await sh.shell.return_trap(sh)
-        sh.trace_level += 1
+        if result == EXIT and "EXIT" in sh.traps:
+            await exit_within(sh)
     finally:
         sh.frames.pop()
         sh.depth -= 1
@@ -162,8 +160,11 @@ async def _source(sh: Session, name: str, words: list[str]) -> int:
         sh.line = line
         if own is not None and sh.params is own:
             sh.params = before
+    status = sh.flow_status
+    if "RETURN" in sh.traps and result != EXIT:
+        await sh.shell.return_trap(sh)
     if result == RETURN:
-        return sh.flow_status
+        return status
     return result if result != 0 or text.strip() else 0
 
 
@@ -190,7 +191,7 @@ async def _read(sh: Session, file: str) -> bytes:
 
 async def _in_path(sh: Session, name: str) -> str:
     """`source name` looks along PATH, then here."""
-    if "sourcepath" in sh.shopts:
+    if "sourcepath" in sh.shopts and len(name) <= paths.NAME_MAX:
         for directory in (sh.store.get("PATH") or "").split(":"):
             candidate = f"{directory or '.'}/{name}"
             try:
@@ -322,22 +323,12 @@ def caller(sh: Session, argv: list[str]) -> Result:
     return sh.out(encode(text), "caller")
 
 
-def bind(sh: Session, argv: list[str]) -> Result:
-    """Keys are for those who type: what is bound here is accepted and has no effect, as in any script."""
-    sh.complain("bind: warning: line editing not enabled")
-    for word in argv[1:]:
-        if word != "--" and word.startswith("-") and set(word[1:]) - set("lpsvPSVXmfqurx"):
-            return bad_option(sh, "bind", word[:2])
-        break
-    return 0
-
-
 def suspend(sh: Session, argv: list[str]) -> Result:
     options = flags_of(sh, argv, "f")
     if options is None:
         return 2
     if options[1]:
-        return sh.error("suspend: too many arguments")
+        raise Slip("suspend: too many arguments")
     return sh.error("suspend: cannot suspend: no job control")
 
 
@@ -355,7 +346,7 @@ def umask(sh: Session, argv: list[str]) -> Result:
         return sh.out(encode(text), "umask")
     word = words[0]
     if word[:1].isdigit():
-        if any(char not in "01234567" for char in word):
+        if any(char not in "01234567" for char in word) or int(word, 8) > 0o7777:
             return sh.error(f"umask: {word}: octal number out of range")
         sh.umask = int(word, 8) & 0o777
     else:
@@ -376,15 +367,19 @@ def _symbolic(mask: int) -> str:
 
 def _symbolic_mask(mask: int, text: str) -> int | str:
     allowed = ~mask & 0o777
-    for clause in text.split(","):
+    left = f"{text},"
+    while left:
         who = ""
-        rest = clause
-        while rest and rest[0] in "ugoa":
-            who += rest[0]
-            rest = rest[1:]
-        if not rest or rest[0] not in "+-=":
-            return f"`{rest[:1]}': invalid symbolic mode operator"
-        op, letters = rest[0], rest[1:]
+        while left[0] in "ugoa":
+            who += left[0]
+            left = left[1:]
+        if left[0] not in "+-=":
+            # The end of the text is a character too.
+            return f"`{left[0] if len(left) > 1 else chr(0)}': invalid symbolic mode operator"
+        clause, _, left = left.partition(",")
+        op, letters = clause[0], clause[1:]
+        if not left and text.endswith(","):
+            return "`\0': invalid symbolic mode operator"
         if unknown := letters.strip("rwx"):
             return f"`{unknown[0]}': invalid symbolic mode character"
         bits = sum({"r": 4, "w": 2, "x": 1}.get(letter, 0) for letter in set(letters))
@@ -427,42 +422,50 @@ def ulimit(sh: Session, argv: list[str]) -> Result:
 
 async def _ulimit(sh: Session, argv: list[str]) -> int:
     soft = hard = everything = False
-    letter, letters = "f", list[str]()
-    words: list[str] = []
-    for word in islice(argv, 1, None):
+    asked: list[tuple[str, str | None]] = []
+    i = 1
+    while i < len(argv) and argv[i].startswith("-") and len(argv[i]) > 1:
         await sh.budget.breathe()
-        if not word.startswith("-") or len(word) < 2:
-            words.append(word)
-            continue
-        for one in word[1:]:
+        word = str(argv[i])
+        i += 1
+        if word == "--":
+            break
+        for place, one in enumerate(word[1:], 1):
             soft, hard, everything = soft or one == "S", hard or one == "H", everything or one == "a"
             if one in _ULIMITS:
-                letter = one
-                letters.append(one)
-            elif one not in "SHa":
-                sh.complain(f"ulimit: -{one}: invalid option")
-                sh.err("ulimit: usage: ulimit [-SHabcdefiklmnpqrstuvxPRT] [limit]\n")
-                return 2
-    if everything or (len(letters) > 1 and not words):
-        lines = []
-        for key in _ULIMITS if everything else letters:
-            name, unit, _ = _ULIMITS[key]
-            value = _limit(sh, key)[hard and not soft]
-            lines.append(f"{name} {'(' + unit + ')':>{max(40 - len(name) - 1, 0)}} {value}\n")
-        written = write_lines(sh, lines, len(lines), "ulimit")
-        return written if isinstance(written, int) else await written
+                value = word[place + 1 :] or None
+                if value is None and i < len(argv) and not argv[i].startswith("-"):
+                    value = str(argv[i])
+                    i += 1
+                asked.append((one, value))
+                break
+            if one not in "SHa":
+                return bad_option(sh, "ulimit", f"-{one}")
+    if not asked and not everything:
+        asked.append(("f", str(argv[i]) if i < len(argv) else None))
+    lines: list[str] = []
+    for key, value in [(key, None) for key in _ULIMITS] if everything else asked:
+        if value is not None:
+            status = _set_limit(sh, key, value, soft, hard)
+            if status:
+                return status
+            continue
+        name, unit, _ = _ULIMITS[key]
+        head = f"{name} {'(' + unit + ')':>{max(40 - len(name) - 1, 0)}} " if everything or len(asked) > 1 else ""
+        lines.append(f"{head}{_limit(sh, key)[hard and not soft]}\n")
+    written = write_lines(sh, lines, len(lines), "ulimit")
+    return written if isinstance(written, int) else await written
+
+
+def _set_limit(sh: Session, letter: str, value: str, soft: bool, hard: bool) -> int:
     now, most = _limit(sh, letter)
-    if not words:
-        written = sh.out(encode(f"{most if hard and not soft else now}\n"), "ulimit")
-        return written if isinstance(written, int) else await written
-    value = words[0]
     if value in ("hard", "soft"):
         value = most if value == "hard" else now
     if value != "unlimited" and not value.isdigit():
         return sh.error(f"ulimit: {value}: invalid number")
     if most != "unlimited" and (value == "unlimited" or int(value) > int(most)):
-        what = _ULIMITS[letter][0]
-        return sh.error(f"ulimit: {what}: cannot modify limit: Operation not permitted")
+        why = "Invalid argument" if soft and not hard else "Operation not permitted"
+        return sh.error(f"ulimit: {_ULIMITS[letter][0]}: cannot modify limit: {why}")
     both = soft is hard
     sh.ulimits[letter] = (value if soft or both else now, value if hard or both else most)
     return 0
@@ -472,7 +475,7 @@ def _limit(sh: Session, letter: str) -> tuple[str, str]:
     limits = sh.budget.limits
     own = {"n": str(limits.open_files), "u": str(limits.processes)}
     default = own.get(letter, _ULIMITS[letter][2])
-    return sh.ulimits.get(letter, (default, default))
+    return sh.ulimits.get(letter, (default, "unlimited" if letter in "cs" else default))
 
 
 TABLE: Final[dict[str, Builtin]] = {
@@ -487,7 +490,6 @@ TABLE: Final[dict[str, Builtin]] = {
     "let": let,
     "times": times,
     "caller": caller,
-    "bind": bind,
     "suspend": suspend,
     "umask": umask,
     "ulimit": ulimit,

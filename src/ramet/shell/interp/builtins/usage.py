@@ -14,11 +14,11 @@ _COMPLETION: Final = f"{_GENERATORS} [-X filterpat] [-P prefix] [-S suffix]"
 _LINES: Final = "[-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]"
 SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "%": ("job_spec [&]", "Continue a job, in the foreground or with & behind."),
-    "((": ("(( expression ))", "Compute; succeed unless the value is 0."),
+    "(( ... ))": ("(( expression ))", "Compute; succeed unless the value is 0."),
     ".": (". filename [arguments]", "Run the commands of a file in this shell."),
     ":": (":", "Do nothing, successfully."),
     "[": ("[ arg... ]", "Test a condition, as `test' does."),
-    "[[": ("[[ expression ]]", "Test a condition; words are neither split nor matched against files."),
+    "[[ ... ]]": ("[[ expression ]]", "Test a condition; words are neither split nor matched against files."),
     "alias": ("alias [-p] [name[=value] ... ]", "Define aliases, or show them."),
     "bg": ("bg [job_spec ...]", "Continue jobs in the background."),
     "bind": (
@@ -120,7 +120,7 @@ SYNOPSES: Final[dict[str, tuple[str, str]]] = {
     "variables": ("variables - Names and meanings of some shell variables", "Variables that the shell knows."),
     "wait": ("wait [-fn] [-p var] [id ...]", "Wait for jobs and return their status."),
     "while": ("while COMMANDS; do COMMANDS-2; done", "Run commands as long as others succeed."),
-    "{": ("{ COMMANDS ; }", "Run commands as one."),
+    "{ ... }": ("{ COMMANDS ; }", "Run commands as one."),
 }
 
 
@@ -201,13 +201,18 @@ def help_(sh: Session, argv: list[str]) -> Result:
 
 async def _helped(sh: Session, flags: str, words: list[str]) -> int:
     status = 1
+    if _is_pattern(words[0]):
+        keywords = ", ".join(words)
+        head = f"Shell commands matching keyword{'s' if len(words) > 1 else ''} `{keywords}'\n\n"
+        written = sh.out(encode(head), "help")
+        if written if isinstance(written, int) else await written:
+            return 1
     for word in words:
         await sh.budget.breathe()
         names = [word] if word in SYNOPSES else _topics(word)
         if not names:
             continue
-        head = f"Shell commands matching keyword `{word}'\n\n" if any(char in word for char in "*?[") else ""
-        written = sh.out(encode(head + "".join([_page(name, flags) for name in names])), "help")
+        written = sh.out(encode("".join([_page(name, flags) for name in names])), "help")
         if written if isinstance(written, int) else await written:
             return 1
         status = 0
@@ -215,6 +220,10 @@ async def _helped(sh: Session, flags: str, words: list[str]) -> int:
         last = words[-1]
         return sh.error(f"help: no help topics match `{last}'.  Try `help help' or `man -k {last}' or `info {last}'.")
     return 0
+
+
+def _is_pattern(word: str) -> bool:
+    return "*" in word or "?" in word or "]" in word.partition("[")[2]
 
 
 def _topics(word: str) -> list[str]:
@@ -225,11 +234,10 @@ def _topics(word: str) -> list[str]:
 
 def _page(name: str, flags: str) -> str:
     synopsis, summary = SYNOPSES[name]
-    shown = name.partition(" ")[0]
     if "d" in flags:
-        return f"{shown} - {summary}\n"
+        return f"{name} - {summary}\n"
     if "s" in flags:
-        return f"{shown}: {synopsis}\n"
+        return f"{name}: {synopsis}\n"
     if "m" in flags:
-        return f"NAME\n    {shown} - {summary}\n\nSYNOPSIS\n    {synopsis}\n\nDESCRIPTION\n    {summary}\n"
-    return f"{shown}: {synopsis}\n    {summary}\n"
+        return f"NAME\n    {name} - {summary}\n\nSYNOPSIS\n    {synopsis}\n\nDESCRIPTION\n    {summary}\n"
+    return f"{name}: {synopsis}\n    {summary}\n"
