@@ -462,11 +462,13 @@ class AndOr:
 
 @node
 class Statement:
-    """One element of a list; ``background`` when ended by ``&``. ``line`` is that of its first token."""
+    """One element of a list; ``background`` when ended by ``&``. ``line`` is that of its first token, ``newline``
+    says that only the end of its line parts it from the next one."""
 
     node: Node
     background: bool = False
     line: int = position(default=0)
+    newline: bool = position(default=False)
 
 
 @node

@@ -149,14 +149,14 @@ class Parser(CompoundReader):
             line = self._line if self._line_pos <= start <= self._line_end else self.line_at(start)
             first = self._pipeline()
             node = self._and_or(first) if self.kind == OPERATOR and self.raw in _LINKS else first
-            background = False
             if self.kind == OPERATOR and (self.raw == ";" or self.raw == "&"):
-                background = self.raw == "&"
+                statements.append(Statement(node, self.raw == "&", line))
                 self.skip()
-            elif self.kind != NEWLINE:
+            elif self.kind == NEWLINE:
+                statements.append(Statement(node, False, line, True))
+            else:
                 statements.append(Statement(node, False, line))
                 break
-            statements.append(Statement(node, background, line))
             if self.kind == NEWLINE or self.pos > self.horizon:
                 self._newlines()
         if not statements and not empty_allowed:

@@ -131,9 +131,10 @@ def _single(text: str) -> str:
 
 
 class _Printer:
-    def __init__(self, bash: bool, step: int = _STEP) -> None:
+    def __init__(self, bash: bool, step: int = _STEP, substituted: bool = False) -> None:
         self.bash = bash
         self.step = step
+        self.substituted = substituted  # in a command substitution bash keeps the ends of lines
         self.out: list[str] = []
         self.indent = 0
         self.inside = 0  # functions that we are in: there, lists go on separate lines
@@ -188,12 +189,20 @@ class _Printer:
                     self.put(" ")
                     self.lead = False
             elif place < last:
-                self._next_statement(not place and not isinstance(statement.node, AndOr | Pipeline))
+                if statement.newline and self.substituted:
+                    self._next_line()
+                else:
+                    self._next_statement(not place and not isinstance(statement.node, AndOr | Pipeline))
+
+    def _next_line(self) -> None:
+        self.bodies("")
+        self.put("\n\n" if self.inside else "\n")
+        self.lead, self.document = bool(self.inside), False
 
     def _next_statement(self, first: bool) -> None:
         if self.pending:
             self.bodies("" if self.inside else ";")
-            self.document = self.bash and first  # then bash leaves out the next semicolon too
+            self.document = self.bash and first and self.inside > 0  # then bash leaves out the next semicolon too
             if self.inside:
                 self.put("\n")
                 self.lead = True
@@ -507,7 +516,7 @@ class _Printer:
         return f"$({' ' if text.startswith('(') else ''}{text})"
 
     def _nested(self, script: Script) -> str:
-        inner = _Printer(self.bash)
+        inner = _Printer(self.bash, substituted=self.bash)
         inner.script(script)
         inner.bodies("")
         return "".join(inner.out)
