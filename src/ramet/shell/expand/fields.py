@@ -212,8 +212,9 @@ class Fields:
             return
         first = True
         for value in values:
-            if not first:
+            if not first and self._open:
                 self.end()
+                self._after_space = True  # which is what stands between two values
             first = False
             self.split(value)
 

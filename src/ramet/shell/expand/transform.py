@@ -165,7 +165,11 @@ def array_text(array: Indexed | Assoc) -> str:
 
 def key_text(key: str) -> str:
     """The key of an associative array as a subscript: quoted where it needs to be."""
-    if key and key not in ("@", "*") and all(c.isalnum() or c in "_/.,:%+-=" or ord(c) > 127 for c in key):
+    if (
+        key
+        and key not in ("@", "*")
+        and all(c.isalnum() or c in "_/.,:%+-=" or (ord(c) > 127 and not "\udc80" <= c <= "\udcff") for c in key)
+    ):
         return key
     return quote.double(key)
 

@@ -104,7 +104,9 @@ async def stat_of(sh: Session, word: str, follow: bool = True) -> Stat | None:
         if found is not None:
             return found
     try:
-        return await sh.shell.fs.stat(sh.shell.fs.named(word, sh.cwd), follow=follow)
+        slashed = word[-1] == "/"
+        there = await sh.shell.fs.stat(sh.shell.fs.named(word, sh.cwd), follow=follow or slashed)
+        return None if slashed and there.kind is not Kind.DIR else there
     except OSError as error:
         if error.errno in (errno.EIO,):
             raise

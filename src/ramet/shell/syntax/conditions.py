@@ -128,7 +128,12 @@ class ConditionReader(WordReader):
                 raise
             self.depth -= 1
             if self.kind != OPERATOR or self.raw != ")":
-                raise self._cond_failure(f"unexpected token `{self.token_text()}', expected `)'")
+                shown = (
+                    ""
+                    if self.kind in (WORD, COMPLEX) and self.raw != "]]"
+                    else f"unexpected token `{self.token_text()}', "
+                )
+                raise self._cond_failure(f"{shown}expected `)'")
             self.skip()
             return CondGroup(expr)
         if self.kind not in (WORD, COMPLEX) or (self.kind == WORD and self.raw == "]]"):

@@ -561,6 +561,8 @@ _FUNCTION_BITS: Final = READONLY | TRACE | EXPORT
 def _functions(sh: Session, request: _Request) -> Result:
     """Functions: their attributes changed, or shown."""
     wanted = request.add & _FUNCTION_BITS
+    if not request.show and request.command not in _MARKERS and any("=" in word for word in request.words):
+        return sh.error(f"{request.command}: cannot use `-f' to make functions")
     if request.words and (wanted or request.remove & _FUNCTION_BITS) and not request.show:
         return each(sh, request.words, partial(_mark_function, sh, request))
     if not request.words:
@@ -582,7 +584,7 @@ def _show_functions(sh: Session, request: _Request, names: list[str]) -> Result:
         nonlocal status
         found = sh.functions.get(name)
         if found is None:
-            status = 1
+            status = sh.error(f"{request.command}: {name}: not found") if request.show else 1
             return ""
         if not request.names_only:
             return function_table.listing(sh, str(name), all_of)

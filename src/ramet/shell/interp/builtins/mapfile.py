@@ -46,6 +46,7 @@ def mapfile(sh: Session, argv: list[str]) -> Result:
                 i += 1
             else:
                 sh.complain(f"{argv[0]}: -{letter}: option requires an argument")
+                sh.err(f"{argv[0]}: usage: {argv[0]} {_MAPFILE}\n")
                 return 2
     name = str(argv[i]) if i < len(argv) else "MAPFILE"
     if not name:

@@ -57,8 +57,8 @@ def unary(sh: Session, op: str, word: str) -> bool | Awaitable[bool]:
         raise Usage(error.message) from None
 
 
-def _decide(sh: Session, args: list[str]) -> bool | Awaitable[bool]:
-    """Up to three arguments need no grammar."""
+def _decide(sh: Session, args: list[str], end: str = "") -> bool | Awaitable[bool]:
+    """Up to three arguments need no grammar; `end` is the word that closes them."""
     count = len(args)
     if count == 0:
         return False
@@ -78,16 +78,16 @@ def _decide(sh: Session, args: list[str]) -> bool | Awaitable[bool]:
         if args[1] == "-o":
             return args[0] != "" or args[2] != ""
         if args[0] == "!":
-            return _negated(_decide(sh, args[1:]))
+            return _negated(_decide(sh, args[1:], end))
         if args[0] == "(" and args[2] == ")":
             return args[1] != ""
         raise Usage(f"{args[1]}: binary operator expected")
     if count == 4:
         if args[0] == "!":
-            return _negated(_decide(sh, args[1:]))
+            return _negated(_decide(sh, args[1:], end))
         if args[0] == "(" and args[3] == ")":
-            return _decide(sh, args[1:3])
-    return _Parser(sh, args).parse()
+            return _decide(sh, args[1:3], end)
+    return _Parser(sh, args, end).parse()
 
 
 def _negated(found: bool | Awaitable[bool]) -> bool | Awaitable[bool]:
@@ -103,8 +103,8 @@ def _negated(found: bool | Awaitable[bool]) -> bool | Awaitable[bool]:
 class _Parser:
     """Expressions of five words and more."""
 
-    def __init__(self, sh: Session, args: list[str]) -> None:
-        self.sh, self.args, self.pos = sh, args, 0
+    def __init__(self, sh: Session, args: list[str], end: str) -> None:
+        self.sh, self.args, self.pos, self.end = sh, args, 0, end
 
     def peek(self, offset: int = 0) -> str | None:
         place = self.pos + offset
@@ -113,7 +113,8 @@ class _Parser:
     async def parse(self) -> bool:
         found = await self.either()
         if self.pos < len(self.args):
-            raise Usage("too many arguments")
+            left = self.args[self.pos]
+            raise Usage(f"syntax error: `{left}' unexpected" if left.startswith("-") else "too many arguments")
         return found
 
     async def either(self) -> bool:
@@ -148,17 +149,21 @@ class _Parser:
         if word == "(" and self.peek(2) == ")" and following is not None:
             self.pos += 3
             return following != ""
-        if following in BINARY and self.peek(2) is not None:
-            right = self.args[self.pos + 2]
-            self.pos += 3
-            return await _settled(binary(self.sh, word, following, right))
         if word == "(":
             self.pos += 1
             found = await self.either()
             if self.peek() != ")":
-                raise Usage("`)' expected")
+                there = self.peek() or self.end
+                raise Usage(f"`)' expected, found {there}" if there else "`)' expected")
             self.pos += 1
             return found
+        if following in BINARY and self.peek(2) is not None:
+            right = self.args[self.pos + 2]
+            self.pos += 3
+            return await _settled(binary(self.sh, word, following, right))
+        if word == "-t" and following is not None and not following.strip().lstrip("+-").isdigit():
+            self.pos += 1  # what follows is no descriptor, so standard output is meant
+            return await _settled(unary(self.sh, word, "1"))
         if word in UNARY and following is not None:
             self.pos += 2
             return await _settled(unary(self.sh, word, following))
@@ -180,7 +185,7 @@ def test(sh: Session, argv: list[str]) -> Result:
     else:
         args = argv[1:]
     try:
-        found = _decide(sh, args)
+        found = _decide(sh, args, "]" if name == "[" else "")
     except Usage as error:
         sh.complain(f"{name}: {error}")
         return 2

@@ -60,6 +60,7 @@ def _unset_one(sh: Session, word: str, functions: bool, variables: bool, referen
             return _unset_function(sh, word)
         return sh.error(f"unset: `{word}': not a valid identifier")
     if references:
+        store.writable(name)
         if subscript is None and type(store.values.get(name)) is NameRef:
             store.unset(name)
         return 0
@@ -90,12 +91,11 @@ def _unset_element(sh: Session, name: str, subscript: str) -> int:
     value = store.values.get(name)
     if not subscript:
         return 0
-    if value is None:
-        if subscript == "0" and name in store.values:
-            store.unset(name)
+    if name not in store.values:
         return 0
     if not isinstance(value, Indexed | Assoc):
-        if isinstance(value, str) and subscript == "0":
+        store.writable(name)
+        if (value is None or isinstance(value, str)) and subscript not in ("@", "*") and not sh.evaluate_key(subscript):
             store.unset(name)
             return 0
         return sh.error(f"unset: {name}: not an array variable")
