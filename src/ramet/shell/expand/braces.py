@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ramet.shell.expand.errors import Discard
@@ -52,7 +52,8 @@ def expand_braces(word: Word, limit: int | None = None) -> Iterator[Word]:
         return
     units = _units(word)
     plain = isinstance(units, str)
-    for count, found in enumerate(_expand(units)):
+    row = _tree(units)
+    for count, found in enumerate(_expand(units) if row is None else _walk(row)):
         if limit is not None and count >= limit:
             raise TooManyWords(limit)
         if plain:
@@ -111,7 +112,9 @@ def _grows(param: Param, unit: str) -> bool:
 
 def count_words(word: Word) -> int:
     """How many words a word stands for (at most: empty ones vanish), known without making them."""
-    return _count(_units(word))
+    units = _units(word)
+    row = _tree(units)
+    return _count(units) if row is None else _row_count(row)
 
 
 def _count(units: Sequence[_Unit]) -> int:
@@ -134,7 +137,8 @@ def text_blocks(word: Word) -> Iterator[list[str]] | None:
     """The words of a plain word as texts, many at a time; None when something in it is more than plain text."""
     if len(word.parts) != 1 or not isinstance(part := word.parts[0], Literal) or _OPAQUE.search(part.text):
         return None
-    return _blocks(part.text)
+    row = _tree(part.text)
+    return _blocks(part.text) if row is None else _tree_blocks(row)
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
@@ -207,6 +211,130 @@ def _expand(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
             yield before + middle + tail
 
 
+# ------------------------------------------------------------------------ what has many braces
+
+
+class _Choices:
+    """A brace with commas: rows to choose from, and how many words they stand for."""
+
+    __slots__ = ("count", "rows")
+
+    def __init__(self, rows: list[_Row]) -> None:
+        self.rows = _flat(rows)
+        self.count = sum(map(_row_count, rows))
+
+
+_MANY = 16
+"""Braces from which on a word is read in one go, so that no depth of them costs more than their number."""
+
+
+def _row_count(row: _Row) -> int:
+    total = 1
+    for one in row:
+        if isinstance(one, _Choices):
+            total *= one.count
+        elif isinstance(one, _Range):
+            total *= len(one.numbers)
+    return total
+
+
+def _tree(units: Sequence[_Unit]) -> _Row | None:
+    """A word of many braces as a tree; None for any other, and for one with a brace that neither chooses nor counts,
+    for it may be closed by what closes another."""
+    if units.count("{") <= _MANY:
+        return None
+    row: _Row = []
+    rows = [row]
+    around: list[list[_Row]] = []
+    for unit in _WHOLE.findall(units) if isinstance(units, str) else units:
+        if unit == "{":
+            around.append(rows)
+            row = []
+            rows = [row]
+        elif unit == "," and around:
+            row = []
+            rows.append(row)
+        elif unit == "}" and around:
+            found: _Choices | _Range | None
+            if len(rows) > 1:
+                found = _Choices(rows)
+            elif any(isinstance(one, _Choices | _Range) for one in row):
+                return None
+            else:
+                found = _sequence("".join(row) if all(isinstance(one, str) for one in row) else row)  # type: ignore[arg-type]
+            if found is None:
+                return None
+            rows = around.pop()
+            row = rows[-1]
+            row.append(found)
+        else:
+            row.append(unit)
+    while around:  # what nothing closes is text
+        inner, rows = rows, around.pop()
+        row = rows[-1]
+        for place, one_row in enumerate(inner):
+            row.append("," if place else "{")
+            row += one_row
+    return row
+
+
+def _flat(rows: list[_Row]) -> list[_Row]:
+    """A choice that is nothing but a choice again is as good as its rows."""
+    out: list[_Row] = []
+    for row in rows:
+        if len(row) == 1 and isinstance(one := row[0], _Choices):
+            out += one.rows
+        else:
+            out.append(row)
+    return out
+
+
+def _walk(row: _Row) -> Iterator[list[_Unit]]:
+    """All combinations, as `_expand` has them. What is still to be done is kept in a list, not in calls."""
+    waiting: list[tuple[_Before, _Rest, Iterator[Iterable[_Element]]]] = []
+    before: _Before = None
+    rest: _Rest = (row, 0, None)
+    while True:
+        while rest is not None:
+            here, place, after = rest
+            if place == len(here):
+                rest = after
+                continue
+            one = here[place]
+            rest = (here, place + 1, after)
+            if isinstance(one, _Choices | _Range):
+                waiting.append((before, rest, iter(one.rows) if isinstance(one, _Choices) else one.shown()))
+                break
+            before = (before, one)
+        else:
+            yield _made(before)
+        while waiting:
+            before, rest, choices = waiting[-1]
+            chosen = next(choices, None)
+            if chosen is not None:
+                rest = (chosen, 0, rest)  # type: ignore[assignment]
+                break
+            waiting.pop()
+        else:
+            return
+
+
+def _made(before: _Before) -> list[_Unit]:
+    """The characters and parts that were gone past."""
+    units: list[_Unit] = []
+    while before is not None:
+        before, one = before
+        units += reversed(one) if isinstance(one, str) else (one,)
+    units.reverse()
+    return units
+
+
+def _tree_blocks(row: _Row) -> Iterator[list[str]]:
+    words = _walk(row)
+    while block := ["".join(found) for found in itertools.islice(words, _BLOCK)]:  # type: ignore[arg-type]
+        yield block
+
+
 class _Range(NamedTuple):
     """What a sequence stands for."""
 
@@ -228,6 +356,13 @@ class _Itself(NamedTuple):
         yield list(self.units)
 
 
+_Element = _Unit | _Range | _Choices
+_Row = list[_Element]
+_Before = tuple["_Before", _Unit] | None
+"""What a word begins with, the last of it first."""
+_Rest = tuple[_Row, int, "_Rest"] | None
+"""What is still to come: the place in a row, and what comes behind the row."""
+_WHOLE = re.compile(r"[{},]|[^{},]+")
 _Kind = _Range | _Itself | list[Sequence[_Unit]]
 
 
