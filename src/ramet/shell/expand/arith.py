@@ -13,7 +13,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ramet.shell.expand.arith_parse import HOLE, MAX, MIN, ArithFailure, Node, parse_arith, wrap
+from ramet.core.depth import room
+from ramet.shell.expand.arith_parse import HOLE, MAX, MAX_LEVEL, MIN, ArithFailure, Node, deep, parse_arith, wrap
 from ramet.shell.expand.aside import apart
 
 
@@ -44,7 +45,6 @@ _COMPILE_AT = 3
 _KEPT = 4096
 _LONGEST = 4096
 """Characters of an expression that is worth compiling."""
-_MAX_LEVEL = 1024
 _NUMBERS_KEPT = 16384
 
 
@@ -83,6 +83,8 @@ def number(vars: Any, name: str, value: object) -> int:
 _numbers: dict[object, int] = {}
 """Texts of plain numbers and their values: generated code asks here first, a lookup is cheaper than a conversion."""
 _level = 0
+_ROOMY = 32
+"""Values that are expressions again for which there is room in any case."""
 _LONG_EXPRESSION = 1 << 13
 """Characters of an expression that is computed only where it holds up nobody, unless the variables know better."""
 
@@ -94,12 +96,15 @@ def nested(vars: Any, text: str) -> int:
         return 0
     _level += 1
     try:
-        if _level >= _MAX_LEVEL:
+        if _level >= MAX_LEVEL - 1:
             raise ArithFailure(text, "expression recursion level exceeded", text)
         longest = getattr(vars, "longest", _LONG_EXPRESSION)
         if len(text) > longest and not apart():
             raise ArithFailure(f"{text[:40]}...", f"limit reached: expression_chars ({longest})", text[:40])
-        return evaluate(text, vars)
+        if _level != _ROOMY:
+            return evaluate(text, vars)
+        with room:
+            return evaluate(text, vars)
     except RecursionError:
         raise ArithFailure(text, "expression recursion level exceeded", text) from None
     finally:
@@ -242,10 +247,16 @@ class _Walk:
         raise node[2].again()
 
     def _and(self, node: Node) -> int:
-        return int(all(self.value(one) for one in node[1]))
+        for one in node[1]:
+            if not self.value(one):
+                return 0
+        return 1
 
     def _or(self, node: Node) -> int:
-        return int(any(self.value(one) for one in node[1]))
+        for one in node[1]:
+            if self.value(one):
+                return 1
+        return 0
 
     def _cond(self, node: Node) -> int:
         for test, chosen in node[1]:
@@ -543,7 +554,8 @@ class _Generate:
 
 def _generated(text: str, node: Node, holes: bool) -> Callable[..., int]:
     generator = _Generate(text)
-    name = generator.function(node, "V, H" if holes else "V, H=()")
+    with room:
+        name = generator.function(node, "V, H" if holes else "V, H=()")
     scope: dict[str, Any] = {
         "TEXT": text,
         "ArithFailure": ArithFailure,
@@ -589,11 +601,18 @@ def evaluate(text: str, vars: Any) -> int:
     entry[1] += 1
     if entry[1] >= _COMPILE_AT and len(text) <= _LONGEST:
         entry[2] = _generated(text, tree, False)
-    return _Walk(vars, text).value(tree)
+    return _walk(vars, text, tree)
+
+
+def _walk(vars: Any, text: str, tree: Node) -> int:
+    if not deep(text):
+        return _Walk(vars, text).value(tree)
+    with room:
+        return _Walk(vars, text).value(tree)
 
 
 def _walked(text: str, tree: Node) -> Code:
-    return lambda vars: _Walk(vars, text).value(tree)
+    return lambda vars: _walk(vars, text, tree)
 
 
 def prepare(text: str) -> Code:

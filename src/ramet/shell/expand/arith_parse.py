@@ -11,18 +11,18 @@ loops.
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
+
+from ramet.core.depth import DEEPEST, room
 
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 HOLE = "\0"
 Node = tuple[Any, ...]
 _DIGITS = {c: n for n, c in enumerate("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@_")}
-_MAX_DEPTH = 1024
-_SHALLOW = 20
+MAX_LEVEL = 1024
+"""Expressions within expressions, as bash counts them: subscripts, and values that are expressions again."""
+_ROOMY = 32
 """Levels for which there is always room."""
-_FRAMES = 12
-"""Calls that one level takes."""
 
 
 def wrap(value: int) -> int:
@@ -64,6 +64,7 @@ _TOKEN = re.compile(
     r"|(<<=|>>=|\*\*|\+\+|--|<=|>=|==|!=|&&|\|\||<<|>>|[-+*/%&^|]=|[-+*/%&^|<>=!~?:,()]))?",
     re.ASCII,
 ).match
+_BRACKET = re.compile(r"[\[\]]").finditer
 _BLANK = re.compile(r"[ \t\n\r]*").match
 _LEVELS = {
     op: level
@@ -77,9 +78,16 @@ _ASSIGN |= {"<<=": "<<", ">>=": ">>"}
 _END, _NUMBER, _NAME, _HOLE, _OPERATOR = range(5)
 
 
+def deep(text: str) -> bool:
+    """Whether an expression may nest so deep that parsing and evaluating it need room."""
+    return text.count("(") + text.count("[") + text.count("?") > _ROOMY
+
+
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, base: int = 0, closers: dict[int, int] | None = None) -> None:
         self.text = text
+        self.base = base  # where this text begins in the whole expression
+        self.closers = closers  # place after a `[` in the whole expression -> place of its `]`
         self.pos = 0
         self.kind = _END
         self.value = ""
@@ -87,7 +95,7 @@ class _Parser:
         self.before = 0  # end of the token before the one in sight
         self.holes = 0
         self.depth = 0
-        self.roomy = False
+        self.level = 0
 
     def fail(self, reason: str) -> ArithFailure:
         return ArithFailure(self.text, reason, self.text[self.start :])
@@ -132,11 +140,8 @@ class _Parser:
 
     def comma(self) -> Node:
         self.depth += 1
-        if self.depth > _MAX_DEPTH:
+        if self.depth > 2 * DEEPEST:
             raise self.fail("expression recursion level exceeded")
-        if self.depth > _SHALLOW and not self.roomy:
-            _room()
-            self.roomy = True
         items = [self.assignment()]
         try:
             while self.is_operator(","):
@@ -322,24 +327,19 @@ class _Parser:
 
     def subscript(self, name: str) -> Node:
         begin = self.pos + 1
-        depth, pos = 1, begin
-        while pos < len(self.text):
-            c = self.text[pos]
-            if c == "[":
-                depth += 1
-            elif c == "]":
-                depth -= 1
-                if not depth:
-                    break
-            pos += 1
-        else:
+        if self.closers is None:
+            self.closers = _closers(self.text)
+        pos = self.closers.get(begin + self.base, -1) - self.base
+        if pos < begin:
             raise ArithFailure(self.text, "bad array subscript", self.text[self.start :])
         source = self.text[begin:pos]
         self.pos = pos + 1
         index: Node | ArithFailure
-        inner = _Parser(source)
-        inner.holes, inner.depth, inner.roomy = self.holes, self.depth + 1, self.roomy
+        inner = _Parser(source, self.base + begin, self.closers)
+        inner.holes, inner.depth, inner.level = self.holes, self.depth, self.level + 1
         try:
+            if inner.level >= MAX_LEVEL:
+                raise ArithFailure(self.text, "expression recursion level exceeded", self.text)
             index = inner.whole()
         except ArithFailure as failure:
             index = failure.in_subscript()
@@ -391,15 +391,21 @@ def _digits(text: str, base: int) -> int:
     return value
 
 
-def _room() -> None:
-    """Python's own limit must not show before ours."""
-    frames, frame = 1000 + _MAX_DEPTH * _FRAMES, sys._getframe()
-    while (caller := frame.f_back) is not None:
-        frames, frame = frames + 1, caller
-    if sys.getrecursionlimit() < frames:
-        sys.setrecursionlimit(frames)
+def _closers(text: str) -> dict[int, int]:
+    """Where the brackets of a text are closed."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for bracket in _BRACKET(text):
+        if bracket[0] == "[":
+            opened.append(bracket.end())
+        elif opened:
+            found[opened.pop()] = bracket.start()
+    return found
 
 
 def parse_arith(text: str) -> Node:
     """The tree of an expression. Raises ArithFailure."""
-    return _Parser(text).whole()
+    if not deep(text):
+        return _Parser(text).whole()
+    with room:
+        return _Parser(text).whole()
