@@ -61,6 +61,8 @@ def parse(text: str, cwd: Path = ROOT) -> Path:
     """The path that `text` names for someone in `cwd`; `..` at the root stays at the root, as in POSIX."""
     if not text:
         raise fail(errno.ENOENT, text)
+    if len(text) >= PATH_MAX:
+        raise fail(errno.ENAMETOOLONG, text)
     if "\0" in text:
         raise fail(errno.EINVAL, text.replace("\0", "\\0"))
     if text[0] != "/":

@@ -55,6 +55,8 @@ UNREPORTED: Final = frozenset((2, 13))
 
 def number_of(text: str) -> int | None:
     """`TERM`, `SIGTERM`, `sigterm` or `15` as a number."""
+    if len(text) > _LONGEST:
+        return None
     digits = text.strip()
     if digits.isdigit():
         return int(digits) if int(digits) < len(NAMES) else None
@@ -62,9 +64,13 @@ def number_of(text: str) -> int | None:
     return NUMBERS.get(name.removeprefix("SIG"))
 
 
+_LONGEST: Final = 80
+"""Characters of anything that names a signal, with some blanks."""
+
+
 def trap_name(text: str) -> str | None:
     """How the trap table names a condition: `EXIT`, `ERR`, `INT`, ..."""
-    name = text.upper().removeprefix("SIG")
+    name = text[: _LONGEST + 1].upper().removeprefix("SIG")
     if name in PSEUDO:
         return name
     number = number_of(text)
