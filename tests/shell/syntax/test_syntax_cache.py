@@ -11,7 +11,11 @@ from ramet.shell.syntax import words as words_module
 
 def test_the_same_text_is_parsed_once() -> None:
     assert parse_lines("echo kept; x\ny") is parse_lines("echo kept; x\ny")
-    assert cache.recall("echo kept; x\ny", Options()) == (parse_lines("echo kept; x\ny"), None)
+    known = cache.recall("echo kept; x\ny", Options())
+    assert known is not None
+    assert known.lines is parse_lines("echo kept; x\ny")
+    assert known.whole
+    assert known.ends[-1] == len("echo kept; x\ny\n")
     assert cache.recall("echo kept; x\ny", Options(extglob=True)) is None
     assert parse("echo kept") is parse("echo kept")
 
@@ -35,7 +39,7 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(cache._scripts) <= 4
     parse("x" * 200)
     assert cache.recall("x" * 200, Options()) is None
-    cache.remember("echo 19", Options(), cache.Known(()))
+    cache.remember("echo 19", Options(), cache.Known((), (), (), True))
     assert cache._size == sum(len(text) for text, _ in cache._scripts)
 
 

@@ -27,7 +27,7 @@ from ramet.core.proc import Exec, User
 from ramet.core.streams import IteratorReader, Null, Reader, Writer
 from ramet.shell.expand import globbing
 from ramet.shell.expand.arith_parse import ArithFailure
-from ramet.shell.expand.aside import LONG_SOURCE, aside
+from ramet.shell.expand.aside import aside
 from ramet.shell.expand.errors import BadSubscript, Discard, Overflow, Readonly, Slip, TooMany
 from ramet.shell.freeing import let_go, look
 from ramet.shell.interp import invocation, recording, subshell
@@ -38,19 +38,16 @@ from ramet.shell.interp.functions import HOP, hop
 from ramet.shell.interp.jobs import Jobs, Process, Starts
 from ramet.shell.interp.own_fds import wrapped
 from ramet.shell.interp.processes import ProcessTable
-from ramet.shell.interp.recording import Recorder
+from ramet.shell.interp.reading import ALL, LINES, NOTHING, Reading
 from ramet.shell.interp.script_input import ScriptInput
 from ramet.shell.interp.session import Killed, Session
 from ramet.shell.interp.simple import invoke
 from ramet.shell.interp.specials import adopt_environment
 from ramet.shell.interp.tracing import trace_patiently
 from ramet.shell.interp.traps import Leave, active, deliver, exit_trap, run_trap
-from ramet.shell.syntax import cache
-from ramet.shell.syntax.errors import SyntaxFailure, Unready
+from ramet.shell.syntax.errors import SyntaxFailure
 from ramet.shell.syntax.nodes import ArithCommand, Case, CommandSub, Cond, For, ForArith, ProcessSub, Script, Select
-from ramet.shell.syntax.parser import Parser
 from ramet.shell.syntax.printer import command_text, word_text
-from ramet.shell.syntax.scanner import Options
 
 if sys.getrecursionlimit() < 4000:
     # Levels of a script nest some frames each before they move to a stack of their own.
@@ -62,7 +59,6 @@ if 0 < sys.get_int_max_str_digits() < 50_000:
 Hook = Callable[[Session, list[str]], str | Awaitable[str | None] | None]
 _KEPT: Final = 4096
 _FEW: Final = 16
-_LONG: Final = 500
 _compiled: dict[int, tuple[Script, Run]] = {}
 
 
@@ -77,23 +73,6 @@ def compiled(script: Script) -> Run:
             del _compiled[key]
     _compiled[id(script)] = (script, run)
     return run
-
-
-_later: dict[tuple[str, Options, int], cache.Known] = {}
-"""Parsed texts of `eval`, whose lines are counted from where it stands."""
-
-
-def _recall(text: str, options: Options, line: int) -> cache.Known | None:
-    return cache.recall(text, options) if line == 1 else _later.get((text, options, line))
-
-
-def _remember(text: str, options: Options, line: int, known: cache.Known) -> None:
-    if line == 1:
-        cache.remember(text, options, known)
-    elif len(text) < 4096:
-        if len(_later) >= 512:
-            _later.clear()
-        _later[text, options, line] = known
 
 
 class Shell:
@@ -266,52 +245,20 @@ class Shell:
         """
         if "\0" in text:
             text = text.replace("\0", "")  # as bash does with what it reads
-        options = sh.syntax_options()
-        plain = not (options.expand_aliases and sh.aliases) and source is None
-        keeps = top and not recorded and sh.origin != "environment"
-        recorder = Recorder(sh) if keeps and "history" in sh.options else None
-        if recorder is not None:
-            await recorder.begin()
-        known = _recall(text, options, line) if plain and "verbose" not in sh.options and recorder is None else None
-        parser = (
-            None if known is not None else Parser(text, sh.aliases if options.expand_aliases else None, options, line)
-        )
-        done: list[Script] = []
-        position = read = 0
-        large = False
+        kept = top and not recorded and sh.origin != "environment"
+        shown = ALL if top else LINES if sh.in_trap or where or sh.frames else NOTHING
+        reading = Reading(sh, text, line, kept, shown, source)
         result: Any = 0
         at = sh.line
         base = (len(sh.frames), len(sh.store.scopes), sh.depth, sh.stack, sh.ignore, sh.loops)
         while True:
-            if known is not None:
-                if position == len(known.lines):
-                    if known.end is None:
-                        break
-                    parser = Parser(text, None, options, line)
-                    parser.read_again(parser.text, known.end)
-                    done, read, known = list(known.lines), known.end, None
-                    continue
-                script = known.lines[position]
-                position += 1
-            else:
-                assert parser is not None
-                step = parser.next if recorder is None else partial(recorder.next, parser)
+            script = reading.known()
+            if script is None:
+                if reading.over:
+                    return int(result)
                 try:
-                    # The end of a line is known only once it is parsed: a long text may be one long line.
-                    large = parser.line_length() > LONG_SOURCE
-                    if not large:
-                        parser.horizon = sys.maxsize if parser.aliases else parser.pos + LONG_SOURCE
-                        try:
-                            parsed = step()
-                        except Unready:
-                            large = True
-                    if large:
-                        parser.horizon = sys.maxsize
-                        parsed = await aside(sh, step)
+                    script = await reading.parsed()
                 except SyntaxFailure as failure:
-                    if recorder is not None:
-                        recorder.say()
-                    plain = False  # what fails is to fail again
                     result = self._syntax_error(
                         sh, failure, where or ("-c: " if top and sh.origin == "environment" else ""), top
                     )
@@ -319,44 +266,20 @@ class Shell:
                         leaves = top or (sh.errexit and not sh.ignore)
                         return self.leave(sh, result) if leaves else result
                     continue
-                if recorder is not None:
-                    recorder.say()
-                    text, plain = parser.text, False
-                for number, message in parser.warnings:
-                    sh.line = number
-                    sh.complain(message)
-                    plain = False  # to be said again whenever the text runs
-                parser.warnings.clear()
-                if parsed is None:
-                    if top and "verbose" in sh.options:
-                        sh.err(self._unseen(text, read, len(text)))
-                    break
-                script = parsed
-                if len(done) < _LONG and len(text) <= cache.LONGEST:
-                    done.append(script)
-                else:
-                    plain = False
-                if plain and len(text) - parser.pos < 8 and not text[parser.pos :].strip():
-                    # All is read: what evaluates itself finds its own text parsed.
-                    _remember(text, options, line, cache.Known(tuple(done)))
-                    plain = False
-            if parser is not None:
-                if "verbose" in sh.options and (top or sh.in_trap or where or sh.frames):
-                    echoed = self._unseen(text, read, parser.pos)
-                    sh.err(echoed if echoed.endswith("\n") else echoed + "\n")
-                read = parser.pos
+                if script is None:
+                    reading.keep(whole=True)
+                    return int(result)
             if sh.budget.check():
                 await sh.budget.breathe()
             if sh.noexec:
                 continue  # read, and not run
-            if source is not None and parser is not None:
-                source.offer(len(parser.text) - parser.pos - (not text.endswith("\n")))
+            if source is not None:
+                reading.offer()
             if top:
                 sh.ignore = sh.loops = 0
             try:
-                # The lines of a very long script run once and are let go: keeping them would cost more than they do.
-                make = compiled if len(done) < _LONG and len(text) <= cache.LONGEST else compile_script
-                if large:
+                make = compiled if reading.lasting else compile_script
+                if reading.large:
                     result = await self._run_large(sh, make, script)
                 else:
                     result = make(script)(sh)
@@ -377,33 +300,12 @@ class Shell:
             if keep_line:
                 sh.line = at
             if result > 255:
-                if known is None and plain and parser is not None and not (options.expand_aliases and sh.aliases):
-                    _remember(text, options, line, cache.Known(tuple(done), parser.pos))
+                reading.keep(whole=False)
                 return int(result)
             if top and "onecmd" in sh.options and sh.origin != "environment":
                 return self.leave(sh, int(result))
-            if source is not None and parser is not None and await source.moved(sh):
-                text, read, options = source.text, 0, sh.syntax_options()
-                aliases = sh.aliases if options.expand_aliases else None
-                parser = Parser(text, aliases, options, parser.line_at(parser.pos))
-            if known is None and sh.syntax_options() != options and parser is not None:
-                options = sh.syntax_options()
-                parser.options = options
-                parser.aliases = sh.aliases if options.expand_aliases else {}
-                plain = False
-            if keeps and recorder is None and "history" in sh.options:
-                if known is not None:  # to be read from here on, and not to be known any more
-                    parser = Parser(text, sh.aliases if options.expand_aliases else None, options, line)
-                    for _ in range(position):
-                        parser.next()
-                    known, read = None, parser.pos
-                recorder, plain = Recorder(sh), False
-                await recorder.begin()
-            elif recorder is not None and "history" not in sh.options:
-                recorder = None
-        if known is None and plain and not (options.expand_aliases and sh.aliases):
-            _remember(text, options, line, cache.Known(tuple(done)))
-        return int(result)
+            if source is not None:
+                await reading.catch_up()
 
     async def _run_large(self, sh: Session, make: Callable[[Script], Run], script: Script) -> int:
         """A line that is compiled aside, and taken apart in its time."""
@@ -414,12 +316,6 @@ class Shell:
         finally:
             if make is compile_script:
                 let_go(script, run)
-
-    def _unseen(self, text: str, begin: int, end: int) -> str:
-        """What `set -v` shows of a text that was read up to `begin`: its lines, without the rest of the line before."""
-        if begin and text[begin - 1 : begin] != "\n" and text[begin : begin + 1] == "\n":
-            begin += 1
-        return text[begin:end]
 
     def unwind(self, sh: Session, frames: int, scopes: int, depth: int, stack: int, ignore: int, loops: int) -> None:
         """Back to where the text began that an error ended a line of."""

@@ -23,11 +23,14 @@ _DEFAULT = Options()
 
 
 class Known(NamedTuple):
-    """The lines of a text as far as it was read: a script may end before its text does."""
+    """The lines of a text as far as it was read: a script may end before its text does, and may change options."""
 
     lines: tuple[Script, ...]
-    end: int | None = None
-    """Where reading stopped, if that was not at the end."""
+    ends: tuple[int, ...]
+    """Where each of them ends in the text."""
+    options: tuple[Options, ...]
+    """What each of them was read under."""
+    whole: bool
 
 
 _scripts: dict[tuple[str, Options], Known] = {}
@@ -46,15 +49,16 @@ def parse_lines(text: str, options: Options = _DEFAULT) -> tuple[Script, ...]:
     """The complete command lines of the text, for a caller that has no aliases; kept for the next time."""
     key = (text, options)
     found = _scripts.get(key)
-    if found is not None and found.end is None:
+    if found is not None and found.whole and all(own == options for own in found.options):
         return found.lines
     parser = Parser(text, None, options)
-    lines = []
+    lines, ends = [], []
     while (line := parser.next()) is not None:
         lines.append(line)
+        ends.append(parser.pos)
     result = tuple(lines)
     if not parser.warnings:
-        remember(text, options, Known(result))
+        remember(text, options, Known(result, tuple(ends), (options,) * len(result), True))
     return result
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ramet.shell.syntax.errors import SyntaxFailure
 
@@ -42,8 +41,7 @@ _CUT_WORD = re.compile(r"[A-Za-z0-9_]+(?:\\\n[A-Za-z0-9_]*)+(?=[ \t\n|&;()]|\Z)"
 _EXTGLOB = frozenset("?*+@!")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What the reading of a script depends on besides its text."""
 
     extglob: bool = False
