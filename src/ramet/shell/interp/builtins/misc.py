@@ -350,6 +350,8 @@ def umask(sh: Session, argv: list[str]) -> Result:
             return sh.error(f"umask: {word}: octal number out of range")
         sh.umask = int(word, 8) & 0o777
     else:
+        if len(word) > sh.budget.limits.expression_chars:
+            return sh.error(f"umask: limit reached: expression_chars ({sh.budget.limits.expression_chars})")
         changed = _symbolic_mask(sh.umask, word)
         if isinstance(changed, str):
             return sh.error(f"umask: {changed}")
@@ -369,10 +371,8 @@ def _symbolic_mask(mask: int, text: str) -> int | str:
     allowed = ~mask & 0o777
     left = f"{text},"
     while left:
-        who = ""
-        while left[0] in "ugoa":
-            who += left[0]
-            left = left[1:]
+        rest = left.lstrip("ugoa")
+        who, left = set(left[: len(left) - len(rest)]), rest
         if left[0] not in "+-=":
             # The end of the text is a character too.
             return f"`{left[0] if len(left) > 1 else chr(0)}': invalid symbolic mode operator"
